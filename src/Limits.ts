@@ -103,6 +103,13 @@ export const limits = {
   limitTimesMax: 1_000_000,
   cooldownSecondsMax: 366 * 86_400,
   iconCharactersMax: 2_048,
+  /** The factor of a boost, its decimals, and the product of the factors of all that run. */
+  boostFactorMin: 0.1,
+  boostFactorMax: 10,
+  boostFactorDecimals: 2,
+  boostProductMax: 10,
+  boostSpellsMax: 20,
+  boostCurrenciesMax: 20,
   streakActionsMax: 50,
   clientActionsMax: 100,
   streakFreezesMax: 366,
@@ -119,11 +126,15 @@ export const limits = {
   questsMax: 10_000,
   rulesMax: 10_000,
   badgesMax: 1_000,
+  boostsMax: 1_000,
+  /** Boosts that are scheduled or active. */
+  runningBoostsMax: 50,
   streaksMax: 20,
   /** Archived definitions to keep; the oldest are dropped first, and their keys become free. */
   archivedQuestsMax: 10_000,
   archivedRulesMax: 10_000,
   archivedBadgesMax: 10_000,
+  archivedBoostsMax: 1_000,
   /** Webhooks of an environment: the default and the maximum of `LAUREL_WEBHOOKS_MAX`. */
   webhooks: 50,
   webhooksMax: 1_000,

@@ -28,6 +28,7 @@ import type { StreamedReply } from "../http/stream/StreamedReply.ts"
 import { limits } from "../Limits.ts"
 import { accountRoutes } from "./pages/account.ts"
 import { badgeRoutes } from "./pages/definitions/badges.ts"
+import { boostRoutes } from "./pages/definitions/boosts.ts"
 import { questRoutes } from "./pages/definitions/quests.ts"
 import { ruleRoutes } from "./pages/definitions/rules.ts"
 import { entranceRoutes, signInForm } from "./pages/entrance.ts"
@@ -90,6 +91,7 @@ export const routes: ReadonlyArray<Route> = [
   ...ruleRoutes,
   ...questRoutes,
   ...badgeRoutes,
+  ...boostRoutes,
   ...settingsRoutes,
   ...testClockRoutes,
   ...logRoutes,

@@ -1,4 +1,5 @@
 /** Definitions with everything that a test does not care about. */
+import type { Boost } from "../../src/domain/project/Boost.ts"
 import type { Badge, Quest, Rule } from "../../src/domain/project/Definition.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
@@ -61,13 +62,25 @@ export const badgeWith = ({ id = "bdg_1", ...badge }: Partial<Badge>): Badge => 
   ...badge,
 })
 
+export const boostWith = ({ id = "bst_1", ...boost }: Partial<Boost>): Boost => ({
+  ...shared,
+  id,
+  key: keyOf(id),
+  name: "A boost",
+  currencies: ["xp", "points"],
+  factor: 2,
+  weekly: [],
+  timeZone: "project",
+  ...boost,
+})
+
 /** `facts` with the versions that follow those of the project. */
 export const versioned = (
-  { badges, quests, rules, settings }: ProjectState,
+  { badges, boosts, quests, rules, settings }: ProjectState,
   facts: ReadonlyArray<Fact>,
 ): ReadonlyArray<Fact> => {
   const versions = new Map<string, number>([["settings", settings.version]])
-  const kinds = { rule: rules, quest: quests, badge: badges }
+  const kinds = { rule: rules, quest: quests, badge: badges, boost: boosts }
   for (const [kind, all] of Object.entries(kinds)) {
     for (const { id, version } of all.values()) versions.set(`${kind} ${id}`, version)
   }
@@ -87,6 +100,9 @@ export const versioned = (
       case "badge.created":
       case "badge.updated":
         return { ...fact, badge: { ...fact.badge, version: next(`badge ${fact.badge.id}`) } }
+      case "boost.created":
+      case "boost.updated":
+        return { ...fact, boost: { ...fact.boost, version: next(`boost ${fact.boost.id}`) } }
       case "project.updated":
         return { ...fact, settings: { ...fact.settings, version: next("settings") } }
       default:

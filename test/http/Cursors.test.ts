@@ -13,6 +13,7 @@ import {
 } from "../../src/http/api/Cursor.ts"
 import {
   badgeId,
+  boostId,
   exampleCursors,
   projectId,
   questId,
@@ -36,6 +37,7 @@ afterAll(() => server.stop())
 const quest = (title: string) => ({ title, reward: { xp: 1 } })
 const badge = (name: string) => ({ name, criteria: { kind: "manual" } })
 const rule = (action: string) => ({ action, reward: { xp: 1 } })
+const boost = (name: string) => ({ name, currencies: ["xp"], factor: 2 })
 const webhook = (name: string) => ({ url: `https://example.com/${name}`, events: ["quest.*"] })
 const letters = ["A", "B", "C", "D", "E"]
 
@@ -53,6 +55,7 @@ const fill = async (place: Place): Promise<ReadonlyArray<List>> => {
     await place.create("/v1/quests", quest(letter))
     await place.create("/v1/badges", badge(letter))
     await place.create("/v1/rules", rule(`RULE_${letter}`))
+    await place.create("/v1/boosts", boost(letter))
     await place.track(`user-${letter}`, `ACTION_${letter}`)
     await place.track("user-A", "AGAIN")
   }
@@ -62,6 +65,7 @@ const fill = async (place: Place): Promise<ReadonlyArray<List>> => {
     { name: "quests", path: "/v1/quests", items: "quests", filtered: ["status=active"] },
     { name: "badges", path: "/v1/badges", items: "badges", filtered: ["status=active"] },
     { name: "rules", path: "/v1/rules", items: "rules", filtered: [] },
+    { name: "boosts", path: "/v1/boosts", items: "boosts", filtered: ["status=active"] },
     { name: "webhooks", path: "/v1/webhooks", items: "webhooks", filtered: [] },
     { name: "actions", path: "/v1/actions", items: "actions", filtered: [] },
     {
@@ -169,6 +173,7 @@ describe("Each list", () => {
       await place.create("/v1/quests", quest(`new ${list.name}`))
       await place.create("/v1/badges", badge(`new ${list.name}`))
       await place.create("/v1/rules", rule(`NEW_${list.name.toUpperCase()}`))
+      await place.create("/v1/boosts", boost(`new ${list.name}`))
       await place.create("/v1/webhooks", webhook(`new-${list.name}`))
       for (const id of ["user-0", "user-AA", "user-Z"])
         await place.track(id, `A_${list.items}`.toUpperCase())
@@ -319,6 +324,7 @@ describe("A cursor", () => {
       quests: [createdAt, questId],
       rules: [createdAt, ruleId],
       badges: [createdAt, badgeId],
+      boosts: [createdAt, boostId],
       webhooks: [createdAt, webhookId],
       history: [204_878, 0],
       rewards: [204_878, 0],

@@ -56,6 +56,14 @@ const fill = async (place: Place) => {
     prerequisites: [first],
     metadata: { a: { b: [null] } },
   })
+  await place.create("/v1/boosts", {
+    name: "Happy hour",
+    currencies: ["xp", "points"],
+    factor: 1.25,
+    weekly: [{ days: ["friday", "saturday"], from: "22:00", to: "02:00" }],
+    timeZone: "user",
+    startsAt: "2030-01-01T00:00:00Z",
+  })
   const rule = await place.create("/v1/rules", { action: "TAP", reward: { badgeId } })
   await place.patch(`/v1/rules/${rule}`, { status: "paused" })
   await place.create("/v1/rules", {
@@ -101,18 +109,18 @@ describe("A file of definitions", () => {
     await fill(sandbox)
     const file = await exported(sandbox)
     const plan = (await send(production, "diff", file)).json
-    expect(plan).toMatchObject({ created: 7, updated: 1, deleted: 0 })
+    expect(plan).toMatchObject({ created: 8, updated: 1, deleted: 0 })
     const { members: _, ...settings } = plan.changes[0]
     const done = await applied(production, file)
     expect(done.changes[0]).toEqual(settings)
-    expect(done.changes.length).toBe(8)
+    expect(done.changes.length).toBe(9)
     expect(await exported(production)).toEqual(file)
-    for (const path of ["/v1/rules", "/v1/quests", "/v1/badges", "/v1/project"]) {
+    for (const path of ["/v1/rules", "/v1/quests", "/v1/badges", "/v1/boosts", "/v1/project"]) {
       const undated = ({ createdAt: _, id: __, updatedAt: ___, version: ____, ...rest }: Json) =>
         rest
       const shown = async (place: Place) => {
         const { json } = await place.get(path)
-        const items = json.rules ?? json.quests ?? json.badges ?? [json]
+        const items = json.rules ?? json.quests ?? json.badges ?? json.boosts ?? [json]
         return items.map(undated)
       }
       const all = await shown(production)
@@ -174,11 +182,11 @@ describe("A file of definitions", () => {
   it("removes definitions that it does not name only with delete", async () => {
     const place = newPlace()
     await fill(place)
-    const less = { badges: [], quests: [], rules: [] }
+    const less = { badges: [], boosts: [], quests: [], rules: [] }
     expect((await applied(place, less)).changes).toEqual([])
-    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 7 })
+    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 8 })
     const { settings, ...left } = await exported(place)
-    expect(left).toEqual({ badges: [], quests: [], rules: [] })
+    expect(left).toEqual(less)
     expect(settings.streaks.length).toBe(1)
   })
 

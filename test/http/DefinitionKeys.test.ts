@@ -1,4 +1,4 @@
-/** Keys and statuses of rules, quests and badges over HTTP: in paths, bodies, lists and files. */
+/** Keys and statuses of rules, quests, badges and boosts over HTTP: in paths, bodies, lists and files. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
 import { faultsOf, inHours, Place, problemOf } from "./definitions.ts"
@@ -17,6 +17,7 @@ const kinds = [
   ["rules", { action: "TAP", reward: { xp: 1 } }],
   ["quests", { title: "Tap", reward: { xp: 1 } }],
   ["badges", { name: "Tap", criteria: { kind: "xp", target: 5 } }],
+  ["boosts", { name: "Tap", currencies: ["xp"], factor: 2 }],
 ] as const
 
 describe.each(kinds)("the key of one of the %s", (plural, body) => {
@@ -51,7 +52,7 @@ describe.each(kinds)("the key of one of the %s", (plural, body) => {
     const place = newPlace()
     const longest = "k".repeat(limits.keyCharactersMax)
     expect((await place.post(path, { ...body, key: longest })).json.key).toBe(longest)
-    for (const key of [`${longest}k`, "", "1a", "Own", "bdg_a", "qst_a", "rul_a"]) {
+    for (const key of [`${longest}k`, "", "1a", "Own", "bdg_a", "qst_a", "rul_a", "bst_a"]) {
       const reply = await place.post(path, { ...body, key })
       expect([key, faultsOf(reply)]).toEqual([key, [["/key", "invalid_format"]]])
     }

@@ -28,6 +28,7 @@ const randomReply = (): EventReply => ({
   occurredAt: time(),
   receivedAt: time(),
   matched: random() < 0.5,
+  boosts: some(() => ({ key: pick(["a", "happy-hour"]), factor: pick([0.1, 2]) })),
   withheld: random() < 0.5 ? [] : [{ ruleId: "rul_1", reason: "limit" }],
   xp: { earned: count(), total: count() },
   points: { earned: count(), total: count() },
@@ -66,6 +67,7 @@ describe("The text of an event's outcome", () => {
         badges: showBadges(badges),
         quests,
         streaks,
+        ...(reply.boosts.length > 0 && { boosts: reply.boosts }),
         ...(!reply.matched && { matched: false }),
         ...(reply.withheld.length > 0 && { withheld: reply.withheld }),
       }

@@ -158,7 +158,7 @@ describe("A name that every object inherits works like any other", () => {
     // Definitions with these titles have these keys.
     const place = new Place(server, "no-names")
     for (const name of names) {
-      for (const group of ["quests", "rules", "badges", "webhooks"]) {
+      for (const group of ["quests", "rules", "badges", "boosts", "webhooks"]) {
         expect((await place.get(`/v1/${group}/${name}`)).status).toBe(404)
       }
       expect((await place.get(`/v1/quests?${name}=1`)).status).toBe(400)

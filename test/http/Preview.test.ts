@@ -18,6 +18,7 @@ const kinds = {
   rule: { path: "/v1/rules", schema: "NewRule", draftId: "rul_draft" },
   quest: { path: "/v1/quests", schema: "NewQuest", draftId: "qst_draft" },
   badge: { path: "/v1/badges", schema: "NewBadge", draftId: "bdg_draft" },
+  boost: { path: "/v1/boosts", schema: "NewBoost", draftId: "bst_draft" },
 } as const
 type Kind = keyof typeof kinds
 
@@ -33,6 +34,7 @@ const wholePatch = (kind: Kind, { criteria, key: _, reward, ...given }: Json): J
     }
     return { icon: null, secret: null, ...rest, criteria: parts }
   }
+  if (kind === "boost") return { weekly: null, timeZone: null, ...rest }
   if (kind === "quest") {
     const none = { steps: null, recurrence: null, prerequisites: null }
     return { ...none, ...rest, reward: { ...noReward, ...reward } }
@@ -58,6 +60,7 @@ describe("POST /v1/project/preview", () => {
           [await place.create("/v1/badges", { name: "B", criteria: { kind: "manual" } })],
         ],
         ["prerequisites", []],
+        ["currencies", ["xp", "points"]],
         ["streak", ["daily"]],
         ["key", ["k1", "k2", "k3", "k4"]],
         ["startsAt", [inHours(-1), inHours(1)]],

@@ -117,6 +117,7 @@ const cases: ReadonlyArray<Case> = [
   ["QuestNotFound", "quest_not_found", () => get("/v1/quests/qst_none")],
   ["RuleNotFound", "rule_not_found", () => get("/v1/rules/rul_none")],
   ["BadgeNotFound", "badge_not_found", () => get("/v1/badges/bdg_none")],
+  ["BoostNotFound", "boost_not_found", () => get("/v1/boosts/bst_none")],
   ["WebhookNotFound", "webhook_not_found", () => get("/v1/webhooks/whk_none")],
   ["BackfillNotFound", "backfill_not_found", () => get(`/v1/badges/${real.bdg}/backfill`)],
   [
@@ -249,6 +250,7 @@ describe("The example of a problem", () => {
   it("tells the bounds as they are", () => {
     const bounds: ReadonlyArray<readonly [string, string, number]> = [
       ["DefinitionConflict", "quota_exceeded", limits.rulesMax],
+      ["BoostConflict", "quota_exceeded", limits.runningBoostsMax],
       ["RotationConflict", "quota_exceeded", limits.webhookSecretsMax],
       ["StreamQuota", "quota_exceeded", limits.streamsOfEnvironmentMax],
       ["EventConflict", "balance_overflow", limits.balanceMax],

@@ -19,6 +19,7 @@ const kinds = [
   ["rules", { action: "TAP", reward: { xp: 1 } }, { reward: { xp: 2 } }, { reward: { xp: 3 } }],
   ["quests", { title: "Q", reward: { xp: 1 } }, { title: "R" }, { title: "S" }],
   ["badges", { name: "B", criteria: { kind: "manual" } }, { name: "C" }, { name: "D" }],
+  ["boosts", { name: "B", currencies: ["xp"], factor: 2 }, { factor: 3 }, { factor: 4 }],
   [
     "webhooks",
     { url: "https://example.com/", events: ["*"] },

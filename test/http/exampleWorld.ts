@@ -7,7 +7,7 @@ export type Json = any
 /** Existing ids by their prefix, and existing keys by those of examples. */
 export type RealIds = Readonly<Record<string, string>>
 
-const ids = /^(qst|bdg|rul|whk|evt|rwd|spd|dlv|msg)_/
+const ids = /^(qst|bdg|bst|rul|whk|evt|rwd|spd|dlv|msg)_/
 
 /** The body with the server's ids and keys in place of those of examples. */
 export const withRealIds = (node: Json, real: RealIds): Json => {
@@ -44,6 +44,15 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     reward: { xp: 1 },
     limit,
   })
+  // Of the worlds of one server, the latest has a boost: few may be active.
+  for (const { id } of (await server.call("GET", "/v1/boosts")).json.boosts) {
+    await server.call("DELETE", `/v1/boosts/${id}`)
+  }
+  const boost = await post(server, "/v1/boosts", {
+    name: "Happy",
+    currencies: ["points"],
+    factor: 2,
+  })
   const webhook = await post(server, "/v1/webhooks", {
     url: "https://example.com/hook",
     events: ["*"],
@@ -59,6 +68,8 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     bdg: badge.id,
     qst: quest.id,
     rul: rule.id,
+    "happy-hour": boost.key,
+    bst: boost.id,
     whk: webhook.id,
     evt: event.eventId,
     rwd: reward.rewardId,
@@ -70,6 +81,7 @@ const kindOf: Readonly<Record<string, string>> = {
   quests: "qst",
   rules: "rul",
   badges: "bdg",
+  boosts: "bst",
   webhooks: "whk",
 }
 

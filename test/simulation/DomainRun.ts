@@ -22,6 +22,7 @@ import { firstOf } from "./answers.ts"
 import {
   beginnings,
   randomBadge,
+  randomBoost,
   randomCommand,
   randomEdit,
   randomQuest,
@@ -73,12 +74,13 @@ export class DomainRun implements Surroundings {
   readonly sequenceOf = (userId: string): number => this.users.get(userId)?.sequence ?? 0
 
   get definitions(): Definitions {
-    const { badges, quests, rules, settings } = this.project
+    const { badges, boosts, quests, rules, settings } = this.project
     return {
       settings,
       badges: [...badges.values()],
       quests: [...quests.values()],
       rules: [...rules.values()],
+      boosts: [...boosts.values()],
       closed: this.closed,
       moves: this.moves,
     }
@@ -268,6 +270,7 @@ export class DomainRun implements Surroundings {
     if (kind < 0.02) this.define({ kind: "rule.created", rule: randomRule(this) })
     else if (kind < 0.035) this.define({ kind: "badge.created", badge: randomBadge(this) })
     else if (kind < 0.055) this.define({ kind: "quest.created", quest: randomQuest(this) })
+    else if (kind < 0.065) this.define({ kind: "boost.created", boost: randomBoost(this) })
     else if (kind < 0.09) this.define(...randomEdit(this))
     else if (kind < 0.1) {
       // A moment belongs to one zone only.

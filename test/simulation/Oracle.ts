@@ -69,12 +69,13 @@ export class Oracle {
     const { closed, moves, project } = this.#defined.findLast(
       (defined) => defined.sequence < sequence,
     )!
-    const { badges, quests, rules, settings } = project
+    const { badges, boosts, quests, rules, settings } = project
     return {
       settings,
       badges: [...badges.values()],
       quests: [...quests.values()],
       rules: [...rules.values()],
+      boosts: [...boosts.values()],
       moves,
       closed,
     }

@@ -1,6 +1,7 @@
 /** Random definitions, edits and commands, in proportions at which they concern each other. */
 
 import { recounted } from "../../src/domain/decide/RuleDefinitions.ts"
+import { type Boost, boostTimeZones, type Spell, weekdays } from "../../src/domain/project/Boost.ts"
 import {
   type Badge,
   type Condition,
@@ -221,6 +222,32 @@ export const randomQuest = (run: Surroundings): Quest => {
   }
 }
 
+/** Edges of spells: those of daylight saving, of days, and an hour of no import. */
+const edges = ["00:00", "01:30", "02:00", "02:30", "03:00", "12:00", "23:30"] as const
+
+const randomSpell = (random: Random): Spell => {
+  const from = random.pick(edges)
+  const to = random.pick([...edges.filter((edge) => edge !== from), "24:00"])
+  const days = weekdays.filter(() => random.chance(0.6))
+  return { days: days.length > 0 ? days : ["sunday"], from, to }
+}
+
+export const randomBoost = (run: Surroundings): Boost => {
+  const { random, sequence } = run
+  return {
+    id: `bst_${sequence}`,
+    key: `boost-${sequence}`,
+    name: `Boost ${sequence}`,
+    currencies: random.pick([["xp"], ["points"], ["points", "xp"]]),
+    factor: random.pick([0.1, 0.3, 0.5, 1, 1.15, 1.5, 2, 3, 10]),
+    weekly: random.chance(0.3)
+      ? []
+      : Array.from({ length: random.integer(1, 3) }, () => randomSpell(random)),
+    timeZone: random.pick(boostTimeZones),
+    ...shared(run),
+  }
+}
+
 export const randomSettings = ({
   project: { settings },
   random,
@@ -256,7 +283,10 @@ export const randomSettings = ({
 })
 
 /** The stored status after an edit: the moves that are allowed. */
-const editedSet = ({ now, random }: Surroundings, edited: Rule | Badge): Definition["set"] => {
+const editedSet = (
+  { now, random }: Surroundings,
+  edited: Rule | Badge | Boost,
+): Definition["set"] => {
   if (random.chance(0.3)) return "archived"
   if (random.chance(0.5)) return edited.set
   switch (statusAt(edited, now)) {
@@ -275,7 +305,8 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
   const badge = [...project.badges.values()]
   const rule = [...project.rules.values()]
   const quest = [...project.quests.values()]
-  switch (random.integer(0, 3)) {
+  const boost = [...project.boosts.values()]
+  switch (random.integer(0, 4)) {
     case 0: {
       if (rule.length === 0) return []
       const edited = random.pick(rule)
@@ -299,6 +330,14 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
           badge: { ...chosen, set: editedSet(run, chosen), updatedAt: now },
         },
       ]
+    }
+    case 2: {
+      if (boost.length === 0) return []
+      const edited = random.pick(boost)
+      if (edited.set === "archived") return []
+      const { createdAt, id, key } = edited
+      const set = editedSet(run, edited)
+      return [{ kind: "boost.updated", boost: { ...randomBoost(run), id, key, createdAt, set } }]
     }
     default: {
       if (quest.length === 0) return []

@@ -51,6 +51,15 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
       const status = statusOf(project.quests.get(id), fact.quest)
       return { kind: "updateQuest", questId: id, change: { ...change, ...status } }
     }
+    case "boost.created":
+      return { kind: "createBoost", boost: fact.boost }
+    case "boost.updated": {
+      const { currencies, endsAt, factor, id, set, startsAt, timeZone, weekly } = fact.boost
+      if (set === "archived") return { kind: "deleteBoost", boostId: id }
+      const status = statusOf(project.boosts.get(id), fact.boost)
+      const change = { currencies, endsAt, factor, startsAt, timeZone, weekly, ...status }
+      return { kind: "updateBoost", boostId: id, change }
+    }
     case "project.updated": {
       const { levelCurve, streaks, timezone } = fact.settings
       return { kind: "updateSettings", change: { levelCurve, streaks, timezone } }

@@ -30,6 +30,7 @@ import {
   beginnings,
   inheritedNames,
   randomBadge,
+  randomBoost,
   randomCommand,
   randomEdit,
   randomQuest,
@@ -406,9 +407,11 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
           ? [{ kind: "badge.created", badge: randomBadge(made) } as const]
           : kind < 0.6
             ? [{ kind: "quest.created", quest: randomQuest(made) } as const]
-            : kind < 0.9
-              ? randomEdit(made)
-              : [{ kind: "project.updated", settings: randomSettings(made) } as const]
+            : kind < 0.65
+              ? [{ kind: "boost.created", boost: randomBoost(made) } as const]
+              : kind < 0.9
+                ? randomEdit(made)
+                : [{ kind: "project.updated", settings: randomSettings(made) } as const]
     for (const fact of facts) {
       yield* Effect.exit(running.engine.askProject(sandbox, commandOf(oracle.project, fact)))
     }

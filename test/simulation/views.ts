@@ -205,9 +205,13 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
         alreadyCompleted,
       }))
       .sort((one, other) => (one.questId < other.questId ? -1 : 1)),
-    streaks: [...reply.streaks].sort((one, other) => (one.key < other.key ? -1 : 1)),
+    streaks: [...reply.streaks].sort(ofKeys),
+    boosts: reply.kind === "event" ? [...reply.boosts].sort(ofKeys) : [],
   }
 }
+
+const ofKeys = (one: { readonly key: string }, other: { readonly key: string }): number =>
+  one.key < other.key ? -1 : 1
 
 /** Sorts lists whose order has no meaning. */
 export const sorted = (outcome: Outcome | Refused): Outcome | Refused =>
@@ -218,7 +222,8 @@ export const sorted = (outcome: Outcome | Refused): Outcome | Refused =>
         badges: [...outcome.badges].sort(byId),
         badgesRevoked: [...outcome.badgesRevoked].sort(),
         quests: [...outcome.quests].sort((one, other) => (one.questId < other.questId ? -1 : 1)),
-        streaks: [...outcome.streaks].sort((one, other) => (one.key < other.key ? -1 : 1)),
+        streaks: [...outcome.streaks].sort(ofKeys),
+        boosts: [...outcome.boosts].sort(ofKeys),
       }
 
 const byId = (one: { readonly id: string }, other: { readonly id: string }): number =>

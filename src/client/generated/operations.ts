@@ -64,6 +64,13 @@ export const operations = {
     startBackfill: "POST badges/*/backfill body key",
     getBackfill: "GET badges/*/backfill",
   },
+  boosts: {
+    create: "POST boosts body key",
+    list: "GET boosts query",
+    get: "GET boosts/*",
+    update: "PATCH boosts/* body key",
+    delete: "DELETE boosts/* - key",
+  },
   project: {
     get: "GET project",
     update: "PATCH project body key",

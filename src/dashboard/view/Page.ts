@@ -52,6 +52,7 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["/rules", "Rules"],
   ["/quests", "Quests"],
   ["/badges", "Badges"],
+  ["/boosts", "Boosts"],
   ["/webhooks", "Webhooks"],
   ["/keys", "API keys"],
   ["/settings", "Settings"],

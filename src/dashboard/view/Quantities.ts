@@ -18,6 +18,11 @@ export const bytes = (value: number): string => {
   return `${rough(value / 1_024 ** power)} ${units[power]}`
 }
 
+/** Boosts in words: `happy-hour × 2`. */
+export const boostWords = (
+  boosts: ReadonlyArray<{ readonly key: string; readonly factor: number }>,
+): string => boosts.map(({ factor, key }) => `${key} × ${factor}`).join(", ")
+
 /** A duration in the largest unit that gives at least 2, rounded down: `3 min`. */
 export const duration = (ms: number): string => {
   const units = [

@@ -7,8 +7,9 @@
  * that needs more of the user's history than the state has fails with `HistoryNeeded`; the actor
  * reads the history and decides again with this `past`.
  *
- * Order of effects of an event: rules and quests in the order of their creation, streaks, badges
- * (which see everything earned before), level.
+ * Order of effects of an event: rules and quests in the order of their creation, each times the
+ * boosts that ran when the event occurred, streaks, badges (which see everything earned before),
+ * level.
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"

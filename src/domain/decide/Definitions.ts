@@ -8,7 +8,7 @@
  * streaks deleted, if the file has their kind.
  *
  * Each change is decided on the state after the changes before it, in this order: settings with
- * their streaks, badges, quests after their prerequisites, rules. Removals come last, in the
+ * their streaks, badges, quests after their prerequisites, rules, boosts. Removals come last, in the
  * opposite order.
  *
  * Cost: a change may look at many definitions: at the text searches of its action, the
@@ -17,6 +17,7 @@
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
+import type { Boost } from "../project/Boost.ts"
 import {
   type Badge,
   type Condition,
@@ -37,12 +38,19 @@ import {
   deleteBadge,
   replaceBadge,
 } from "./BadgeDefinitions.ts"
+import {
+  type BoostReplacement,
+  createBoost,
+  deleteBoost,
+  replaceBoost,
+} from "./BoostDefinitions.ts"
 import { type Conditional, type Decided, noChange } from "./Decided.ts"
 import { createQuest, deleteQuest, replaceQuest } from "./QuestDefinitions.ts"
 import { createRule, deleteRule, type RuleReplacement, replaceRule } from "./RuleDefinitions.ts"
 import { decideSettings, type SettingsChange } from "./Settings.ts"
 
 type BadgeOfFile = BadgeReplacement & Keyed
+type BoostOfFile = BoostReplacement & Keyed
 type QuestOfFile = Replacement<Quest> & Keyed
 type RuleOfFile = RuleReplacement & Keyed
 
@@ -50,6 +58,7 @@ type RuleOfFile = RuleReplacement & Keyed
 export interface DefinitionsInput {
   readonly settings?: SettingsChange
   readonly badges?: ReadonlyArray<BadgeOfFile>
+  readonly boosts?: ReadonlyArray<BoostOfFile>
   readonly quests?: ReadonlyArray<QuestOfFile>
   readonly rules?: ReadonlyArray<RuleOfFile>
 }
@@ -66,7 +75,7 @@ export const applyDefinitions = (
   { definitions, removes }: ApplyDefinitions,
   now: number,
 ): Decided<"invalid_request" | "quota_exceeded"> => {
-  const { badges, rules, settings } = definitions
+  const { badges, boosts, rules, settings } = definitions
   const plan = new Plan(state, now, badges)
   if (settings !== undefined) plan.settings(withStreaks(plan.state.settings, settings))
   for (const [index, badge] of badges?.entries() ?? [])
@@ -83,6 +92,8 @@ export const applyDefinitions = (
     if (place !== undefined) plan.quest(quests[place]!, `/definitions/quests/${place}`)
   }
   for (const [index, rule] of rules?.entries() ?? []) plan.rule(rule, `/definitions/rules/${index}`)
+  for (const [index, boost] of boosts?.entries() ?? [])
+    plan.boost(boost, `/definitions/boosts/${index}`)
   if (removes) plan.remove(definitions)
   return plan.result()
 }
@@ -109,6 +120,7 @@ const referencesPerWork = 20
 class Plan {
   state: ProjectState
   readonly #badges: Map<string, Badge>
+  readonly #boosts: Map<string, Boost>
   readonly #quests: Map<string, Quest>
   readonly #rules: Map<string, Rule>
   /** The ids of badges here by their ids in the file, where these differ. */
@@ -124,9 +136,16 @@ class Plan {
 
   constructor(state: ProjectState, now: number, badges: ReadonlyArray<Keyed> = []) {
     this.#badges = new Map(state.badges)
+    this.#boosts = new Map(state.boosts)
     this.#quests = new Map(state.quests)
     this.#rules = new Map(state.rules)
-    this.state = { ...state, badges: this.#badges, quests: this.#quests, rules: this.#rules }
+    const kinds = {
+      badges: this.#badges,
+      boosts: this.#boosts,
+      quests: this.#quests,
+      rules: this.#rules,
+    }
+    this.state = { ...state, ...kinds }
     this.#now = now
     for (const { id, key } of badges) {
       const here = idsByKey(state.badges).get(key)
@@ -189,6 +208,20 @@ class Plan {
     )
   }
 
+  boost(boost: BoostOfFile, pointer: string): void {
+    const created = { kind: "createBoost", boost: published(boost) } as const
+    this.#put(
+      pointer,
+      () => 0,
+      this.#boosts,
+      boost,
+      (before, state, now) =>
+        before === undefined
+          ? createBoost(state, created, now)
+          : replaceBoost(state, before, boost, now),
+    )
+  }
+
   /** Decides a definition of the file. `before` has its key; `undefined`: it is new. */
   #put<A extends Keyed>(
     pointer: string,
@@ -215,7 +248,15 @@ class Plan {
    * Removes the definitions that the file does not name. A definition is removed before those it
    * refers to.
    */
-  remove({ badges, quests, rules, settings }: DefinitionsInput): void {
+  remove({ badges, boosts, quests, rules, settings }: DefinitionsInput): void {
+    for (const boost of missing(this.#boosts, boosts)) {
+      if (!isInFile(boost, this.#now)) continue
+      this.#take(
+        "/definitions/boosts",
+        () => 0,
+        (state, now) => deleteBoost(state, { kind: "deleteBoost", boostId: boost.id }, now),
+      )
+    }
     for (const rule of missing(this.#rules, rules)) {
       if (!isInFile(rule, this.#now)) continue
       this.#take(
@@ -280,6 +321,10 @@ class Plan {
       case "badge.created":
       case "badge.updated":
         this.#set(this.#badges, fact.badge)
+        break
+      case "boost.created":
+      case "boost.updated":
+        this.#set(this.#boosts, fact.boost)
         break
       case "quest.created":
       case "quest.updated":

@@ -5,12 +5,13 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { type ActionIndex, actionIndexOf } from "../project/ActionIndex.ts"
+import { boostsAt, noBoosts, type RunningBoosts } from "../project/Boost.ts"
 import { type Badge, type Gives, paysAt } from "../project/Definition.ts"
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { HistoryNeeded, type Past } from "../record/Past.ts"
 import type { Cause, Fact, Source } from "../record/Record.ts"
-import { noWindows, projectZoneAt, type UserState } from "../user/User.ts"
+import { noWindows, projectZoneAt, type UserState, userZoneAt } from "../user/User.ts"
 import { type WindowKind, windowKinds, windowOfDay, type Zone, zoneOf } from "../values/Calendar.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
@@ -35,6 +36,7 @@ export class Draft {
   readonly zone: Zone
   readonly eventZone: Zone
   readonly #past: Past | undefined
+  #boosts: RunningBoosts | undefined
   /** The earliest time from which the decision needs the user's history. */
   #recalledSince: number | undefined
   xp: number
@@ -93,6 +95,22 @@ export class Draft {
     return levelAt(this.project.settings.levelCurve, xp)
   }
 
+  /** The boosts that ran when the event occurred. */
+  get boosts(): RunningBoosts {
+    this.#boosts ??= boostsAt(this.project.boosts, this.occurredAt, this.eventZone, () =>
+      userZoneAt(this.user, this.project, this.occurredAt),
+    )
+    return this.#boosts
+  }
+
+  /** What a rule or a quest pays: `gives` times the boosts, rounded down. */
+  boosted(gives: Gives): Gives {
+    const { boosts } = this
+    const { points, xp } = gives
+    if (boosts === noBoosts && Number.isInteger(xp) && Number.isInteger(points)) return gives
+    return { ...gives, xp: boosts.times("xp", xp), points: boosts.times("points", points) }
+  }
+
   earn(gives: Gives, source: Source): void {
     this.earnXp(gives.xp, source)
     this.earnPoints(gives.points, source)
@@ -102,13 +120,28 @@ export class Draft {
   earnXp(amount: number, source: Source): void {
     if (amount === 0) return
     this.xp += amount
-    this.facts.push({ kind: "xp.earned", amount, total: this.xp, source })
+    const boosts = this.#appliedTo("xp", source)
+    this.facts.push(
+      boosts === undefined
+        ? { kind: "xp.earned", amount, total: this.xp, source }
+        : { kind: "xp.earned", amount, total: this.xp, source, boosts },
+    )
   }
 
   earnPoints(amount: number, source: Source): void {
     if (amount === 0) return
     this.points += amount
-    this.facts.push({ kind: "points.earned", amount, total: this.points, source })
+    const boosts = this.#appliedTo("points", source)
+    this.facts.push(
+      boosts === undefined
+        ? { kind: "points.earned", amount, total: this.points, source }
+        : { kind: "points.earned", amount, total: this.points, source, boosts },
+    )
+  }
+
+  /** The boosts that multiplied an amount; `undefined`: none. Only rules and quests have boosts. */
+  #appliedTo(currency: string, source: Source) {
+    return typeof source === "string" ? undefined : this.boosts.appliedTo(currency)
   }
 
   hasBadge(badgeId: string): boolean {

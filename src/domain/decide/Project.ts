@@ -16,6 +16,7 @@ import {
   startBackfill,
   updateBadge,
 } from "./BadgeDefinitions.ts"
+import { type BoostCommand, createBoost, deleteBoost, updateBoost } from "./BoostDefinitions.ts"
 import { type CloseWindows, decideCloseWindows } from "./CloseWindows.ts"
 import { type Conditional, type Decided, versionConflict } from "./Decided.ts"
 import { type ApplyDefinitions, applyDefinitions } from "./Definitions.ts"
@@ -36,6 +37,7 @@ export type ProjectCommand =
   | QuestCommand
   | RuleCommand
   | BadgeCommand
+  | BoostCommand
   | SettingsCommand
   | BackfillCommand
   | WebhookCommand
@@ -82,6 +84,14 @@ export interface ProjectRefusals {
     | "in_use"
     | "version_conflict"
   readonly deleteBadge: "badge_not_found" | "in_use" | "version_conflict"
+  readonly createBoost: "invalid_request" | "key_taken" | "quota_exceeded"
+  readonly updateBoost:
+    | "boost_not_found"
+    | "invalid_request"
+    | "invalid_transition"
+    | "quota_exceeded"
+    | "version_conflict"
+  readonly deleteBoost: "boost_not_found" | "version_conflict"
   readonly updateSettings: "invalid_request" | "in_use" | "version_conflict"
   readonly applyDefinitions: "invalid_request" | "quota_exceeded" | "version_conflict"
   readonly startBackfill: "badge_not_found" | "invalid_transition" | "conflict"
@@ -130,6 +140,8 @@ const ruleVersion = ({ rules }: ProjectState, { ruleId }: { readonly ruleId: str
   definitionOf(rules, ruleId)?.version
 const badgeVersion = ({ badges }: ProjectState, { badgeId }: { readonly badgeId: string }) =>
   definitionOf(badges, badgeId)?.version
+const boostVersion = ({ boosts }: ProjectState, { boostId }: { readonly boostId: string }) =>
+  definitionOf(boosts, boostId)?.version
 const webhookVersion = (
   { webhooks }: ProjectState,
   { webhookId }: { readonly webhookId: string },
@@ -145,6 +157,9 @@ const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } =
   createBadge: { decide: createBadge },
   updateBadge: { decide: updateBadge, version: badgeVersion },
   deleteBadge: { decide: deleteBadge, version: badgeVersion },
+  createBoost: { decide: createBoost },
+  updateBoost: { decide: updateBoost, version: boostVersion },
+  deleteBoost: { decide: deleteBoost, version: boostVersion },
   updateSettings: { decide: decideSettings, version: ({ settings }) => settings.version },
   applyDefinitions: {
     decide: applyDefinitions,

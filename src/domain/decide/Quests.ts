@@ -135,7 +135,7 @@ const complete = (
   draft.questsCompleted++
   draft.completed ??= new Set()
   draft.completed.add(quest.id)
-  draft.earn(quest.reward, { questId: quest.id })
+  draft.earn(draft.boosted(quest.reward), { questId: quest.id })
 }
 
 /** Handles a `QUEST_COMPLETE` event: completes the quest that it names, or returns the refusal. */

@@ -1,8 +1,9 @@
 /**
  * Applies rules to an event, within their limits and cooldowns.
  *
- * An event uses a rule if the rule gives the user something for it. An amount of 0, a badge that is
- * not active, and a badge that the user has already are nothing: the history has no trace of them.
+ * An event uses a rule if the rule gives the user something for it. An amount of 0, also one that
+ * boosts below 1 reduce to 0, a badge that is not active, and a badge that the user has already are
+ * nothing: the history has no trace of them.
  *
  * A limit counts the uses in the period in which the event occurred. A cooldown looks at the time
  * before and after the event. The total reward of a set of events therefore does not depend on the
@@ -31,7 +32,9 @@ import type { Draft } from "./Draft.ts"
 export const applyRules = (draft: Draft, rules: ReadonlyArray<Rule>, event: TrackedEvent): void => {
   for (const rule of rules) {
     if (!isOpenAt(rule, draft.occurredAt)) continue
-    const gives = rule.multiplier === null ? rule.reward : multiplied(rule, event.metadata)
+    const gives = draft.boosted(
+      rule.multiplier === null ? rule.reward : multiplied(rule, event.metadata),
+    )
     if (!draft.canEarn(gives)) continue
     if (countedForm(rule) === undefined) draft.earn(gives, { ruleId: rule.id })
     else applyCounted(draft, rule, gives)
@@ -160,7 +163,10 @@ const isCooling = (
   )
 }
 
-/** The reward times the number in the metadata. Without a number, no reward. */
+/**
+ * The reward times the number in the metadata, not rounded: boosts multiply it too (`Draft.boosted`).
+ * Without a number, no reward.
+ */
 const multiplied = ({ multiplier, reward }: Rule, metadata: Metadata | undefined): Gives => {
   const value = multiplier === null ? 1 : valueAt(metadata, multiplier.path)
   if (typeof value !== "number" || multiplier === null) return nothing
@@ -168,10 +174,7 @@ const multiplied = ({ multiplier, reward }: Rule, metadata: Metadata | undefined
   return { ...reward, xp: times(reward.xp, factor), points: times(reward.points, factor) }
 }
 
-/**
- * The product, rounded down after the noise of binary fractions is removed: 100 times 1.15 is 115.
- */
-const times = (amount: number, factor: number): number =>
-  Math.floor(Number((amount * factor).toPrecision(15)))
+/** The product without the noise of binary fractions: 100 times 1.15 is 115. */
+const times = (amount: number, factor: number): number => Number((amount * factor).toPrecision(15))
 
 const nothing: Gives = { xp: 0, points: 0, badgeId: null }

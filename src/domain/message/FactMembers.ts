@@ -67,7 +67,22 @@ const undone = {
   }),
 }
 const balance = { amount: count(50, "How many."), total: count(1250, "Balance afterwards.") }
-const earned = { ...balance, source: Source }
+
+/** The boosts that multiplied what was earned. */
+export const AppliedBoosts = Schema.Array(
+  Schema.Struct({
+    key: text("The boost's key.", "happy-hour"),
+    factor: Schema.Finite.annotate({
+      description: "Its factor at that time.",
+      examples: [2],
+    }),
+  }).annotate({ identifier: "AppliedBoost", description: "A boost that multiplied an amount." }),
+).annotate({
+  description: "The boosts that multiplied it, rounded down once. Absent if there is none.",
+  examples: [[{ key: "happy-hour", factor: 2 }]],
+})
+
+const earned = { ...balance, source: Source, boosts: Schema.optionalKey(AppliedBoosts) }
 const badge = {
   badgeId: text("The badge's id.", "bdg_01a1fc1e64c07345932e273286b5ca30"),
   key: text("The badge's key.", "first-lesson"),

@@ -130,7 +130,12 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
     }
     case "xp.earned":
     case "points.earned":
-      return { amount: fact.amount, total: fact.total, source: showSource(fact.source) }
+      return {
+        amount: fact.amount,
+        total: fact.total,
+        source: showSource(fact.source),
+        ...(fact.boosts !== undefined && { boosts: fact.boosts }),
+      }
     case "xp.revoked":
     case "points.revoked":
     case "points.spent":

@@ -3,6 +3,7 @@
  * outcome, even years later; `Repeat` tells how the duplicate relates to the first.
  */
 import type { Repeat } from "../decide/Repeat.ts"
+import type { AppliedBoost } from "../project/Boost.ts"
 import type { Badge, Gives } from "../project/Definition.ts"
 import {
   decidedAt,
@@ -56,6 +57,8 @@ export interface EventReply extends Outcome, Repeated {
   readonly receivedAt: number
   /** Whether an active definition named the action when the event was decided. */
   readonly matched: boolean
+  /** The boosts that multiplied what the event earned. */
+  readonly boosts: ReadonlyArray<AppliedBoost>
   /** The rules that matched but gave no reward. */
   readonly withheld: ReadonlyArray<{ readonly ruleId: string; readonly reason: WithheldReason }>
 }
@@ -183,6 +186,7 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
         occurredAt: cause.occurredAt ?? receivedAt,
         receivedAt,
         matched: isMatched(record),
+        boosts: boostsOf(record),
         withheld: withheldOf(record),
       }
     }
@@ -341,6 +345,18 @@ const changed = (
 export const isMatched = ({ facts }: JournalRecord): boolean => {
   const sum = facts.at(-1)
   return sum?.kind !== "event.tracked" || sum.matched !== false
+}
+
+/** Each boost once: xp and points may have the same boosts. */
+const boostsOf = ({ facts }: JournalRecord): EventReply["boosts"] => {
+  let boosts: EventReply["boosts"] = nothing
+  for (const fact of facts) {
+    if (fact.kind !== "xp.earned" && fact.kind !== "points.earned") continue
+    for (const boost of fact.boosts ?? nothing) {
+      if (boosts.every(({ key }) => key !== boost.key)) boosts = added(boosts, boost)
+    }
+  }
+  return boosts
 }
 
 const withheldOf = ({ facts }: JournalRecord): EventReply["withheld"] => {

@@ -4,6 +4,7 @@
  * `ActionIndex.ts` the cost of an event does not depend on the number of definitions.
  */
 import type { PastZone, WindowKind } from "../values/Calendar.ts"
+import type { Boost } from "./Boost.ts"
 import type { Badge, Quest, Rule, Versioned } from "./Definition.ts"
 import { defaultLevelCurve, type LevelCurve } from "./Level.ts"
 
@@ -122,6 +123,7 @@ export interface ProjectState {
   readonly quests: ReadonlyMap<string, Quest>
   readonly rules: ReadonlyMap<string, Rule>
   readonly badges: ReadonlyMap<string, Badge>
+  readonly boosts: ReadonlyMap<string, Boost>
   readonly webhooks: ReadonlyMap<string, Webhook>
   /** The latest backfill of each badge that is not archived. */
   readonly backfills: ReadonlyMap<string, BackfillState>
@@ -139,6 +141,9 @@ export const aheadMsOf = ({ testClock }: ProjectState): number => testClock?.ahe
 
 /** The environment's time when the server's is `at`. Epoch milliseconds. */
 export const timeIn = (project: ProjectState, at: number): number => at + aheadMsOf(project)
+
+/** The keys of the currencies that the environment has. */
+export const currencyKeys = (_: ProjectState): ReadonlyArray<string> => ["xp", "points"]
 
 export const isAdvancing = ({ testClock }: ProjectState): boolean =>
   testClock?.status === "advancing"
@@ -162,6 +167,7 @@ export const emptyProject: ProjectState = {
   quests: new Map(),
   rules: new Map(),
   badges: new Map(),
+  boosts: new Map(),
   webhooks: new Map(),
   backfills: new Map(),
   closedThrough: { daily: neverClosed, weekly: neverClosed, monthly: neverClosed },

@@ -6,6 +6,7 @@
  * `apply` and the reply need, and a later change of rules or level curves never changes its effect.
  */
 import type { AccountFact } from "../accounts/Account.ts"
+import type { AppliedBoost, Boost } from "../project/Boost.ts"
 import {
   amountOf,
   type Badge,
@@ -195,11 +196,13 @@ export type UserFact =
       readonly level: number
       readonly shortfall: { readonly xp: number; readonly points: number }
     }
+  /** `boosts`: those that multiplied the amount, as they were then; absent: none. */
   | {
       readonly kind: "xp.earned" | "points.earned"
       readonly amount: number
       readonly total: number
       readonly source: Source
+      readonly boosts?: ReadonlyArray<AppliedBoost>
     }
   | {
       readonly kind: "points.revoked" | "points.spent"
@@ -320,6 +323,7 @@ export type ProjectFact =
   | { readonly kind: "quest.created" | "quest.updated"; readonly quest: Quest }
   | { readonly kind: "rule.created" | "rule.updated"; readonly rule: Rule }
   | { readonly kind: "badge.created" | "badge.updated"; readonly badge: Badge }
+  | { readonly kind: "boost.created" | "boost.updated"; readonly boost: Boost }
   | { readonly kind: "project.updated"; readonly settings: ProjectSettings }
   | ({ readonly kind: "testClock.moved" } & TestClock)
   | { readonly kind: "webhook.created"; readonly webhook: Omit<Webhook, "since"> }

@@ -96,6 +96,10 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
           next = { ...next, backfills: copies.without(next.backfills, fact.badge.id) }
         }
         break
+      case "boost.created":
+      case "boost.updated":
+        next = { ...next, boosts: copies.with(next.boosts, fact.boost, limits.archivedBoostsMax) }
+        break
       case "webhook.created":
       case "webhook.updated": {
         const webhook = { since: record.sequence, ...fact.webhook }
@@ -149,7 +153,7 @@ const begun = (state: ProjectState, { facts, sequence }: JournalRecord): Project
 }
 
 /** Whether the fact changes what a file of definitions has. */
-const isDefinition = ({ kind }: Fact): boolean => /^(?:project|quest|badge|rule)\./.test(kind)
+const isDefinition = ({ kind }: Fact): boolean => /^(?:project|quest|badge|boost|rule)\./.test(kind)
 
 const disabledWebhook = (
   webhook: Webhook,

@@ -197,6 +197,10 @@ export const userZones = (user: UserState | undefined, project: ProjectState): Z
   }))
 }
 
+/** The user's time zone at `at`, or the project's while the user has none. */
+export const userZoneAt = (user: UserState | undefined, project: ProjectState, at: number): Zone =>
+  userZones(user, project).find(({ until }) => at < until)!.zone
+
 /**
  * The time zone of the project's days for an event of this user that occurred at `at`. An event
  * from before the user was created counts in the zone of the creation.

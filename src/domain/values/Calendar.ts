@@ -42,7 +42,18 @@ const daysKnownMax = 10_000
 /** A power of two. */
 const halfDaysKept = 256
 
-const isWithin = (ms: number, { from, until }: LocalDay): boolean => ms >= from && ms < until
+/** A span of time in epoch milliseconds, half open. */
+interface Span {
+  readonly from: number
+  readonly until: number
+}
+
+const isWithin = (ms: number, { from, until }: Span): boolean => ms >= from && ms < until
+
+/** How far local time is ahead of UTC, in milliseconds, in a span of time. */
+export interface OffsetSpan extends Span {
+  readonly offsetMs: number
+}
 
 /** The date of a local day, such as `2026-11-01`. */
 export const dateOf = (day: number): string => epoch.add({ days: day }).toString()
@@ -58,10 +69,8 @@ export const dayOf = (date: string): number | undefined => {
 }
 
 /** A local day, with its start and the start of the next day in epoch milliseconds. */
-interface LocalDay {
+interface LocalDay extends Span {
   readonly day: number
-  readonly from: number
-  readonly until: number
 }
 
 export class Zone {
@@ -70,7 +79,7 @@ export class Zone {
   readonly alone = [{ zone: this as Zone, until: Number.POSITIVE_INFINITY }]
   #latest: LocalDay = { day: 0, from: 0, until: 0 }
   readonly #has = new Map<number, boolean>()
-  #hours = { from: 0, until: 0, shift: 0 }
+  #offset: OffsetSpan = { from: 0, until: 0, offsetMs: 0 }
   /** Cached days. The slot of a day is a half day of UTC that the day covers. */
   readonly #found: Array<LocalDay | undefined> = []
 
@@ -117,19 +126,23 @@ export class Zone {
    * the offset has minutes.
    */
   hourShiftAt(ms: number): number {
-    const { from, shift, until } = this.#hours
-    if (ms >= from && ms < until) return shift
+    const { offsetMs } = this.offsetAt(ms)
+    return ((offsetMs % hourMs) + hourMs) % hourMs
+  }
+
+  /** The offset from UTC at `ms`, and the span of time in which it holds. */
+  offsetAt(ms: number): OffsetSpan {
+    if (isWithin(ms, this.#offset)) return this.#offset
     const now = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(this.name)
     const next = now.getTimeZoneTransition("next")
     // A transition at this very moment starts the span.
     const before = now.add({ nanoseconds: 1 }).getTimeZoneTransition("previous")
-    const offset = Math.round(now.offsetNanoseconds / 1_000_000)
-    this.#hours = {
+    this.#offset = {
       from: before === null ? Number.NEGATIVE_INFINITY : before.epochMilliseconds,
       until: next === null ? Number.POSITIVE_INFINITY : next.epochMilliseconds,
-      shift: ((offset % hourMs) + hourMs) % hourMs,
+      offsetMs: Math.round(now.offsetNanoseconds / 1_000_000),
     }
-    return this.#hours.shift
+    return this.#offset
   }
 
   /** Whether the zone has this day: a zone that moved over the date line skipped a day. */

@@ -20,6 +20,7 @@ export const errorKinds = {
   user_not_found: { status: 404, title: "User not found" },
   quest_not_found: { status: 404, title: "Quest not found" },
   badge_not_found: { status: 404, title: "Badge not found" },
+  boost_not_found: { status: 404, title: "Boost not found" },
   event_not_found: { status: 404, title: "Event not found" },
   reward_not_found: { status: 404, title: "Reward not found" },
   spend_not_found: { status: 404, title: "Spend not found" },

@@ -71,6 +71,7 @@ export const idPrefixes = [
   "qst",
   "rul",
   "bdg",
+  "bst",
   "whk",
   "prj",
   "key",

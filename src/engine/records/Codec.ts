@@ -3,6 +3,7 @@
  * and checksummed values of the storage. A user's state has a form of its own (`UserCodec.ts`).
  */
 import type { Account, Invitation, Session } from "../../domain/accounts/Account.ts"
+import type { Boost } from "../../domain/project/Boost.ts"
 import type { Badge, Quest, Rule } from "../../domain/project/Definition.ts"
 import type { ApiKey, DirectoryState, Project } from "../../domain/project/Directory.ts"
 import type { ProjectState, Webhook } from "../../domain/project/Project.ts"
@@ -37,11 +38,12 @@ const definitionsText = (definitions: ReadonlyMap<string, object>): string => {
   return `[${texts.join(",")}]`
 }
 
-export const encodeProject = ({ badges, quests, rules, ...rest }: ProjectState): string => {
+export const encodeProject = ({ badges, boosts, quests, rules, ...rest }: ProjectState): string => {
   const { backfills, webhooks } = rest
   const others = { ...rest, webhooks: [...webhooks.values()], backfills: [...backfills] }
-  const [questsText, rulesText, badgesText] = [quests, rules, badges].map(definitionsText)
-  return `${JSON.stringify(others).slice(0, -1)},"quests":${questsText},"rules":${rulesText},"badges":${badgesText}}`
+  const definitions = Object.entries({ quests, rules, badges, boosts })
+  const texts = definitions.map(([name, all]) => `"${name}":${definitionsText(all)}`)
+  return `${JSON.stringify(others).slice(0, -1)},${texts.join(",")}}`
 }
 
 export const decodeProject = (value: Uint8Array): ProjectState => {
@@ -51,6 +53,7 @@ export const decodeProject = (value: Uint8Array): ProjectState => {
     quests: byId<Quest>(stored.quests),
     rules: byId<Rule>(stored.rules),
     badges: byId<Badge>(stored.badges),
+    boosts: byId<Boost>(stored.boosts),
     webhooks: byId<Webhook>(stored.webhooks),
     backfills: new Map(stored.backfills),
   }

@@ -7,6 +7,7 @@ import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { version } from "../../Build.ts"
 import { Badges } from "./Badges.ts"
+import { Boosts } from "./Boosts.ts"
 import { oneOf } from "./Common.ts"
 import { DefinitionFiles } from "./DefinitionFiles.ts"
 import { Actions, Events } from "./Events.ts"
@@ -88,6 +89,7 @@ const declared = HttpApi.make("laurel")
     Leaderboard,
     Rules,
     Badges,
+    Boosts,
     Projects,
     DefinitionFiles,
     TestClocks,

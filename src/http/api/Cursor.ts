@@ -19,6 +19,7 @@ interface Positions {
   readonly quests: readonly [createdAt: number, id: string]
   readonly rules: readonly [createdAt: number, id: string]
   readonly badges: readonly [createdAt: number, id: string]
+  readonly boosts: readonly [createdAt: number, id: string]
   readonly webhooks: readonly [createdAt: number, id: string]
   /** The number of the fact in its record. */
   readonly history: readonly [sequence: number, index: number]
@@ -37,6 +38,7 @@ const partsOf: { readonly [List in ListName]: ReadonlyArray<"number" | "string">
   quests: ["number", "string"],
   rules: ["number", "string"],
   badges: ["number", "string"],
+  boosts: ["number", "string"],
   webhooks: ["number", "string"],
   history: ["number", "number"],
   rewards: ["number", "number"],

@@ -1,19 +1,20 @@
-/** Definitions as a file: all settings, badges, quests and rules of an environment. */
+/** Definitions as a file: all settings, badges, quests, rules and boosts of an environment. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"
 import { NewBadge } from "./Badges.ts"
+import { NewBoost } from "./Boosts.ts"
 import { ApiKey, BodyBytesMax, distinct, list, OpenTo, oneOf, pattern } from "./Common.ts"
 import { DefinitionKey, fileStatus } from "./DefinitionShapes.ts"
 import { changeHeaders, readHeaders } from "./EntityTags.ts"
 import { appliedFile, definitionsFile, fileDiff } from "./examples/definitionExamples.ts"
-import { badgeId, questId, ruleId } from "./examples/exampleIds.ts"
+import { badgeId, boostId, questId, ruleId } from "./examples/exampleIds.ts"
 import { DefinitionConflict, readProblems, VersionConflict, writeProblems } from "./Problems.ts"
 import { ProjectPatch } from "./Projects.ts"
 import { NewQuest } from "./Quests.ts"
 import { NewRule, strayBounds } from "./Rules.ts"
 
-const idOf = (prefix: "bdg" | "qst" | "rul", example: string) =>
+const idOf = (prefix: "bdg" | "bst" | "qst" | "rul", example: string) =>
   Schema.optionalKey(
     pattern(
       new RegExp(`^${prefix}_[a-z0-9_-]{1,64}$`),
@@ -83,6 +84,18 @@ export const DefinitionsFile = Schema.Struct({
       "rules",
     ),
   ),
+  boosts: Schema.optionalKey(
+    listOf(
+      Schema.Struct({
+        id: idOf("bst", boostId),
+        ...NewBoost.fields,
+        key,
+        status: fileStatus,
+      }).annotate({ identifier: "FileBoost" }),
+      limits.boostsMax,
+      "boosts",
+    ),
+  ),
 }).annotate({
   identifier: "DefinitionsFile",
   description:
@@ -109,7 +122,7 @@ const change = {
     description: "`delete`: the definition is archived.",
     examples: ["update"],
   }),
-  kind: oneOf(["settings", "badge", "quest", "rule"]).annotate({
+  kind: oneOf(["settings", "badge", "quest", "rule", "boost"]).annotate({
     description: "The kind of definition.",
     examples: ["badge"],
   }),
@@ -122,7 +135,8 @@ const change = {
     examples: ["first-lesson"],
   }),
   name: Schema.String.annotate({
-    description: "The badge's name, the quest's title, the rule's name or action.",
+    description:
+      "The name of the badge or the boost, the quest's title, the rule's name or action.",
     examples: ["First lesson"],
   }),
 }
@@ -190,7 +204,7 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
         OpenApi.annotations({
           summary: "Export definitions",
           description:
-            "Returns settings, badges, quests and rules in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
+            "Returns settings, badges, quests, rules and boosts in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
         }),
       ),
     HttpApiEndpoint.post("diff", "/v1/definitions/diff", {
@@ -225,6 +239,6 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
   .annotateMerge(
     OpenApi.annotations({
       title: "Definitions",
-      description: "Settings, badges, quests and rules as one file.",
+      description: "Settings, badges, quests, rules and boosts as one file.",
     }),
   )

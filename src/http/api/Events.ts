@@ -1,7 +1,12 @@
 /** Operations that take single events and batches. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Earned, factMembers, LevelChange } from "../../domain/message/FactMembers.ts"
+import {
+  AppliedBoosts,
+  Earned,
+  factMembers,
+  LevelChange,
+} from "../../domain/message/FactMembers.ts"
 import { withheldReasons } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { BatchRefusal, BatchSummary, batchCounts, batchHeaders, batchWords, ok } from "./Batches.ts"
@@ -137,6 +142,14 @@ export const withheld = Schema.optionalKey(
   }),
 )
 
+export const boosts = Schema.optionalKey(
+  AppliedBoosts.annotate({
+    description:
+      "The boosts that multiplied what the event earned, each with its factor at that time. Absent if there is none.",
+    examples: [[{ key: "happy-hour", factor: 2 }]],
+  }),
+)
+
 export const EventOutcome = Schema.Struct({
   eventId: Schema.String.annotate({
     description: "Laurel's id of the event.",
@@ -155,6 +168,7 @@ export const EventOutcome = Schema.Struct({
     description: "Quests that the event counted for.",
   }),
   streaks: Schema.Array(StreakOutcome).annotate({ description: "Streaks extended by the event." }),
+  boosts,
   matched,
   withheld,
 }).annotate({

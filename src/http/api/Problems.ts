@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { countedBadgeId, ruleId, webhookId } from "./examples/exampleIds.ts"
+import { boostId, countedBadgeId, ruleId, webhookId } from "./examples/exampleIds.ts"
 import { type Occurrence, occurrences } from "./examples/problemExamples.ts"
 
 const fault = { pointer: "/userId", code: "invalid_type", detail: "must be a string" }
@@ -110,6 +110,7 @@ const declare = <Shape extends Schema.Top>(
 
 const webhookPath = `/v1/webhooks/${webhookId}`
 const badgePath = `/v1/badges/${countedBadgeId}`
+const boostPath = `/v1/boosts/${boostId}`
 
 const badRequests = ["invalid_request", "invalid_json", "malformed_request"] as const
 export const BadRequest = declare(
@@ -147,6 +148,7 @@ export const UserNotFound = problem("UserNotFound", ["user_not_found"])
 export const QuestNotFound = problem("QuestNotFound", ["quest_not_found"])
 export const RuleNotFound = problem("RuleNotFound", ["rule_not_found"])
 export const BadgeNotFound = problem("BadgeNotFound", ["badge_not_found"])
+export const BoostNotFound = problem("BoostNotFound", ["boost_not_found"])
 export const EventNotFound = problem("EventNotFound", ["event_not_found"])
 export const RewardNotFound = problem("RewardNotFound", ["reward_not_found"])
 export const SpendNotFound = problem("SpendNotFound", ["spend_not_found"])
@@ -251,6 +253,20 @@ export const ArchivedConflict = problem(
     invalid_transition: {
       detail: "An archived definition cannot change.",
       instance: `/v1/rules/${ruleId}`,
+    },
+  },
+)
+export const BoostConflict = problem(
+  "BoostConflict",
+  ["invalid_transition", "quota_exceeded", "idempotency_in_progress"],
+  {
+    invalid_transition: {
+      detail: "An archived definition cannot change.",
+      instance: boostPath,
+    },
+    quota_exceeded: {
+      detail: `At most ${limits.runningBoostsMax} scheduled or active boosts per environment are allowed.`,
+      instance: boostPath,
     },
   },
 )

@@ -6,6 +6,7 @@ import { environmentNames, tiers } from "../../domain/project/Directory.ts"
 import { levelCurveKinds } from "../../domain/project/Level.ts"
 import { limits } from "../../Limits.ts"
 import { NewBadge } from "./Badges.ts"
+import { NewBoost } from "./Boosts.ts"
 import {
   Action,
   ApiKey,
@@ -25,12 +26,21 @@ import {
 } from "./Common.ts"
 import { Key, patchWords } from "./DefinitionShapes.ts"
 import { changeHeaders, readHeaders } from "./EntityTags.ts"
-import { Event, matched, QuestOutcome, repeatMembers, StreakOutcome, withheld } from "./Events.ts"
+import {
+  boosts,
+  Event,
+  matched,
+  QuestOutcome,
+  repeatMembers,
+  StreakOutcome,
+  withheld,
+} from "./Events.ts"
 import { project, streak } from "./examples/definitionExamples.ts"
-import { badgeId, questId, ruleId } from "./examples/exampleIds.ts"
+import { badgeId, boostId, questId, ruleId } from "./examples/exampleIds.ts"
 import { simulation } from "./examples/userExamples.ts"
 import {
   BadgeNotFound,
+  BoostNotFound,
   ChangeConflict,
   DefinitionConflict,
   EventConflict,
@@ -302,6 +312,7 @@ export const Simulation = Schema.Struct({
   streaks: Schema.Array(StreakOutcome).annotate({
     description: "Streaks that the event would extend.",
   }),
+  boosts,
   matched,
   withheld,
   given: Schema.Array(Given).annotate({
@@ -323,7 +334,7 @@ const replaced = (noun: string, id: string) =>
 
 /** A check that the id of a replaced definition comes with its draft. */
 const strayIds = (preview: Readonly<Record<string, unknown>>) =>
-  ["rule", "quest", "badge"].flatMap((noun) =>
+  ["rule", "quest", "badge", "boost"].flatMap((noun) =>
     preview[noun] === undefined && preview[`${noun}Id`] !== undefined
       ? [faultAt([`${noun}Id`], "unknown_member", `requires a ${noun}`)]
       : [],
@@ -334,6 +345,8 @@ export const PreviewRequest = Schema.Struct({
   settings: Schema.optionalKey(ProjectPatch),
   badge: Schema.optionalKey(NewBadge),
   badgeId: replaced("badge", badgeId),
+  boost: Schema.optionalKey(NewBoost),
+  boostId: replaced("boost", boostId),
   quest: Schema.optionalKey(NewQuest),
   questId: replaced("quest", questId),
   rule: Schema.optionalKey(NewRule),
@@ -342,7 +355,7 @@ export const PreviewRequest = Schema.Struct({
   .check(Schema.makeFilter(strayIds, { toJsonSchema: () => [{}, true] }))
   .annotate({
     identifier: "PreviewRequest",
-    description: "An event, and drafts of settings, a badge, a quest and a rule.",
+    description: "An event, and drafts of settings, a badge, a boost, a quest and a rule.",
     examples: [
       {
         event: { userId: "user-42", action: "LESSON_DONE", metadata: { score: 93 } },
@@ -440,6 +453,7 @@ A new level curve applies to every user at once, without a message; xp stay. A n
         QuestNotFound,
         RuleNotFound,
         BadgeNotFound,
+        BoostNotFound,
         EventConflict,
         DefinitionConflict,
         ChangeConflict,
@@ -450,7 +464,7 @@ A new level curve applies to every user at once, without a message; xp stay. A n
         OpenApi.annotations({
           summary: "Simulate an event with drafts",
           description:
-            "Returns the outcome that the event would have once the drafts were saved, and changes nothing. A draft with an id replaces every member of that definition but key and metadata, and the status if the draft has none; `settings` is merged. A new definition has the id `rul_draft`, `qst_draft` or `bdg_draft` in the reply. It is refused where a draft or the event would be refused; faults of a draft have pointers below `/rule`, `/quest`, `/badge` or `/settings`, those of the event below `/event`. An `Idempotency-Key` is ignored.",
+            "Returns the outcome that the event would have once the drafts were saved, and changes nothing. A draft with an id replaces every member of that definition but key and metadata, and the status if the draft has none; `settings` is merged. A new definition has the id `rul_draft`, `qst_draft`, `bdg_draft` or `bst_draft` in the reply. It is refused where a draft or the event would be refused; faults of a draft have pointers below `/rule`, `/quest`, `/badge`, `/boost` or `/settings`, those of the event below `/event`. An `Idempotency-Key` is ignored.",
         }),
       ),
   )

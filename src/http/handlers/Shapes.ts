@@ -1,6 +1,7 @@
 /** Functions that several groups of handlers share: pages, patches, and users in replies. */
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
+import { currencyFaults } from "../../domain/decide/BoostDefinitions.ts"
 import type { Conditional, IfMatch } from "../../domain/decide/Decided.ts"
 import {
   badgeReferenceFaults,
@@ -298,7 +299,7 @@ export const memberOf = (value: unknown, name: string): unknown =>
     ? (value as Readonly<Record<string, unknown>>)[name]
     : undefined
 
-/** The faults of references in the body of a rule, quest or badge, for `Operation.moreFaults`. */
+/** The faults of references in the body of a rule, quest, badge or boost, for `Operation.moreFaults`. */
 export const referenceFaults =
   (engine: Engine["Service"]) =>
   (body: unknown, { environment }: Caller): ReadonlyArray<Fault> => {
@@ -307,6 +308,13 @@ export const referenceFaults =
     const badgeId = memberOf(memberOf(body, "reward"), "badgeId")
     if (typeof badgeId === "string") {
       faults.push(...badgeReferenceFaults(state, badgeId, "/reward/badgeId"))
+    }
+    const currencies = memberOf(body, "currencies")
+    if (Array.isArray(currencies)) {
+      const keys = currencies.slice(0, limits.boostCurrenciesMax)
+      if (keys.every((key) => typeof key === "string")) {
+        faults.push(...currencyFaults(state, keys, "/currencies"))
+      }
     }
     const criteria = memberOf(body, "criteria")
     const streak = memberOf(criteria, "streak")

@@ -10,6 +10,7 @@ import {
   isInFile,
 } from "../../domain/decide/Definitions.ts"
 import { decideProject } from "../../domain/decide/Project.ts"
+import type { Boost } from "../../domain/project/Boost.ts"
 import type { Badge, Definition, Quest, Rule } from "../../domain/project/Definition.ts"
 import type { ProjectSettings, ProjectState } from "../../domain/project/Project.ts"
 import type { Fact } from "../../domain/record/Record.ts"
@@ -19,6 +20,7 @@ import { limits } from "../../Limits.ts"
 import type { DefinitionFiles, DefinitionsFile } from "../api/DefinitionFiles.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { newBadge } from "./badgeHandlers.ts"
+import { newBoost } from "./boostHandlers.ts"
 import { newQuest } from "./questHandlers.ts"
 import { newRule } from "./ruleHandlers.ts"
 import { onlyIf, settingsChange, shownVersion } from "./Shapes.ts"
@@ -70,7 +72,7 @@ type File = typeof DefinitionsFile.Type
 const nothing = { created: 0, updated: 0, deleted: 0, changes: [] }
 
 const commandOf = ({
-  definitions: { badges, quests, rules, settings },
+  definitions: { badges, boosts, quests, rules, settings },
   delete: removes = false,
 }: {
   readonly definitions: File
@@ -80,6 +82,7 @@ const commandOf = ({
     ...(settings && { settings: settingsChange(settings) }),
     ...(badges && { badges: badges.map((badge) => fromFile(badge, "bdg", newBadge)) }),
     ...(quests && { quests: quests.map((quest) => fromFile(quest, "qst", newQuest)) }),
+    ...(boosts && { boosts: boosts.map((boost) => fromFile(boost, "bst", newBoost)) }),
     ...(rules && { rules: rules.map((rule) => fromFile(rule, "rul", newRule)) }),
   }
   return { kind: "applyDefinitions", definitions, removes } as const
@@ -95,7 +98,7 @@ const fromFile = <
   Made,
 >(
   { id, status, ...members }: A,
-  prefix: "bdg" | "qst" | "rul",
+  prefix: "bdg" | "bst" | "qst" | "rul",
   make: (members: Omit<A, "id" | "status">, id: string) => Made & { readonly set: unknown },
 ) => ({
   ...make(members, id ?? makeId(prefix)),
@@ -103,7 +106,8 @@ const fromFile = <
   set: status === "active" ? ("published" as const) : status,
 })
 
-const fileOf = ({ badges, quests, rules, settings }: ProjectState, now: number): File => {
+const fileOf = (state: ProjectState, now: number): File => {
+  const { badges, boosts, quests, rules, settings } = state
   const inFile = <A extends Definition>(definitions: ReadonlyMap<string, A>) =>
     [...definitions.values()].filter((definition) => isInFile(definition, now))
   return {
@@ -111,10 +115,11 @@ const fileOf = ({ badges, quests, rules, settings }: ProjectState, now: number):
     badges: inFile(badges).map(fileBadge),
     quests: inFile(quests).map(fileQuest),
     rules: inFile(rules).map(fileRule),
+    boosts: inFile(boosts).map(fileBoost),
   }
 }
 
-type Item<Kind extends "badges" | "quests" | "rules"> = NonNullable<File[Kind]>[number]
+type Item<Kind extends "badges" | "boosts" | "quests" | "rules"> = NonNullable<File[Kind]>[number]
 
 /**
  * `members` without values that are undefined, null, false or empty: a file leaves out defaults.
@@ -190,6 +195,13 @@ const fileRule = (rule: Rule) => {
   return fileDefinition(rule, own) as Item<"rules">
 }
 
+const fileBoost = (boost: Boost) => {
+  const { currencies, factor, name, timeZone, weekly } = boost
+  const zone = timeZone === "project" ? null : timeZone
+  const own = { name, currencies, factor, ...given({ weekly, timeZone: zone }) }
+  return fileDefinition(boost, own) as Item<"boosts">
+}
+
 /** The definition in a fact, with its kind and its name for people. */
 const definitionIn = (fact: Fact) => {
   switch (fact.kind) {
@@ -206,6 +218,9 @@ const definitionIn = (fact: Fact) => {
         definition: fact.rule,
         name: fact.rule.name ?? fact.rule.action,
       } as const
+    case "boost.created":
+    case "boost.updated":
+      return { kind: "boost", definition: fact.boost, name: fact.boost.name } as const
     default:
       return undefined
   }
@@ -248,6 +263,9 @@ const diffOf = (state: ProjectState, fact: Fact) => {
     case "rule.created":
     case "rule.updated":
       return differing(fileRule, state.rules, fact.rule)
+    case "boost.created":
+    case "boost.updated":
+      return differing(fileBoost, state.boosts, fact.boost)
     case "project.updated":
       return { members: membersOf(fileSettings(state.settings), fileSettings(fact.settings)) }
     default:

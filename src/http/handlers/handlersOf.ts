@@ -16,6 +16,7 @@ import { DecodingTurns, type EventInput } from "../body/EventDecoder.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { EventMetrics } from "../request/RequestMetrics.ts"
 import { badgeHandlers } from "./badgeHandlers.ts"
+import { boostHandlers } from "./boostHandlers.ts"
 import { definitionFileHandlers } from "./definitionFileHandlers.ts"
 import { eventHandlers } from "./eventHandlers.ts"
 import { questHandlers } from "./questHandlers.ts"
@@ -165,6 +166,7 @@ export const handlersOf = (
     leaderboard: leaderboardHandlers(engine),
     rules: ruleHandlers(engine),
     badges: badgeHandlers(engine),
+    boosts: boostHandlers(engine),
     project: projectHandlers(engine),
     definitions: definitionFileHandlers(engine),
     testClock: testClockHandlers(engine),

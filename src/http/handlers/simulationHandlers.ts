@@ -10,6 +10,7 @@ import type { PreviewRequest, Projects, Simulation } from "../api/Projects.ts"
 import { decodeEventBody, type EventInput } from "../body/EventDecoder.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { badgeReplacement, newBadge } from "./badgeHandlers.ts"
+import { boostReplacement, newBoost } from "./boostHandlers.ts"
 import { newQuest, questReplacement } from "./questHandlers.ts"
 import { newRule, ruleReplacement } from "./ruleHandlers.ts"
 import { memberOf, referenceFaults, settingsChange, showRepeat } from "./Shapes.ts"
@@ -30,7 +31,7 @@ export const simulationHandlers = (
   },
   preview: {
     moreFaults: (body, caller) =>
-      ["rule", "quest", "badge"].flatMap((noun) =>
+      ["rule", "quest", "badge", "boost"].flatMap((noun) =>
         below(`/${noun}`, referenceFaults(engine)(memberOf(body, noun), caller)),
       ),
     handle: ({ caller, payload }) => {
@@ -45,7 +46,7 @@ export const simulationHandlers = (
   },
 })
 
-const draftPointer = /^\/(?:badge|quest|rule|settings)\//
+const draftPointer = /^\/(?:badge|boost|quest|rule|settings)\//
 
 /** Adds `/event` to the pointers of all faults that are not faults of a draft. */
 const ofEvent = <Code extends ErrorCode>(error: LaurelError<Code>): LaurelError<Code> =>
@@ -68,6 +69,8 @@ const below = (pointer: string, faults: ReadonlyArray<Fault>): ReadonlyArray<Fau
 const draftsOf = ({
   badge,
   badgeId,
+  boost,
+  boostId,
   quest,
   questId,
   rule,
@@ -82,6 +85,11 @@ const draftsOf = ({
     badgeId === undefined
       ? { kind: "createBadge", badge: newBadge(body, "bdg_draft") }
       : { kind: "updateBadge", badgeId, change: badgeReplacement(body) },
+  ),
+  ...draft(boost, "/boost", (body) =>
+    boostId === undefined
+      ? { kind: "createBoost", boost: newBoost(body, "bst_draft") }
+      : { kind: "updateBoost", boostId, change: boostReplacement(body) },
   ),
   ...draft(quest, "/quest", (body) =>
     questId === undefined
@@ -117,6 +125,7 @@ const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
     badges: badges.map(({ id, key, name }) => ({ id, key, name })),
     quests,
     streaks: reply.streaks,
+    ...(reply.boosts.length > 0 && { boosts: reply.boosts }),
     ...(!matched && { matched }),
     ...(reply.withheld.length > 0 && { withheld: reply.withheld }),
     given: givenBy(record),

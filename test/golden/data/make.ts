@@ -130,6 +130,8 @@ await serve(directory, first, async (url) => {
   await post("/v1/badges", { name: "Reader", criteria: reader })
   const streak = { kind: "streak", target: 2, streak: "daily" }
   await post("/v1/badges", { name: "Steady", criteria: streak, secret: true })
+  const weekly = [{ days: ["tuesday"], from: "00:00", to: "24:00" }]
+  await post("/v1/boosts", { name: "Reads", currencies: ["points"], factor: 1.5, weekly })
   await post("/v1/rules", { action: "TAP", reward: { xp: 10 }, limit: { times: 50, per: "day" } })
   const where = [{ path: "score", op: "gte", value: 2 }]
   await post("/v1/rules", { action: "READ", reward: { points: 2 }, where, cooldownSeconds: 1 })

@@ -131,6 +131,7 @@ export const asksOf = async (url: string, key: string): Promise<ReadonlyArray<As
     "/v1/rules",
     "/v1/quests",
     "/v1/badges",
+    "/v1/boosts",
     "/v1/webhooks",
     "/v1/actions",
     "/v1/definitions",

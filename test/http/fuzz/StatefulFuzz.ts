@@ -156,6 +156,7 @@ const idNames: Readonly<Record<string, string>> = {
   users: "userId",
   quests: "questId",
   badges: "badgeId",
+  boosts: "boostId",
   rules: "ruleId",
   webhooks: "webhookId",
   deliveries: "deliveryId",

@@ -29,6 +29,7 @@ const applied: EventReply = {
   quests: [],
   streaks: [],
   matched: true,
+  boosts: [],
   withheld: [],
 }
 

@@ -1,3 +1,4 @@
+import type { Boost } from "../../../src/domain/project/Boost.ts"
 import type {
   Badge,
   Definition,
@@ -14,6 +15,7 @@ export interface Definitions {
   readonly rules: ReadonlyArray<Rule>
   readonly badges: ReadonlyArray<Badge>
   readonly quests: ReadonlyArray<Quest>
+  readonly boosts: ReadonlyArray<Boost>
   readonly closed: ClosedThrough
   /** The time zones of the project before, and until when. */
   readonly moves: ReadonlyArray<Move>

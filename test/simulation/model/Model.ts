@@ -7,6 +7,7 @@
  * command changes nothing.
  */
 
+import type { AppliedBoost, Boost } from "../../../src/domain/project/Boost.ts"
 import type { Gives } from "../../../src/domain/project/Definition.ts"
 import { isCounting } from "../../../src/domain/project/Definition.ts"
 import type {
@@ -32,13 +33,14 @@ import {
   regained,
 } from "./badges.ts"
 import { pointsOf, xpOf } from "./balances.ts"
+import { runningThen } from "./boosts.ts"
 import { dateAt } from "./calendar.ts"
 import { type Definitions, pays } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
 import type { Entry, Happened, Log, Refunded, Spent, Undone } from "./log.ts"
 import { completeByHand, countForSteps, revertedBy, shareDone } from "./quests.ts"
 import { type Named, whereDiffers } from "./repeats.ts"
-import { ruleGifts } from "./rules.ts"
+import { boosted, ruleGifts } from "./rules.ts"
 import { dayAt, placesOf, streakOf } from "./streaks.ts"
 import { stillOpen, windowsFor } from "./windows.ts"
 
@@ -49,6 +51,7 @@ export interface Outcome {
   readonly level: { readonly before: number; readonly after: number }
   readonly badges: ReadonlyArray<{ readonly id: string; readonly earnedAt: number }>
   readonly badgesRevoked: ReadonlyArray<string>
+  readonly boosts: ReadonlyArray<AppliedBoost>
   readonly quests: ReadonlyArray<{
     readonly questId: string
     readonly status: string
@@ -153,7 +156,7 @@ export class Model {
     definitions: Definitions,
     { now, sequence }: Moment,
   ): Outcome | Refused {
-    const { badges, closed, quests, rules, settings } = definitions
+    const { badges, boosts, closed, quests, rules, settings } = definitions
     const place = this.place(userId, definitions)
     const before = this.log(userId)
     const { imported, occurredAt = now } = command
@@ -171,13 +174,21 @@ export class Model {
     const after = [...before, event]
     const zoneThen = (ms: number) => zoneOfProject(before, definitions, ms)
     const date = dateAt(zoneThen(event.occurredAt), event.occurredAt)
-    const give = (gives: Gives) => gift(event, gives, definitions, badgesOf(after))
+    const clocks = {
+      project: zoneThen(event.occurredAt),
+      user: place.places.find(({ until }) => event.occurredAt < until)!.zone,
+    }
+    const running = runningThen(boosts, clocks, event.occurredAt)
+    const give = (gives: Gives) => {
+      noteBoosts(event, gives, running)
+      return gift(event, gives, definitions, badgesOf(after))
+    }
     const touched: Array<Outcome["quests"][number]> = []
     if (command.action === "QUEST_COMPLETE") {
       const asked = completeByHand(after, quests, settings.timezone, event, date, now)
       if (typeof asked === "string") return { refused: asked }
       const { quest, repeated } = asked
-      if (!repeated) give(quest.reward)
+      if (!repeated) give(boosted(quest.reward, running))
       touched.push({
         questId: quest.id,
         status: "completed",
@@ -187,7 +198,7 @@ export class Model {
     } else {
       // The event asks for a reward and is not an action: it counts for streaks, not for rules,
       // steps or badges.
-      for (const { gives, rule } of ruleGifts(before, rules, zoneThen, event)) {
+      for (const { gives, rule } of ruleGifts(before, rules, running, zoneThen, event)) {
         if (give(gives)) event.uses.push(rule.id)
       }
       for (const { completed, period, quest } of countForSteps(
@@ -198,7 +209,7 @@ export class Model {
         date,
         now,
       )) {
-        if (completed) give(quest.reward)
+        if (completed) give(boosted(quest.reward, running))
         touched.push({
           questId: quest.id,
           status: completed ? "completed" : "in_progress",
@@ -385,6 +396,8 @@ export class Model {
       points: { earned: points - pointsBefore, total: points },
       level: { before: levelOf(levelCurve, xpBefore), after: levelOf(levelCurve, xp) },
       badges: entry.badges.map(({ badgeId }) => ({ id: badgeId, earnedAt: now })),
+      boosts:
+        entry.kind === "undone" ? [] : [...entry.boosts].map(([key, factor]) => ({ key, factor })),
       badgesRevoked:
         entry.kind === "undone"
           ? entry.lost.filter((id) => entry.badges.every(({ badgeId }) => badgeId !== id))
@@ -416,6 +429,7 @@ export const nothingDone: Outcome = {
   level: { before: 1, after: 1 },
   badges: [],
   badgesRevoked: [],
+  boosts: [],
   quests: [],
   streaks: [],
 }
@@ -430,6 +444,7 @@ const nothing = (sequence: number, now: number): Happened => ({
   xp: 0,
   points: 0,
   windows: {},
+  boosts: new Map(),
   uses: [],
   steps: [],
   completions: [],
@@ -437,6 +452,14 @@ const nothing = (sequence: number, now: number): Happened => ({
   badges: [],
   streaks: [],
 })
+
+/** Notes the boosts of each currency that the boosted reward gives. */
+const noteBoosts = (to: Happened, { points, xp }: Gives, running: ReadonlyArray<Boost>): void => {
+  for (const { currencies, factor, key } of running) {
+    if ((xp > 0 && currencies.includes("xp")) || (points > 0 && currencies.includes("points")))
+      to.boosts.set(key, factor)
+  }
+}
 
 /**
  * Adds the reward of a rule, a quest or an operator; a badge only if the user does not have it.

@@ -21,6 +21,8 @@ export interface Happened {
   xp: number
   points: number
   windows: Windows
+  /** The boosts that multiplied what it gave, by key. */
+  readonly boosts: Map<string, number>
   /** The rules that rewarded it. */
   readonly uses: Array<string>
   /** The steps of quests for which it counted. */

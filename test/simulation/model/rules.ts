@@ -1,5 +1,7 @@
 /** The rewards of the rules for an event. */
+import type { Boost } from "../../../src/domain/project/Boost.ts"
 import type { Gives, LimitPeriod, Rule } from "../../../src/domain/project/Definition.ts"
+import { product, together } from "./boosts.ts"
 import { dateAt, windowOf } from "./calendar.ts"
 import { find, satisfies } from "./conditions.ts"
 import { pays } from "./Definitions.ts"
@@ -51,34 +53,33 @@ const allows = (
   )
 }
 
-/** `amount` times `factor`, rounded down, computed in decimals as on paper. */
-export const times = (amount: number, factor: number): number => {
-  const [digits = "0", exponent = "0"] = factor.toExponential().split("e")
-  const [whole = "0", fraction = ""] = digits.split(".")
-  const product = BigInt(amount) * BigInt(whole + fraction)
-  const places = fraction.length - Number(exponent)
-  if (places <= 0) return Number(product * 10n ** BigInt(-places))
-  const divisor = 10n ** BigInt(places)
-  const quotient = product / divisor
-  return Number(product < 0n && quotient * divisor !== product ? quotient - 1n : quotient)
-}
-
-const multiplied = (rule: Rule, event: Happened): Gives => {
-  if (rule.multiplier === null) return rule.reward
-  const found = find(event.metadata, rule.multiplier.path)
-  if (typeof found !== "number") return { xp: 0, points: 0, badgeId: null }
-  const factor = Math.min(Math.max(found, rule.multiplier.min), rule.multiplier.max)
+/** `gives` times the `factor` and the boosts of each currency, rounded down once. */
+export const boosted = (gives: Gives, boosts: ReadonlyArray<Boost>, factor = 1): Gives => {
+  const of = (currency: string) =>
+    together(boosts.filter(({ currencies }) => currencies.includes(currency)))
   return {
-    ...rule.reward,
-    xp: times(rule.reward.xp, factor),
-    points: times(rule.reward.points, factor),
+    ...gives,
+    xp: product(gives.xp, factor, ...of("xp")),
+    points: product(gives.points, factor, ...of("points")),
   }
 }
 
-/** The reward of each matching rule for an event, in the order of their creation. */
+const multiplied = (rule: Rule, event: Happened, boosts: ReadonlyArray<Boost>): Gives => {
+  if (rule.multiplier === null) return boosted(rule.reward, boosts)
+  const found = find(event.metadata, rule.multiplier.path)
+  if (typeof found !== "number") return { xp: 0, points: 0, badgeId: null }
+  const factor = Math.min(Math.max(found, rule.multiplier.min), rule.multiplier.max)
+  return boosted(rule.reward, boosts, factor)
+}
+
+/**
+ * The reward of each matching rule for an event, in the order of their creation. `boosts` are those
+ * that ran when the event occurred.
+ */
 export const ruleGifts = (
   log: Log,
   rules: ReadonlyArray<Rule>,
+  boosts: ReadonlyArray<Boost>,
   zoneAt: (ms: number) => string,
   event: Happened,
 ): ReadonlyArray<{ readonly rule: Rule; readonly gives: Gives }> =>
@@ -89,5 +90,5 @@ export const ruleGifts = (
         rule.action === event.action &&
         satisfies(rule.where, event.metadata),
     )
-    .map((rule) => ({ rule, gives: multiplied(rule, event) }))
+    .map((rule) => ({ rule, gives: multiplied(rule, event, boosts) }))
     .filter(({ rule }) => allows(log, rule, zoneAt, event.occurredAt))

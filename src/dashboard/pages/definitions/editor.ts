@@ -55,6 +55,7 @@ import {
   table,
   withoutBlankRows,
 } from "../../view/Lists.ts"
+import { boostWords } from "../../view/Quantities.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 
 /* Tries an event with a draft: its earnings now, and its earnings once the draft is saved. */
@@ -118,14 +119,12 @@ const tryOut = (
   }).pipe(Effect.mapError((error) => ofTry(form, draftRefusal(error, noun))))
 }
 
-/**
- * The fields of the event, and the button that tries it at `address`. `noun` names the definition.
- */
+/** The fields of the event, and the button that tries it at `address`. */
 const tryFields = (
   form: Form,
   faults: ReadonlyArray<Fault> | undefined,
   address: string,
-  noun: string,
+  actionHint: string,
 ): Html =>
   group({ legend: "Try it before saving", name: "event", faults }, [
     html`<p class="hint">Nothing is saved, and the user earns nothing.</p>`,
@@ -139,7 +138,7 @@ const tryFields = (
     textField({
       name: "event.action",
       label: "Action of the event",
-      hint: `The action that the ${noun} names, if empty.`,
+      hint: actionHint,
       value: form.text("event.action"),
       faults,
     }),
@@ -171,6 +170,7 @@ const words = {
       .join(", "),
   streaks: ({ streaks }: Simulation): Content =>
     streaks.map(({ current, key }) => `${key}: ${current}`).join(", "),
+  boosts: ({ boosts = [] }: Simulation): Content => boostWords(boosts),
 }
 
 const sources = (
@@ -204,7 +204,7 @@ const outcomeTable = (
   noun: string,
   id: string | undefined,
 ): Html => {
-  const draftIds = new Set([id ?? "", "rul_draft", "qst_draft", "bdg_draft"])
+  const draftIds = new Set([id ?? "", "rul_draft", "qst_draft", "bdg_draft", "bst_draft"])
   const row = (label: string, of: (simulation: Simulation) => Content) => [
     label,
     "_tag" in now ? undefined : of(now),
@@ -223,6 +223,7 @@ ${table(
     row("Badges", words.badges),
     row("Quests", words.quests),
     row("Streaks", words.streaks),
+    row("Boosts", words.boosts),
     row("From", (simulation) => sources(visit, draftIds, simulation)),
   ],
 )}</section>`
@@ -260,6 +261,8 @@ export interface Editor<Definition extends Shown, Choices> {
   readonly fields: (draft: Draft, choices: Choices, isNew: boolean) => Content
   /** The names of all fields, for `refusal`. */
   readonly names: (form: Form) => ReadonlyArray<string>
+  /** The hint of the event's action; by default, that it is the one that the definition names. */
+  readonly actionHint?: string
   /** The event that tries the definition. `id` is the id of a saved definition. */
   readonly eventOf: (form: Form, id: string | undefined) => AssumedEvent
   /** The definition in the form, unchecked. */
@@ -365,6 +368,7 @@ ${this.#fields({ visit, tried, definition, choices, editable })}`,
     readonly editable: boolean
   }): Html {
     const { fields, noun } = this.#editor
+    const { actionHint = `The action that the ${noun} names, if empty.` } = this.#editor
     const isNew = definition === undefined
     const address = this.#addressOf(visit, definition?.id)
     const draft: Draft = { form, faults: error?.errors, address: `${address}/draft` }
@@ -374,7 +378,7 @@ ${firstButton}
 ${isNew ? idempotencyField() : versionInput(version)}
 <fieldset class="bare"${!editable && html` disabled`}>
 ${fields(draft, choices, isNew)}
-${editable && tryFields(form, error?.errors, draft.address, noun)}
+${editable && tryFields(form, error?.errors, draft.address, actionHint)}
 </fieldset>
 ${editable && saveRow(visit.place, isNew ? `Create ${noun}` : `Save ${noun}`)}
 </form>`

@@ -1,5 +1,5 @@
 /**
- * What the pages of rules, quests and badges share: the fields of key, description, status, period
+ * What the pages of rules, quests, badges and boosts share: the fields of key, description, status, period
  * and metadata; the buttons and routes that change the status; the lists by status.
  */
 import { isDeepStrictEqual } from "node:util"
@@ -204,7 +204,7 @@ export const statusButtons = (
 }
 
 interface Place {
-  readonly noun: "rule" | "quest" | "badge"
+  readonly noun: "rule" | "quest" | "badge" | "boost"
   readonly path: string
 }
 

@@ -14,7 +14,7 @@ import { mayChange, type PlaceVisit } from "../../request/Route.ts"
 import { confirmButton, selectField } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated, textBox } from "../../view/Html.ts"
 import { cursorPager, newestFirst, table } from "../../view/Lists.ts"
-import { count, isoTime } from "../../view/Quantities.ts"
+import { boostWords, count, isoTime } from "../../view/Quantities.ts"
 import { inProduction } from "./inProduction.ts"
 
 /* Facts and their causes in words. */
@@ -69,7 +69,7 @@ const factText = (fact: Fact, base: string): Content => {
       return undone("Reward undone", { ...fact, kind: "event.revoked" })
     case "xp.earned":
     case "points.earned":
-      return html`${balanceOf(fact.kind)} +${count(fact.amount)} (${count(fact.total)}) ${sourceText(fact.source, base)}`
+      return html`${balanceOf(fact.kind)} +${count(fact.amount)} (${count(fact.total)}) ${sourceText(fact.source, base)}${fact.boosts !== undefined && ` with ${boostWords(fact.boosts)}`}`
     case "xp.revoked":
     case "points.revoked":
     case "points.spent":

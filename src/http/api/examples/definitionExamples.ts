@@ -1,6 +1,7 @@
 /** Quests, rules, badges, the project and webhooks in replies. */
 import {
   badgeId,
+  boostId,
   countedBadgeId,
   deliveryId,
   exampleCursors,
@@ -77,6 +78,24 @@ export const badge = {
 
 export const badgePage = { badges: [badge], ...onlyPage } as const
 
+export const boost = {
+  id: boostId,
+  key: "happy-hour",
+  name: "Happy hour",
+  description: null,
+  status: "active",
+  startsAt: null,
+  endsAt: null,
+  currencies: ["xp"],
+  factor: 2,
+  weekly: [{ days: ["friday"], from: "18:00", to: "20:00" }],
+  timeZone: "project",
+  metadata: {},
+  ...changes,
+} as const
+
+export const boostPage = { boosts: [boost], ...onlyPage } as const
+
 export const startedBackfill = { badgeId: countedBadgeId, notify: false, startedAt: time } as const
 
 export const backfills = [
@@ -149,6 +168,16 @@ export const definitionsFile = {
       action: "LESSON_DONE",
       reward: { xp: 50 },
       limit: { times: 20, per: "day" },
+    },
+  ],
+  boosts: [
+    {
+      id: boostId,
+      key: "happy-hour",
+      name: "Happy hour",
+      currencies: ["xp"],
+      factor: 2,
+      weekly: [{ days: ["friday"], from: "18:00", to: "20:00" }],
     },
   ],
 } as const

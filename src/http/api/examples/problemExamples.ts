@@ -1,6 +1,7 @@
 /** The detail and the path of each problem's example, in the server's words. */
 import {
   badgeId,
+  boostId,
   countedBadgeId,
   deliveryId,
   questId,
@@ -51,6 +52,7 @@ export const occurrences = {
   quest_not_found: at(quest, "No quest of this project has this id or key."),
   rule_not_found: at(`/v1/rules/${ruleId}`, "No rule of this project has this id or key."),
   badge_not_found: at(badge, "No badge of this project has this id or key."),
+  boost_not_found: at(`/v1/boosts/${boostId}`, "No boost of this project has this id or key."),
   event_not_found: at(
     `/v1/users/${userId}/events/evt_0mi8k3f2a4c92`,
     "The user has no event with this id, or it was already revoked.",

@@ -28,6 +28,12 @@ beforeAll(async () => {
       steps: [{ key: "a", action: "TAP", target: 2 }],
     },
     badges: { name: hostile, icon: "<b>x", criteria: { kind: "xp", target: 5 } },
+    boosts: {
+      name: hostile,
+      currencies: ["xp"],
+      factor: 2,
+      weekly: [{ days: ["friday"], from: "18:00", to: "20:00" }],
+    },
   }
   for (const [list, body] of Object.entries(made)) {
     const { json, status } = await world.api("POST", `/v1/${list}`, body)
@@ -105,6 +111,13 @@ describe("Forms that no page sent", () => {
     "idempotencyKey",
     "version",
     "notify",
+    "currencies",
+    "factor",
+    "timeZone",
+    "weekly",
+    "weekly.0.days",
+    "weekly.0.from",
+    "weekly.9999.to",
   ]
   const texts = [
     "",
@@ -155,7 +168,7 @@ describe("Forms that no page sent", () => {
     const pick = <A>(items: ReadonlyArray<A>): A => items[Math.floor(random() * items.length)]!
     const addresses = [
       ...Object.values(pages),
-      ...["rules", "quests", "badges"].map((list) => `${base}/${list}/new`),
+      ...["rules", "quests", "badges", "boosts"].map((list) => `${base}/${list}/new`),
       `${base}/settings`,
     ].flatMap((address) => [address, `${address}/draft`])
     const statuses = new Set<number>()
