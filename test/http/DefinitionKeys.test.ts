@@ -36,6 +36,36 @@ describe.each(kinds)("the key of one of the %s", (plural, body) => {
     expect((await newPlace().post(path, { ...body, key: "own" })).status).toBe(201)
   })
 
+  it("goes to one of many who ask for it at once, and is numbered where it is made", async () => {
+    const place = newPlace()
+    const many = (more: object) =>
+      Promise.all(Array.from({ length: 12 }, () => place.post(path, { ...body, ...more })))
+    const asked = (await many({ key: "own" })).map(({ status }) => status).toSorted()
+    expect(asked).toEqual([201, ...Array(11).fill(409)])
+    const made = (await many({})).map(({ json }) => json.key)
+    expect(made.toSorted()).toEqual(
+      ["tap", ...Array.from({ length: 11 }, (_, index) => `tap-${index + 2}`)].toSorted(),
+    )
+  })
+
+  it("has the version that If-Match names", async () => {
+    const place = newPlace()
+    await place.post(path, { ...body, key: "own" })
+    const ask = (method: string, version: number, change?: object) =>
+      place.call(method, `${path}/own`, {
+        ...(change && { body: change }),
+        headers: { "if-match": `"${version}"` },
+      })
+    expect(problemOf(await ask("PATCH", 2, { metadata: { a: 1 } }))).toEqual([
+      412,
+      "version_conflict",
+    ])
+    expect((await ask("PATCH", 1, { metadata: { a: 1 } })).json.version).toBe(2)
+    expect(problemOf(await ask("DELETE", 1))).toEqual([412, "version_conflict"])
+    expect((await ask("DELETE", 2)).status).toBe(204)
+    expect(problemOf(await ask("DELETE", 3))[0]).toBe(404)
+  })
+
   it("stands in paths in place of the id", async () => {
     const place = newPlace()
     const { id } = (await place.post(path, { ...body, key: "own" })).json
@@ -126,6 +156,27 @@ describe("keys", () => {
     const started = await place.post("/v1/badges/b/backfill", {})
     expect([started.status, started.json.badgeId]).toEqual([202, id])
     expect((await place.get("/v1/badges/b/backfill")).json.badgeId).toBe(id)
+  })
+})
+
+describe("a badge that is archived while rules ask to give it", () => {
+  it("is archived with no such rule, or not at all", async () => {
+    const place = newPlace()
+    for (let time = 0; time < 10; time++) {
+      const key = `b${time}`
+      const badge = { key, name: "B", criteria: { kind: "manual" } }
+      const { id } = (await place.post("/v1/badges", badge)).json
+      const rule = { action: "TAP", reward: { badgeId: id } }
+      const archive = () => place.patch(`/v1/badges/${key}`, { status: "archived" })
+      const give = () => place.post("/v1/rules", rule)
+      const both = time % 2 === 0 ? [archive(), give()] : [give(), archive()].toReversed()
+      const [archived, given] = await Promise.all(both)
+      expect([archived!.status, given!.status].toSorted()).toEqual(
+        archived!.status === 200 ? [200, 400] : [201, 409],
+      )
+      const { status } = (await place.get(`/v1/badges/${key}`)).json
+      expect(status).toBe(archived!.status === 200 ? "archived" : "active")
+    }
   })
 })
 

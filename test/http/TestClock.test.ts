@@ -76,6 +76,34 @@ describe("The test clock of a sandbox", () => {
     expect((await call("POST", "/v1/events", { body: next })).status).toBe(400)
   })
 
+  it("starts and ends rules and badges, which pay for what occurred in their period", async () => {
+    const period = { startsAt: "2026-11-10T00:00:00.000Z", endsAt: "2026-11-20T00:00:00.000Z" }
+    const rule = { key: "sale", action: "TAP", reward: { xp: 5 }, ...period }
+    const criteria = { kind: "action_count", action: "TAP", target: 2 }
+    expect((await call("POST", "/v1/rules", { body: rule })).json.status).toBe("scheduled")
+    const badge = { key: "sale", name: "Sale", criteria, ...period }
+    expect((await call("POST", "/v1/badges", { body: badge })).json.status).toBe("scheduled")
+    const statuses = async () => [
+      (await call("GET", "/v1/rules/sale")).json.status,
+      (await call("GET", "/v1/badges/sale")).json.status,
+    ]
+    const gives = async (occurredAt?: string) => {
+      const body = { userId: "ada", action: "TAP", ...(occurredAt && { occurredAt }) }
+      const { json } = await call("POST", "/v1/events", { body })
+      return [json.xp.earned, json.badges.length]
+    }
+    expect(await gives()).toEqual([0, 0])
+    await advance("2026-11-10T00:00:00Z")
+    expect(await statuses()).toEqual(["active", "active"])
+    expect(await gives()).toEqual([5, 0])
+    await advance("2026-11-20T00:00:00Z")
+    expect(await statuses()).toEqual(["ended", "ended"])
+    expect(await gives()).toEqual([0, 0])
+    expect(await gives("2026-11-09T23:59:59.999Z")).toEqual([0, 0])
+    expect(await gives("2026-11-19T23:59:59.999Z")).toEqual([5, 1])
+    expect(await gives("2026-11-10T00:00:00.000Z")).toEqual([5, 0])
+  })
+
   it("refuses a time that is not ahead, that is too far, or that is no time", async () => {
     const latest = Date.parse(beginning) + limits.testClockAheadMsMax
     for (const wrong of [beginning, "2026-11-04", 5, new Date(latest + day).toISOString()]) {
