@@ -327,8 +327,8 @@ describe("A cursor", () => {
       boosts: [createdAt, boostId],
       webhooks: [createdAt, webhookId],
       history: [204_878, 0],
-      rewards: [204_878, 0],
-      spends: [204_878, 0],
+      rewards: [204_878],
+      spends: [204_878],
       deliveries: [204_878, 0],
       actions: ["LESSON_DONE"],
     }

@@ -35,7 +35,7 @@ import { isSameTimeZone } from "../values/Calendar.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { questCompleteAction } from "../values/Ids.ts"
 import { awardBadges, awardStreakBadges, countAction, decideBackfill } from "./Badges.ts"
-import { type Decision, Draft } from "./Draft.ts"
+import { behind, type Decision, Draft } from "./Draft.ts"
 import { completeByEvent, countSteps, expireQuests } from "./Quests.ts"
 import { decideRevocation, decideSpending, type RevocationRefusals } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
@@ -161,7 +161,8 @@ const decideEvent = (
     awardStreakBadges(draft, key, before, after),
   )
   awardBadges(draft)
-  return draft.finish(command, "event.tracked", namesAction(draft.index, command.action))
+  const isMatched = namesAction(draft.index, command.action)
+  return draft.finish(command, "event.tracked", isMatched ? undefined : notMatched)
 }
 
 const occurredAtFault = (
@@ -179,6 +180,8 @@ const occurredAtFault = (
     ? undefined
     : invalidRequest([{ pointer: "/occurredAt", code: "out_of_range", detail }])
 }
+
+const notMatched = { matched: false } as const
 
 const decideReward = (
   user: UserState | undefined,
@@ -200,7 +203,7 @@ const decideReward = (
   }
   draft.earn(gives, "reward")
   awardBadges(draft)
-  return draft.finish(command, "reward.granted")
+  return draft.finish(command, "reward.granted", behind(user?.lastReward))
 }
 
 const decideProfile = (

@@ -10,7 +10,7 @@ import { type Badge, type Gives, paysAt } from "../project/Definition.ts"
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { HistoryNeeded, type Past } from "../record/Past.ts"
-import type { Cause, Fact, Source } from "../record/Record.ts"
+import type { Cause, Fact, FactOf, Source } from "../record/Record.ts"
 import { noWindows, projectZoneAt, type UserState, userZoneAt } from "../user/User.ts"
 import { type WindowKind, windowKinds, windowOfDay, type Zone, zoneOf } from "../values/Calendar.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
@@ -22,6 +22,10 @@ export interface Decision {
 }
 
 type Summary = "event.tracked" | "reward.granted"
+
+/** The member of a fact that names the user's record of its kind before it; `last` 0: there is none. */
+export const behind = (last = 0): { readonly before: number } | undefined =>
+  last === 0 ? undefined : { before: last }
 
 export class Draft {
   readonly facts: Array<Fact> = []
@@ -224,7 +228,7 @@ export class Draft {
   finish(
     cause: Cause,
     summary: Summary,
-    matched = true,
+    more?: Pick<FactOf<Summary>, "matched" | "before">,
   ): Result.Result<Decision, LaurelError<"balance_overflow">> {
     const refusal = this.overflow()
     if (refusal !== undefined) return Result.fail(refusal)
@@ -233,9 +237,10 @@ export class Draft {
     assertBalance("xp", xp)
     assertBalance("points", points)
     this.facts.push(
-      matched
+      // Usually there is nothing more, and a literal is faster than a spread.
+      more === undefined
         ? { kind: summary, xp, points, level }
-        : { kind: summary, xp, points, level, matched: false },
+        : { kind: summary, xp, points, level, ...more },
     )
     return Result.succeed({ cause, facts: this.facts })
   }

@@ -54,7 +54,7 @@ import {
 import { type WindowKind, windowKinds } from "../values/Calendar.ts"
 import { type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
-import { type Decision, Draft, openWindows } from "./Draft.ts"
+import { behind, type Decision, Draft, openWindows } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"
 import { periodAt } from "./Rules.ts"
 
@@ -78,7 +78,8 @@ export const decideSpending = (
   }
   assertBalance("points", total)
   assertBalance("spent points", user.pointsSpent + amount)
-  return Result.succeed({ cause: command, facts: [{ kind: "points.spent", amount, total }] })
+  const fact = { kind: "points.spent", amount, total, ...behind(user.lastSpend) } as const
+  return Result.succeed({ cause: command, facts: [fact] })
 }
 
 /**

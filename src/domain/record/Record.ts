@@ -180,13 +180,17 @@ export type UserFact =
       readonly inProgress: ReadonlyArray<string>
       readonly completed: ReadonlyArray<string>
     }
-  /** `matched: false`: no active definition named the action of the event (`namesAction`). */
+  /**
+   * `matched: false`: no active definition named the action of the event (`namesAction`). `before`:
+   * the sequence of the user's reward by request before this one; absent: there is none.
+   */
   | {
       readonly kind: "event.tracked" | "reward.granted"
       readonly xp: number
       readonly points: number
       readonly level: number
       readonly matched?: false
+      readonly before?: number
     }
   /** `shortfall`: the amount that exceeded the balance and could not be revoked. */
   | {
@@ -204,10 +208,13 @@ export type UserFact =
       readonly source: Source
       readonly boosts?: ReadonlyArray<AppliedBoost>
     }
+  | { readonly kind: "points.revoked"; readonly amount: number; readonly total: number }
+  /** `before`: the sequence of the user's spend before this one; absent: there is none. */
   | {
-      readonly kind: "points.revoked" | "points.spent"
+      readonly kind: "points.spent"
       readonly amount: number
       readonly total: number
+      readonly before?: number
     }
   /** `scoreSequence`: the record that set the remaining score, which gives the place in a tie. */
   | {

@@ -13,7 +13,7 @@ import {
   type WindowScores,
 } from "../user/User.ts"
 import { type WindowKind, withPastZone } from "../values/Calendar.ts"
-import { assertAfter, assertBalance, assertOwner } from "../values/invariants.ts"
+import { assertAfter, assertBalance, assertBehind, assertOwner } from "../values/invariants.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
 /** A state while a record is applied. */
@@ -59,6 +59,10 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
     case "points.spent":
       state.points = fact.total
       state.pointsSpent += fact.amount
+      state.lastSpend = follow("spend", before.lastSpend, fact, record)
+      break
+    case "reward.granted":
+      state.lastReward = follow("reward", before.lastReward, fact, record)
       break
     case "points.refunded":
       state.points = fact.total
@@ -77,8 +81,7 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
     case "badge.counted":
       own(state, before, "badgeCounts").set(fact.badgeId, fact.current)
       if (record.cause.kind === "backfill") {
-        const upTo = record.cause.countedUpTo ?? 0
-        own(state, before, "badgeRecounts").set(fact.badgeId, upTo)
+        own(state, before, "badgeRecounts").set(fact.badgeId, record.cause.countedUpTo ?? 0)
       }
       break
     case "badge.earned": {
@@ -103,6 +106,17 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       foldQuest(state, own(state, before, "quests"), fact, decidedAt(record))
       break
   }
+}
+
+/** The last record of a kind after `record`, which names the `last` one before it. */
+const follow = (
+  what: string,
+  last: number,
+  { before = 0 }: { readonly before?: number },
+  { sequence }: JournalRecord,
+): number => {
+  assertBehind(what, sequence, before, last)
+  return sequence
 }
 
 const foldQuest = (
@@ -256,6 +270,8 @@ export const applyUser = (
     pastZones: before.pastZones,
     streaks: before.streaks,
     ruleUses: before.ruleUses,
+    lastReward: before.lastReward,
+    lastSpend: before.lastSpend,
     createdAt: before.createdAt,
     updatedAt: record.facts.length === 0 ? before.updatedAt : decidedAt(record),
   }

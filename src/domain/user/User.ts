@@ -124,6 +124,9 @@ export interface UserState {
   readonly pastZones: ReadonlyArray<PastZone<string | null>>
   readonly streaks: ReadonlyMap<string, StreakState>
   readonly ruleUses: ReadonlyMap<string, RuleUse>
+  /** The sequence of the latest reward by request, and of the latest spend; 0: none. */
+  readonly lastReward: number
+  readonly lastSpend: number
   readonly createdAt: number
   readonly updatedAt: number
 }
@@ -171,6 +174,8 @@ export const newcomer: UserState = {
   pastZones: [],
   streaks: none,
   ruleUses: none,
+  lastReward: 0,
+  lastSpend: 0,
   createdAt: 0,
   updatedAt: 0,
 }

@@ -28,6 +28,20 @@ export const assertAfter = (sequence: number, last: number): void => {
 }
 
 /**
+ * A reward or a spend names the user's record of its kind before it, or 0 for none. The lists of
+ * rewards and spends follow these names: a wrong one would hide records.
+ */
+export const assertBehind = (
+  what: string,
+  sequence: number,
+  before: number,
+  last: number,
+): void => {
+  if (before === last) return
+  throw new BrokenInvariant(`Record ${sequence} names ${before} as the last ${what}, not ${last}`)
+}
+
+/**
  * A window closes once, and after all earlier windows of its kind: a closed board never changes.
  */
 export const assertCloses = (kind: string, index: number, closedThrough: number): void => {

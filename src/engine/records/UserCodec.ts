@@ -11,7 +11,6 @@
  *   error: a version that does not know it would lose the section. So is a number in a longer form
  *   than necessary. So a state has one form, with a given name table and order of its maps.
  * - `scores` and the display name come first: a start reads them of each user, for the boards.
- * - The sections hold many of each: boards' windows, balances, streaks and so on.
  *
  * The bytes have no checksum: the stored value around them has one.
  *
@@ -60,6 +59,7 @@ const tags = {
   pastZones: 8,
   streaks: 9,
   ruleUses: 10,
+  latest: 11,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -117,6 +117,10 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
       writeName(id, names)
       writeUse(use)
     }
+  }
+  if (begins(tags.latest, Number(user.lastReward > 0 || user.lastSpend > 0))) {
+    writeNumber(user.lastReward)
+    writeNumber(user.lastSpend)
   }
   return written()
 }
@@ -375,6 +379,8 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     pastZones: noZones,
     streaks: none,
     ruleUses: none,
+    lastReward: 0,
+    lastSpend: 0,
     createdAt,
     updatedAt,
   }
@@ -425,6 +431,11 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
     case tags.ruleUses:
       state.ruleUses = readMap(count, names, readUse)
       return
+    case tags.latest:
+      state.lastReward = reader.number()
+      state.lastSpend = reader.number()
+      if (count === 1 && (state.lastReward > 0 || state.lastSpend > 0)) return
+      throw bad("a latest record has no sequence")
     default:
       throw bad(`section ${tag} is unknown`)
   }

@@ -23,8 +23,9 @@ interface Positions {
   readonly webhooks: readonly [createdAt: number, id: string]
   /** The number of the fact in its record. */
   readonly history: readonly [sequence: number, index: number]
-  readonly rewards: readonly [sequence: number, index: number]
-  readonly spends: readonly [sequence: number, index: number]
+  /** The record with which the next page begins. */
+  readonly rewards: readonly [sequence: number]
+  readonly spends: readonly [sequence: number]
   readonly deliveries: readonly [sequence: number, index: number]
   readonly actions: readonly [action: string]
 }
@@ -41,8 +42,8 @@ const partsOf: { readonly [List in ListName]: ReadonlyArray<"number" | "string">
   boosts: ["number", "string"],
   webhooks: ["number", "string"],
   history: ["number", "number"],
-  rewards: ["number", "number"],
-  spends: ["number", "number"],
+  rewards: ["number"],
+  spends: ["number"],
   deliveries: ["number", "number"],
   actions: ["string"],
 }

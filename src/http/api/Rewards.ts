@@ -62,8 +62,7 @@ export const GrantedReward = Schema.Struct({
 
 export const RewardPage = Schema.Struct({
   rewards: Schema.Array(GrantedReward).annotate({
-    description:
-      "Newest first, revoked ones included. A page may have fewer than `limit` rewards although more follow: `hasMore` says whether they do.",
+    description: "Newest first, revoked ones included.",
   }),
   ...pageEndFields("rewards"),
 }).annotate({
@@ -87,8 +86,7 @@ export const SpendDetails = Schema.Struct({
 
 export const SpendPage = Schema.Struct({
   spends: Schema.Array(SpendDetails).annotate({
-    description:
-      "Newest first, revoked ones included. A page may have fewer than `limit` spends although more follow: `hasMore` says whether they do.",
+    description: "Newest first, revoked ones included.",
   }),
   ...pageEndFields("spends"),
 }).annotate({

@@ -1,6 +1,6 @@
 /**
- * Reads back what users did and were given: a single event, reward or spend by its id, and a user's
- * history in pages, as facts or as records of one kind.
+ * Reads back what users did and were given: a single event, reward or spend by its id, a user's
+ * rewards and spends in pages, and a user's history in pages.
  *
  * An id of Laurel has the sequence and the time of its record. The record must have that time, be
  * of the environment, and be an accepted command of the kind: a forged id finds nothing else.
@@ -76,38 +76,77 @@ export const readRevocation = (
     revokedAt: revocation === undefined ? null : isoTime(decidedAt(revocation)),
   }))
 
-/* Pages. */
+/* Rewards and spends. */
 
-/** The place of an item: its record, and its number in the record. */
+/** The kinds whose records lead to each other: each names the user's record of its kind before it. */
+export type Listed = "reward" | "spend"
+
+export interface ListedRecords<Kind extends Listed> {
+  readonly records: ReadonlyArray<RecordOf<Kind>>
+  /** The record with which the next page begins; `undefined`: this is the last page. */
+  readonly next: number | undefined
+}
+
+/**
+ * Reads at most `limit` of the user's records of one kind, newest first, from the record `first` on,
+ * and no other record, however long the history is. The list ends at a record that the journal no
+ * longer has. A forged cursor may name any record: one of another user or kind ends the list as well.
+ */
+export const readListed = Effect.fnUntraced(function* <Kind extends Listed>(
+  engine: Engine["Service"],
+  environment: string,
+  userId: string,
+  kind: Kind,
+  { first, limit }: { readonly first: number; readonly limit: number },
+): Effect.fn.Return<ListedRecords<Kind>, LaurelError<StorageCode>> {
+  const records: Array<RecordOf<Kind>> = []
+  let next = first
+  while (next > 0 && records.length < limit) {
+    const record = yield* engine.readRecord(environment, next)
+    if (record === undefined || !isOfKind(record, kind) || record.subject.userId !== userId) {
+      return { records, next: undefined }
+    }
+    records.push(record)
+    next = beforeOf(record)
+  }
+  return { records, next: next === 0 ? undefined : next }
+})
+
+/** The sequence of the user's reward or spend before this one; 0: there is none. */
+const beforeOf = ({ facts }: JournalRecord): number => {
+  for (const fact of facts) {
+    if (fact.kind === "reward.granted" || fact.kind === "points.spent") return fact.before ?? 0
+  }
+  return 0
+}
+
+/* Pages of a history. */
+
+/** The place of a fact: its record, and its number in the record. */
 type Place = Position<"history">
 
-/** An item of a record, with its number in the record. */
-type Numbered<Item> = readonly [index: number, item: Item]
-
-/** The items of a record with numbers below `end`, the highest number first. */
-type ItemsOf<Item> = (record: JournalRecord, end: number) => Iterable<Numbered<Item>>
-
-export interface HistoryItems<Item> {
-  readonly items: ReadonlyArray<Item>
+export interface HistoryFacts {
+  readonly items: ReadonlyArray<HistoryFact>
   /** The place behind which the next page begins; `undefined`: this is the last page. */
   readonly last: Place | undefined
 }
 
 /**
- * Reads a page of the items of a user's records, newest first. A page with an item ends after
+ * Reads a page of the facts of a user's records that a history shows, or those of one `kind`, newest
+ * first. A page with a fact ends after
  * `historyScanRecordsMax` records, and after `historyPageBlocksMax` blocks of segments, so that it
- * is answered soon. A page without an item goes on to the end of the history: only the last page is
+ * is answered soon. A page without a fact goes on to the end of the history: only the last page is
  * empty. The storage reads few records at once, and shares its reads among environments.
  */
-export const readHistoryItems = <Item>(
+export const readHistoryFacts = (
   engine: Engine["Service"],
   environment: string,
   userId: string,
   { after, limit }: { readonly after: Place | undefined; readonly limit: number },
-  itemsOf: ItemsOf<Item>,
-): Effect.Effect<HistoryItems<Item>, LaurelError<StorageCode>> =>
+  kind: ShownKind | undefined,
+): Effect.Effect<HistoryFacts, LaurelError<StorageCode>> =>
   Effect.suspend(() => {
-    const page = new Page(limit, after, itemsOf)
+    const page = new Page(limit, after, kind)
     const before = after === undefined ? undefined : after[0] + 1
     const work = { blocks: 0 }
     return engine.readHistory(environment, userId, before, work).pipe(
@@ -118,37 +157,20 @@ export const readHistoryItems = <Item>(
     )
   })
 
-/** The facts of a record that a history shows, or those of one kind. */
-export const factsOf = (kind: ShownKind | undefined): ItemsOf<HistoryFact> =>
-  function* (record, end) {
-    const { facts } = record
-    for (let index = Math.min(end, facts.length) - 1; index >= 0; index--) {
-      const fact = facts[index]!
-      if (!isShown(fact) || (kind !== undefined && fact.kind !== kind)) continue
-      yield [index, historyFact(record, fact)]
-    }
-  }
-
-/** The records of one kind. */
-export const recordsOf = <Kind extends Revocable>(kind: Kind): ItemsOf<RecordOf<Kind>> =>
-  function* (record, end) {
-    if (end > 0 && isOfKind(record, kind)) yield [0, record]
-  }
-
-class Page<Item> implements HistoryItems<Item> {
-  readonly items: Array<Item> = []
+class Page implements HistoryFacts {
+  readonly items: Array<HistoryFact> = []
   last: Place | undefined
   readonly #limit: number
   readonly #after: Place | undefined
-  readonly #itemsOf: ItemsOf<Item>
+  readonly #kind: ShownKind | undefined
   #scanned = 0
   /** The last place that is on this page or was skipped. */
   #latest: Place | undefined
 
-  constructor(limit: number, after: Place | undefined, itemsOf: ItemsOf<Item>) {
+  constructor(limit: number, after: Place | undefined, kind: ShownKind | undefined) {
     this.#limit = limit
     this.#after = after
-    this.#itemsOf = itemsOf
+    this.#kind = kind
   }
 
   /** Takes records, newest first. Returns whether the page needs more records. */
@@ -172,15 +194,17 @@ class Page<Item> implements HistoryItems<Item> {
   }
 
   #takeRecord(record: JournalRecord): boolean {
-    const { sequence } = record
+    const { facts, sequence } = record
     const [start, end] = this.#after ?? []
-    const before = start === sequence ? end! : Number.MAX_SAFE_INTEGER
-    for (const [index, item] of this.#itemsOf(record, before)) {
+    const count = start === sequence ? Math.min(end!, facts.length) : facts.length
+    for (let index = count - 1; index >= 0; index--) {
+      const fact = facts[index]!
+      if (!isShown(fact) || (this.#kind !== undefined && fact.kind !== this.#kind)) continue
       if (this.items.length === this.#limit) {
         this.last = this.#latest
         return false
       }
-      this.items.push(item)
+      this.items.push(historyFact(record, fact))
       this.#latest = [sequence, index]
     }
     if (this.items.length < this.#limit) this.#latest = [sequence, 0]

@@ -1,7 +1,8 @@
 /** The rewards that users are granted by request, many at once, and read back; and their spends. */
 import { Effect } from "effect"
 import { type RewardReply, replyOf, type SpendReply } from "../../domain/message/UserReply.ts"
-import { decidedAt, type Revocable } from "../../domain/record/Record.ts"
+import { decidedAt } from "../../domain/record/Record.ts"
+import type { UserState } from "../../domain/user/User.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine, StorageCode } from "../../engine/Engine.ts"
@@ -23,11 +24,11 @@ import { inputDecoder } from "../body/InputDecoder.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { type BatchKind, batchOperation } from "./batchOperation.ts"
 import {
+  type Listed,
   type RecordOf,
   readByEitherId,
-  readHistoryItems,
+  readListed,
   readRevocation,
-  recordsOf,
 } from "./readHistory.ts"
 import { foundOr, type PageQuery, pageAsked, rewardBody, userNotFound } from "./Shapes.ts"
 
@@ -97,22 +98,40 @@ export const spendHandlers = (engine: Engine["Service"]): Handlers<typeof Spends
   }
 }
 
-const rewards = { list: "rewards", kind: "reward" } as const
-const spends = { list: "spends", kind: "spend" } as const
+const rewards = {
+  list: "rewards",
+  kind: "reward",
+  lastOf: ({ lastReward }: UserState) => lastReward,
+} as const
+const spends = {
+  list: "spends",
+  kind: "spend",
+  lastOf: ({ lastSpend }: UserState) => lastSpend,
+} as const
 
 /** A page of the user's records of one kind, shown with `show`. */
-const readPage = Effect.fnUntraced(function* <Kind extends Revocable, A>(
+const readPage = Effect.fnUntraced(function* <Kind extends Listed, A>(
   engine: Engine["Service"],
   environment: string,
   userId: string,
   query: PageQuery,
-  { kind, list }: { readonly list: "rewards" | "spends"; readonly kind: Kind },
+  {
+    kind,
+    lastOf,
+    list,
+  }: {
+    readonly list: "rewards" | "spends"
+    readonly kind: Kind
+    readonly lastOf: (user: UserState) => number
+  },
   show: (record: RecordOf<Kind>) => Shown<A>,
 ) {
-  yield* foundOr(yield* engine.readUser(environment, userId), userNotFound)
-  const asked = yield* pageAsked(list, environment, { id: userId }, query)
-  const page = yield* readHistoryItems(engine, environment, userId, asked, recordsOf(kind))
-  return { items: yield* Effect.forEach(page.items, show), end: asked.end(page.last) }
+  const user = yield* foundOr(yield* engine.readUser(environment, userId), userNotFound)
+  const { after, end, limit } = yield* pageAsked(list, environment, { id: userId }, query)
+  const page = { first: after?.[0] ?? lastOf(user), limit }
+  const { next, records } = yield* readListed(engine, environment, userId, kind, page)
+  const items = yield* Effect.forEach(records, show)
+  return { items, end: end(next === undefined ? undefined : [next]) }
 })
 
 const showReward =

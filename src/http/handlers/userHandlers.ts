@@ -16,7 +16,7 @@ import type { Users } from "../api/Users.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { OperationRequest } from "../contract/Operation.ts"
 import type { StreamedReply } from "../stream/StreamedReply.ts"
-import { factsOf, readHistoryItems } from "./readHistory.ts"
+import { readHistoryFacts } from "./readHistory.ts"
 import {
   foundOr,
   type PageQuery,
@@ -90,7 +90,7 @@ const readHandlers = (
         const { kind } = query
         yield* readUser(engine, environment, id)
         const asked = yield* pageAsked("history", environment, { id, kind }, query)
-        const page = yield* readHistoryItems(engine, environment, id, asked, factsOf(kind))
+        const page = yield* readHistoryFacts(engine, environment, id, asked, kind)
         return { body: { facts: page.items, ...asked.end(page.last) } }
       }),
   },

@@ -14,8 +14,9 @@ describe("Spending points", () => {
     const spent = world.spend(4)
     expect(kindsOf(spent)).toEqual(["points.spent"])
     expect(spent.reply).toMatchObject({ kind: "spend", amount: 4, total: 6, reason: null })
-    const { points, pointsSpent, sequence, ...rest } = world.user!
+    const { lastSpend, points, pointsSpent, sequence, ...rest } = world.user!
     expect({ points, pointsSpent }).toEqual({ points: 6, pointsSpent: 4 })
+    expect(lastSpend).toBe(sequence)
     expect({ ...before, ...rest }).toEqual(before)
     expect(world.spend(6).reply.total).toBe(0)
   })

@@ -73,6 +73,41 @@ describe("A record of a user", () => {
   })
 })
 
+describe("A record of a reward or a spend", () => {
+  const granted = (before?: number): Fact => ({
+    kind: "reward.granted",
+    xp: 0,
+    points: 0,
+    level: 1,
+    ...(before !== undefined && { before }),
+  })
+  const spent = (before?: number): Fact => ({
+    kind: "points.spent",
+    amount: 0,
+    total: 0,
+    ...(before !== undefined && { before }),
+  })
+
+  it("is applied when it names the last record of its kind", () => {
+    const facts = [granted(), spent(), granted(6), granted(8), spent(7)]
+    let user = ada
+    for (const [index, fact] of facts.entries()) user = applyUser(user, recordOf(6 + index, fact))!
+    expect(user).toMatchObject({ lastReward: 9, lastSpend: 10 })
+  })
+
+  it("is not applied when it names another record, or none", () => {
+    const user = { ...ada, lastReward: 3, lastSpend: 4 }
+    for (const before of [undefined, 2, 4]) {
+      expect(() => applyUser(user, recordOf(6, granted(before)))).toThrow(
+        new BrokenInvariant(`Record 6 names ${before ?? 0} as the last reward, not 3`),
+      )
+    }
+    expect(() => applyUser(user, recordOf(6, spent(3)))).toThrow(
+      new BrokenInvariant("Record 6 names 3 as the last spend, not 4"),
+    )
+  })
+})
+
 describe("A decision about a user whose balance is broken", () => {
   const decide = (user: Partial<UserState>, command: UserCommand) => () =>
     Result.getOrThrow(decideUser({ ...ada, ...user }, emptyProject, command, 0))

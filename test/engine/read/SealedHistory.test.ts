@@ -2,10 +2,15 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { grantedOf } from "../../../src/domain/message/UserReply.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { decodeRecord } from "../../../src/engine/records/Codec.ts"
 import type { Position } from "../../../src/http/api/Cursor.ts"
-import { factsOf, readHistoryItems } from "../../../src/http/handlers/readHistory.ts"
+import {
+  type ListedRecords,
+  readHistoryFacts,
+  readListed,
+} from "../../../src/http/handlers/readHistory.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import type { Storage } from "../../../src/storage/Storage.ts"
@@ -29,8 +34,14 @@ const rounds = 70
 const segmentBytes = 100_000
 const padding = "x".repeat(2_000)
 
-/** A server whose journal has a segment for each event of quinn, all but the newest sealed. */
-const world = Effect.gen(function* () {
+const reward = (n: number) =>
+  ({ userId: "quinn", command: { kind: "reward", type: "xp", amount: n + 1 } }) as const
+
+/**
+ * A server whose journal has a segment for each event of quinn, all but the newest sealed. Quinn is
+ * granted a reward in each of the `rewarded` rounds.
+ */
+const worldWith = Effect.fnUntraced(function* (rewarded: ReadonlyArray<number>) {
   const state = new MemoryStorage.MemoryState()
   const journal = yield* journalOn(new SimulatedDisk(), segmentBytes)
   const work = { blocks: 0 }
@@ -55,6 +66,7 @@ const world = Effect.gen(function* () {
   const round = (n: number) =>
     Effect.gen(function* () {
       yield* engine.askUser(sandbox, event("quinn", "TAP", { id: `quinn-${n}` }))
+      if (rewarded.includes(n)) yield* engine.askUser(sandbox, reward(n))
       for (let batch = 0; batch < 2; batch++) {
         const others = Array.from({ length: 25 }, (_, other) =>
           event(`u${other}`, "TAP", { metadata: { padding } }),
@@ -71,6 +83,8 @@ const world = Effect.gen(function* () {
   return { broken, engine, journal, round, seal, state, work }
 })
 
+const world = worldWith([])
+
 /** All pages of quinn's history: the events of each, and the blocks that each read. */
 const pagesOf = Effect.fnUntraced(function* (
   engine: Engine["Service"],
@@ -83,8 +97,7 @@ const pagesOf = Effect.fnUntraced(function* (
   do {
     const before = work.blocks
     const asked = { limit, after }
-    const facts = factsOf("event.tracked")
-    const page = yield* readHistoryItems(engine, sandbox, "quinn", asked, facts)
+    const page = yield* readHistoryFacts(engine, sandbox, "quinn", asked, "event.tracked")
     pages.push({ events: page.items.length, blocks: work.blocks - before })
     sequences.push(...page.items.map(({ at }) => String(at)))
     after = page.last
@@ -117,6 +130,34 @@ describe("A history in many sealed segments", () => {
       for (const { blocks } of pages) {
         expect(blocks).toBeLessThanOrEqual(limits.historyPageBlocksMax)
       }
+    }).pipe(Effect.scoped),
+  )
+})
+
+describe("A list of rewards in many sealed segments", () => {
+  it.effect("reads at most a block for each reward, however many events are between them", () =>
+    Effect.gen(function* () {
+      const rewarded = [0, 10, 20, 30, 40, 50, 60]
+      const { engine, work } = yield* worldWith(rewarded)
+      const user = yield* engine.readUser(sandbox, "quinn")
+      const amounts: Array<number> = []
+      let first: number | undefined = user!.lastReward
+      while (first !== undefined) {
+        const before = work.blocks
+        const page: ListedRecords<"reward"> = yield* readListed(
+          engine,
+          sandbox,
+          "quinn",
+          "reward",
+          { first, limit: 3 },
+        )
+        expect(work.blocks - before).toBeLessThanOrEqual(3)
+        amounts.push(...page.records.map(({ cause }) => grantedOf(cause).amount!))
+        first = page.next
+      }
+      expect(amounts).toEqual(rewarded.map((n) => n + 1).toReversed())
+      const spends = { first: user!.lastSpend, limit: 3 }
+      expect((yield* readListed(engine, sandbox, "quinn", "spend", spends)).records).toEqual([])
     }).pipe(Effect.scoped),
   )
 })

@@ -85,6 +85,8 @@ const rich: UserState = {
     ["rul_1", { periods: [[3, 1]], lastAt: 8, firstAt: 8 }],
     ["rul_2", { periods: [[0, 0]], lastAt: 8, firstAt: 2, since: 1 }],
   ]),
+  lastReward: 10,
+  lastSpend: 12,
 }
 
 const read = (user: UserState, names: Names) =>
@@ -100,6 +102,7 @@ describe("A user's state", () => {
   it.each([
     ["with nothing but xp", plain],
     ["with everything", rich],
+    ["with a spend and no reward", { ...plain, lastSpend: 2 }],
     ["with a name that UTF-8 cannot hold", nameIs("a\ud800b")],
     ["with a long name", nameIs("ü".repeat(200))],
     ["with a negative zero", { ...plain, badgeCounts: new Map([["b", -0]]) }],
@@ -154,8 +157,8 @@ describe("A user's state", () => {
   it("is refused with a section or a name that is unknown", () => {
     const names = new Names()
     const bytes = Buffer.from(encodeUser(plain, 0, names))
-    expect(() => decodeUser("ada", Buffer.concat([bytes, Buffer.of(11, 2, 0)]), names)).toThrow(
-      "section 11 is unknown",
+    expect(() => decodeUser("ada", Buffer.concat([bytes, Buffer.of(12, 2, 0)]), names)).toThrow(
+      "section 12 is unknown",
     )
     expect(() => decodeUser("ada", Buffer.concat([bytes, Buffer.of(1, 2, 0)]), names)).toThrow(
       "section 1 follows section 3",

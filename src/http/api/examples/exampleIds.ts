@@ -42,8 +42,8 @@ export const exampleCursors = {
   webhooks:
     "1WyJ3ZWJob29rcyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJ3aGtfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXVm57po",
   history: "1WyJoaXN0b3J5IiwyNjAxNDgzNzQ4LDIwNDg3OCwwXaHVpBc",
-  rewards: "1WyJyZXdhcmRzIiwyNjAxNDgzNzQ4LDIwNDg3OCwwXQqTczs",
-  spends: "1WyJzcGVuZHMiLDI2MDE0ODM3NDgsMjA0ODc4LDBde0I0zg",
+  rewards: "1WyJyZXdhcmRzIiwyNjAxNDgzNzQ4LDIwNDg3OF1HwqA_",
+  spends: "1WyJzcGVuZHMiLDI2MDE0ODM3NDgsMjA0ODc4XV93xgo",
   deliveries: "1WyJkZWxpdmVyaWVzIiwyNjAxNDgzNzQ4LDIwNDg3OCwwXTmJGas",
   actions: "1WyJhY3Rpb25zIiwyNjAxNDgzNzQ4LCJMRVNTT05fRE9ORSJd7S2Nrg",
 } as const
