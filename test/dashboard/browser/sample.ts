@@ -98,6 +98,17 @@ const defineLong = async (
     startsAt: "2026-11-01T00:00:00Z",
     endsAt: "2030-11-01T00:00:00Z",
   })
+  await post("/boosts", {
+    name: longName,
+    currencies: ["xp", "points"],
+    factor: 1.25,
+    weekly: [
+      { days: ["monday", "tuesday", "wednesday", "thursday"], from: "18:00", to: "20:30" },
+      { days: ["friday", "saturday", "sunday"], from: "22:00", to: "02:00" },
+    ],
+    startsAt: "2026-11-01T00:00:00Z",
+    endsAt: "2030-11-01T00:00:00Z",
+  })
   await post("/badges", {
     name: longName,
     secret: true,
@@ -131,6 +142,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     icon: "🏅",
     criteria: { kind: "action_count", action: "LESSON_DONE", target: 3 },
   })
+  const boost = await post("/boosts", { name: "Happy hour", currencies: ["points"], factor: 2 })
   await defineLong(post, badge.id)
   const quest = await post("/quests", {
     title: "First steps",
@@ -164,6 +176,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     spend: spend.spendId,
     rule: rule.id,
     badge: badge.id,
+    boost: boost.id,
     quest: quest.id,
     webhook: webhook.id,
     delivery: deliveries[0].id,

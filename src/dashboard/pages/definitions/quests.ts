@@ -228,10 +228,9 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
     create: "Create quest",
     page,
     above: statusTabs(visit, path),
-    heads: ["Quest", "Key", "Status", "Steps", "Gives", "Repeats", "Period"],
+    heads: ["Quest", "Status", "Steps", "Gives", "Repeats", "Period"],
     rows: page.quests.map((quest) => [
-      html`<a href="${visit.base}${path}/${quest.id}">${quest.title}</a>`,
-      html`<code>${quest.key}</code>`,
+      html`<a href="${visit.base}${path}/${quest.id}">${quest.title}</a><br><code>${quest.key}</code>`,
       quest.status,
       quest.steps
         .map(({ action, sumPath, target }) =>
