@@ -49,8 +49,13 @@ export const takeWrites = Effect.fnUntraced(function* (
     texts: pending.texts,
     shared: shared.pendingBytes,
     onBroken,
-    onWritten: pipeline.written,
-    onStalled: pipeline.stalled,
+    onWritten: (...batch) => {
+      metrics.batchCommitted(...batch)
+      batches.changed()
+    },
+    onStalled: (entries) => {
+      for (const entry of entries) actors.answers.abandon(entry)
+    },
     onCommitted: pipeline.committed,
     isUrgent: ({ actor: { subject } }) =>
       actors.turns.othersWait("environment" in subject ? subject.environment : undefined),
@@ -85,8 +90,5 @@ export const takeWrites = Effect.fnUntraced(function* (
   )
   if (onCommitted !== undefined) pipeline.on("observer", ({ record }) => onCommitted(record))
   pipeline.on("caller", (entry) => actors.answers.committed(entry))
-  pipeline.onStalled((entry) => actors.answers.abandon(entry))
-  pipeline.onWritten((...batch) => metrics.batchCommitted(...batch))
-  pipeline.onWritten(() => batches.changed())
   return { pipeline, commit, feed, history, intake, actors, batches, requests }
 })

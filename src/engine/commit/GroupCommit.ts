@@ -467,14 +467,9 @@ export const commitStages = [
 
 type CommitStage = (typeof commitStages)[number]
 
-/** Called for each batch in the journal, with its records, its bytes and the time of its write. */
-type Written = (records: number, bytes: number, durationMs: number) => void
-
 export class CommitPipeline<Entry> {
   readonly #stages = new Map<CommitStage, (entry: Entry) => void>()
   #inOrder: ReadonlyArray<(entry: Entry) => void> = []
-  readonly #whenStalled: Array<(entry: Entry) => void> = []
-  readonly #whenWritten: Array<Written> = []
 
   /** Subscribes to a stage, which has at most one subscriber. */
   on(stage: CommitStage, run: (entry: Entry) => void): void {
@@ -485,24 +480,5 @@ export class CommitPipeline<Entry> {
   /** Runs the stages for records that are durable, in the order of their sequences. */
   readonly committed = (entries: ReadonlyArray<Entry>): void => {
     for (const entry of entries) for (const run of this.#inOrder) run(entry)
-  }
-
-  /**
-   * Subscribes to records whose callers have waited too long for a full disk; called at each retry.
-   */
-  onStalled(run: (entry: Entry) => void): void {
-    this.#whenStalled.push(run)
-  }
-
-  onWritten(run: Written): void {
-    this.#whenWritten.push(run)
-  }
-
-  readonly stalled = (entries: ReadonlyArray<Entry>): void => {
-    for (const entry of entries) for (const run of this.#whenStalled) run(entry)
-  }
-
-  readonly written: Written = (...batch) => {
-    for (const run of this.#whenWritten) run(...batch)
   }
 }
