@@ -43,6 +43,14 @@ export const timeoutOfRunning = <A, E, B, F>(
     return waitFor(ms)
   })
 
+/** Starts `work` at once. It completes even if its caller is interrupted. */
+export const detached = <A, E>(work: Effect.Effect<A, E>): Effect.Effect<Fiber.Fiber<A, E>> =>
+  Effect.forkDetach(work, { startImmediately: true, uninterruptible: true })
+
+/** `work` by `detached`. */
+export const toItsEnd = <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.flatMap(detached(work), (fiber) => Fiber.join(fiber))
+
 /**
  * Runs `write` detached. After the deadline, calls `onExpired` and fails with `Broken`, also if the
  * caller is uninterruptible.
@@ -52,15 +60,13 @@ export const withDeadline = <A>(
   write: Effect.Effect<A, StorageError>,
   onExpired: (broken: Broken) => void,
 ): Effect.Effect<A, StorageError> =>
-  Effect.flatMap(
-    Effect.forkDetach(write, { startImmediately: true, uninterruptible: true }),
-    (fiber) =>
-      timeoutOfRunning(Effect.interruptible(Fiber.join(fiber)), limits.commitDeadlineMs, () => {
-        const cause = new Error(`no answer from the disk for ${limits.commitDeadlineMs} ms`)
-        const broken = new Broken({ operation, cause })
-        onExpired(broken)
-        return Effect.fail(broken)
-      }),
+  Effect.flatMap(detached(write), (fiber) =>
+    timeoutOfRunning(Effect.interruptible(Fiber.join(fiber)), limits.commitDeadlineMs, () => {
+      const cause = new Error(`no answer from the disk for ${limits.commitDeadlineMs} ms`)
+      const broken = new Broken({ operation, cause })
+      onExpired(broken)
+      return Effect.fail(broken)
+    }),
   )
 
 /** Milliseconds of a monotonic clock. */

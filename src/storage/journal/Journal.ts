@@ -21,7 +21,7 @@
 import path from "node:path"
 import { Effect, Exit, Fiber, type Scope, Semaphore, type Stream } from "effect"
 import { limits } from "../../Limits.ts"
-import { withDeadline } from "../disk/Deadline.ts"
+import { detached, withDeadline } from "../disk/Deadline.ts"
 import { type Disk, type DiskError, type DiskFile, isFull, type OnDisk } from "../disk/Disk.ts"
 import { batchFault } from "../Frames.ts"
 import {
@@ -218,12 +218,9 @@ export class Journal {
 
   /** Starts to prepare the next segment in the background. */
   readonly prepare: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.map(
-      Effect.forkDetach(this.#prepared, { startImmediately: true, uninterruptible: true }),
-      (fiber) => {
-        this.#preparing = fiber
-      },
-    ),
+    Effect.map(detached(this.#prepared), (fiber) => {
+      this.#preparing = fiber
+    }),
   )
 
   readonly #prepared: OnDisk<DiskFile> = Effect.suspend(() => {

@@ -13,7 +13,8 @@
  *   may use them before `follow` ends.
  * - A directory that left the cluster has no mark (`forgetMark`).
  */
-import { Effect, Fiber, Semaphore, Stream } from "effect"
+import { Effect, Semaphore, Stream } from "effect"
+import { toItsEnd } from "../disk/Deadline.ts"
 import { asBuffer, compositeKey, everyKey } from "../Keys.ts"
 import { type Entry, type Storage, type StorageError, webhookTables } from "../Storage.ts"
 import { decodeValue, encodeValue, jsonOf } from "../Values.ts"
@@ -98,13 +99,7 @@ export class CopiedTables {
 
   /** Writes all entries or none. A write that fails with `Unavailable` may still happen later. */
   readonly write = (entries: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> =>
-    Effect.flatMap(
-      Effect.forkDetach(Semaphore.withPermit(this.#writing, this.#write(entries)), {
-        startImmediately: true,
-        uninterruptible: true,
-      }),
-      (fiber) => Fiber.join(fiber),
-    )
+    toItsEnd(Semaphore.withPermit(this.#writing, this.#write(entries)))
 
   readonly #write = Effect.fnUntraced(function* (
     this: CopiedTables,

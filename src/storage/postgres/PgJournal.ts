@@ -21,8 +21,9 @@
  *
  * Cost: one round trip and one commit of PostgreSQL per batch. All state belongs to one partition.
  */
-import { Effect, Fiber, Semaphore, type Stream } from "effect"
+import { Effect, Semaphore, type Stream } from "effect"
 import { limits } from "../../Limits.ts"
+import { toItsEnd } from "../disk/Deadline.ts"
 import { batchFault } from "../Frames.ts"
 import { batchChecksum, type JournalPosition } from "../journal/SegmentFormat.ts"
 import {
@@ -229,13 +230,7 @@ export class PgJournal {
     batch: JournalBatch,
     onAppended: (batch: JournalBatch) => void = () => {},
   ): Effect.Effect<void, StorageError | Fenced> =>
-    Effect.flatMap(
-      Effect.forkDetach(Semaphore.withPermit(this.#appending, this.#append(batch, onAppended)), {
-        startImmediately: true,
-        uninterruptible: true,
-      }),
-      (fiber) => Fiber.join(fiber),
-    )
+    toItsEnd(Semaphore.withPermit(this.#appending, this.#append(batch, onAppended)))
 
   readonly #append = Effect.fnUntraced(function* (
     this: PgJournal,
