@@ -25,7 +25,7 @@ import { Effect, type Scope } from "effect"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { monotonicMs } from "../../storage/disk/Deadline.ts"
-import { type Disk, type DiskError, isMissing, removeTree } from "../../storage/disk/Disk.ts"
+import { type Disk, type DiskError, namesIn, removeTree } from "../../storage/disk/Disk.ts"
 import { batchOf } from "../../storage/Frames.ts"
 import { openJournal } from "../../storage/journal/Journal.ts"
 import type { InPostgres, PgFailure, Rows, Sessions } from "../../storage/postgres/PgConnection.ts"
@@ -230,7 +230,7 @@ export class ClusterAuditStore implements AuditLog {
   ): Effect.Effect<void, PgFailure | StorageError | DiskError | LaurelError> =>
     Effect.gen({ self: this }, function* () {
       const folder = path.join(directory, auditFolder)
-      const names = yield* Effect.catchIf(disk.list(folder), isMissing, () => Effect.succeed([]))
+      const names = yield* namesIn(disk, folder)
       if (names.length === 0) return
       const count = yield* Effect.scoped(this.#takeEntries(disk, directory))
       yield* removeTree(disk, folder)

@@ -30,7 +30,7 @@ import { readMark } from "../../engine/state/SnapshotMark.ts"
 import { readLatestTime, refusedAtStart, timeFrom } from "../../engine/time/Clock.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { takeRestored } from "../../storage/archive/ArchiveSwap.ts"
-import { type DiskError, isMissing } from "../../storage/disk/Disk.ts"
+import { type DiskError, namesIn } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../storage/durable/DurableStorage.ts"
 import { lineageName, removeLineage } from "../../storage/durable/LineageFile.ts"
@@ -275,9 +275,7 @@ const openDirectory = (config: Config, { metrics, onRecovering }: OpenObservers)
   Effect.gen(function* () {
     const directory = path.resolve(config.dataDirectory)
     const failed = Effect.mapError((cause: DiskError) => new Broken({ operation: "open", cause }))
-    const names = yield* failed(
-      Effect.catchIf(nodeDisk.list(directory), isMissing, () => Effect.succeed<Array<string>>([])),
-    )
+    const names = yield* failed(namesIn(nodeDisk, directory))
     if (names.includes(partitionsName)) return yield* needsCluster(directory)
     const opened = yield* DurableStorage.open({
       directory,

@@ -9,7 +9,9 @@ import { limits } from "../../Limits.ts"
 import {
   type Disk,
   type DiskError,
+  ifThere,
   isMissing,
+  namesIn,
   type OnDisk,
   readSmallFile,
   removeTree,
@@ -52,7 +54,7 @@ export const listArchives = Effect.fnUntraced(function* (
   disk: Disk,
   folder: string,
 ): Effect.fn.Return<ReadonlyArray<ListedArchive>, DiskError> {
-  const names = yield* Effect.catchIf(disk.list(folder), isMissing, () => Effect.succeed([]))
+  const names = yield* namesIn(disk, folder)
   const archives: Array<ListedArchive> = []
   for (const name of names) {
     const parsed = parseArchiveId(name)
@@ -129,7 +131,7 @@ export const removeArchive = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, DiskError> {
   const removed = path.join(folder, `${id}${removedSuffix}`)
   // Another process may be removing it too.
-  yield* Effect.catchIf(disk.rename(path.join(folder, id), removed), isMissing, () => Effect.void)
+  yield* ifThere(disk.rename(path.join(folder, id), removed))
   yield* disk.syncFolder(folder)
   yield* removeTree(disk, removed)
 })
@@ -143,7 +145,7 @@ export const sweepArchives = Effect.fnUntraced(function* (
   folder: string,
   { drafts }: { readonly drafts: boolean },
 ): Effect.fn.Return<void, DiskError> {
-  const names = yield* Effect.catchIf(disk.list(folder), isMissing, () => Effect.succeed([]))
+  const names = yield* namesIn(disk, folder)
   for (const name of names) {
     const isDraft = name.endsWith(draftSuffix) || name.endsWith(fetchedSuffix)
     if (name.endsWith(removedSuffix) || (drafts && isDraft)) {

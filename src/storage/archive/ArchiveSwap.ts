@@ -19,7 +19,8 @@ import { Effect, Option, Schema } from "effect"
 import {
   type Disk,
   DiskError,
-  isMissing,
+  ifThere,
+  namesIn,
   type OnDisk,
   readSmallFile,
   removeTree,
@@ -71,18 +72,14 @@ export const inDraft = <A, E, R>(
 
 /** The folders of replaced data in `directory`, oldest first. */
 export const replacedIn = (disk: Disk, directory: string): OnDisk<ReadonlyArray<string>> =>
-  disk.list(directory).pipe(
-    Effect.catchIf(isMissing, () => Effect.succeed([])),
-    Effect.map((names) => names.filter((name) => name.startsWith(replacedPrefix)).sort()),
+  Effect.map(namesIn(disk, directory), (names) =>
+    names.filter((name) => name.startsWith(replacedPrefix)).sort(),
   )
 
 const replacedPrefix = "replaced-"
 
 const has = (disk: Disk, folder: string, name: string): Effect.Effect<boolean, DiskError> =>
-  disk.list(folder).pipe(
-    Effect.map((names) => names.includes(name)),
-    Effect.catchIf(isMissing, () => Effect.succeed(false)),
-  )
+  Effect.map(namesIn(disk, folder), (names) => names.includes(name))
 
 export interface Replacement {
   /** The folder in the directory; default: the draft. */
@@ -141,15 +138,16 @@ const finish = Effect.fnUntraced(function* (
 })
 
 const readIntent = (disk: Disk, directory: string): OnDisk<Intent | undefined> =>
-  readSmallFile(disk, path.join(directory, intentName), intentBytesMax).pipe(
-    Effect.flatMap((text) => {
+  Effect.flatMap(
+    ifThere(readSmallFile(disk, path.join(directory, intentName), intentBytesMax)),
+    (text) => {
+      if (text === undefined) return Effect.undefined
       const intent = Option.getOrUndefined(decodeIntent(text))
       const where = path.join(directory, intentName)
       return intent === undefined
         ? Effect.fail(new DiskError({ operation: "understand", path: where, code: "EBADMSG" }))
         : Effect.succeed(intent)
-    }),
-    Effect.catchIf(isMissing, () => Effect.succeed(undefined)),
+    },
   )
 
 /** Completes or discards a swap that a crash interrupted, before the directory is opened. */
@@ -216,8 +214,4 @@ export const noteInstalled = (disk: Disk, directory: string, lineage: string): O
 
 /** The mark of a restore since which the directory was not open. */
 export const readRestored = (disk: Disk, directory: string): OnDisk<string | undefined> =>
-  Effect.catchIf(
-    readSmallFile(disk, path.join(directory, restoredName), restoredBytesMax),
-    isMissing,
-    () => Effect.undefined,
-  )
+  ifThere(readSmallFile(disk, path.join(directory, restoredName), restoredBytesMax))

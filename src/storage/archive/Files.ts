@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import fs from "node:fs/promises"
 import path from "node:path"
 import { Effect } from "effect"
-import { DiskError, isMissing, type OnDisk, withFile } from "../disk/Disk.ts"
+import { DiskError, namesIn, type OnDisk, withFile } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import { segmentsIn } from "../journal/JournalScan.ts"
 import { sealedName } from "../journal/SealedFormat.ts"
@@ -41,8 +41,7 @@ export const pathsIn = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<string>, DiskError> {
   const paths: Array<string> = []
   for (const folder of folders) {
-    const list = nodeDisk.list(path.join(root, folder))
-    const names = yield* Effect.catchIf(list, isMissing, () => Effect.succeed([]))
+    const names = yield* namesIn(nodeDisk, path.join(root, folder))
     paths.push(...names.toSorted().map((name) => `${folder}/${name}`))
   }
   return paths
@@ -61,9 +60,7 @@ export interface SegmentFile {
 export const segmentFilesIn = Effect.fnUntraced(function* (
   folder: string,
 ): Effect.fn.Return<ReadonlyArray<SegmentFile>, DiskError> {
-  const names = new Set(
-    yield* Effect.catchIf(nodeDisk.list(folder), isMissing, () => Effect.succeed([])),
-  )
+  const names = new Set(yield* namesIn(nodeDisk, folder))
   return (yield* segmentsIn(nodeDisk, folder)).map((first) => {
     const isSealed = names.has(sealedName(first))
     return { first, name: isSealed ? sealedName(first) : segmentName(first), isSealed }

@@ -9,7 +9,7 @@
  */
 import path from "node:path"
 import { Effect, Schema } from "effect"
-import { type Disk, DiskError, isMissing, type OnDisk, readSmallFile } from "../disk/Disk.ts"
+import { type Disk, DiskError, namesIn, type OnDisk, readSmallFile } from "../disk/Disk.ts"
 import { Journal } from "../journal/Journal.ts"
 import { recoverJournal } from "../journal/JournalRecovery.ts"
 import { Broken } from "../Storage.ts"
@@ -32,14 +32,11 @@ const decodeDescription = Schema.decodeUnknownEffect(Description)
 
 /** The folders of gathered journals in a data directory or an archive, relative to it, in order. */
 export const gatheredIn = (disk: Disk, directory: string): OnDisk<ReadonlyArray<string>> =>
-  disk.list(path.join(directory, gatheredName)).pipe(
-    Effect.catchIf(isMissing, () => Effect.succeed([])),
-    Effect.map((names) =>
-      names
-        .filter((name) => /^\d+$/.test(name))
-        .sort((one, other) => Number(one) - Number(other))
-        .map((name) => `${gatheredName}/${name}`),
-    ),
+  Effect.map(namesIn(disk, path.join(directory, gatheredName)), (names) =>
+    names
+      .filter((name) => /^\d+$/.test(name))
+      .sort((one, other) => Number(one) - Number(other))
+      .map((name) => `${gatheredName}/${name}`),
   )
 
 export const readDescription = Effect.fnUntraced(function* (

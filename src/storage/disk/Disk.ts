@@ -116,8 +116,16 @@ export const removeTree = (disk: Disk, where: string): OnDisk<void> =>
       ({ code }) => code === "ENOTDIR",
       () => disk.remove(where),
     ),
-    Effect.catchIf(isMissing, () => Effect.void),
+    ifThere,
   )
 
 /** The name does not exist. */
 export const isMissing = (error: DiskError): boolean => error.code === "ENOENT"
+
+/** The result of `call`; `undefined` if the name does not exist. */
+export const ifThere = <A>(call: OnDisk<A>): OnDisk<A | undefined> =>
+  Effect.catchIf(call, isMissing, () => Effect.undefined)
+
+/** The names in a folder, in no order; none if it does not exist. */
+export const namesIn = (disk: Disk, folder: string): OnDisk<ReadonlyArray<string>> =>
+  Effect.map(ifThere(disk.list(folder)), (names = []) => names)

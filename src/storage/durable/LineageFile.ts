@@ -4,7 +4,7 @@
  */
 import path from "node:path"
 import { Effect, Option, Schema } from "effect"
-import { type Disk, isMissing, type OnDisk, readSmallFile, replaceFile } from "../disk/Disk.ts"
+import { type Disk, ifThere, type OnDisk, readSmallFile, replaceFile } from "../disk/Disk.ts"
 
 export const lineageName = "lineage.json"
 
@@ -18,9 +18,9 @@ const encode = Schema.encodeSync(LineageFile)
 
 /** The lineage of a data directory; `undefined` if it has its own journal. */
 export const readLineage = (disk: Disk, directory: string): OnDisk<string | undefined> =>
-  readSmallFile(disk, path.join(directory, lineageName), bytesMax).pipe(
-    Effect.map((text) => Option.getOrUndefined(decode(text))?.lineage),
-    Effect.catchIf(isMissing, () => Effect.undefined),
+  Effect.map(
+    ifThere(readSmallFile(disk, path.join(directory, lineageName), bytesMax)),
+    (text) => Option.getOrUndefined(decode(text))?.lineage,
   )
 
 export const writeLineage = (disk: Disk, directory: string, lineage: string): OnDisk<void> =>

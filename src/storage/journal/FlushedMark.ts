@@ -17,7 +17,7 @@ import {
   type Disk,
   type DiskError,
   type DiskFile,
-  isMissing,
+  ifThere,
   type OnDisk,
   readSmallFile,
   replaceFile,
@@ -54,9 +54,9 @@ const readSlots = (file: DiskFile): OnDisk<ReadonlyArray<number>> => {
 
 /** The last record in the journal's `folder` that is known to be flushed; 0 if unknown. */
 export const readFlushed = (disk: Disk, folder: string): OnDisk<number> =>
-  withFile(disk, path.join(folder, name), "read", readSlots).pipe(
-    Effect.map((sequences) => Math.max(...sequences)),
-    Effect.catchIf(isMissing, () => Effect.succeed(0)),
+  Effect.map(
+    ifThere(withFile(disk, path.join(folder, name), "read", readSlots)),
+    (sequences = [0]) => Math.max(...sequences),
   )
 
 export class FlushedMark {
@@ -120,9 +120,8 @@ export const readCleanMark = Effect.fnUntraced(function* (
   disk: Disk,
   folder: string,
 ): Effect.fn.Return<CleanMark | undefined, DiskError> {
-  const names = yield* disk.list(folder)
-  if (!names.includes("clean")) return undefined
-  const text = yield* readSmallFile(disk, markPath(folder), bytesMax)
+  const text = yield* ifThere(readSmallFile(disk, markPath(folder), bytesMax))
+  if (text === undefined) return undefined
   const mark = Option.getOrUndefined(decodeClean(text))
   if (mark === undefined) yield* Effect.logWarning("The mark of the last shutdown is unreadable")
   return mark

@@ -20,7 +20,7 @@
 import { Effect } from "effect"
 import { countUpTo } from "../../domain/values/countUpTo.ts"
 import { limits } from "../../Limits.ts"
-import { type Disk, DiskError, type DiskFile, isMissing, withFile } from "../disk/Disk.ts"
+import { type Disk, DiskError, type DiskFile, isMissing, namesIn, withFile } from "../disk/Disk.ts"
 import { batchFault } from "../Frames.ts"
 import { otherFormat } from "../format.ts"
 import { acknowledgedMissing, type CleanMark, readCleanMark, readFlushed } from "./FlushedMark.ts"
@@ -172,15 +172,12 @@ export const segmentsIn = (
   disk: Disk,
   folder: string,
 ): Effect.Effect<ReadonlyArray<number>, DiskError> =>
-  disk.list(folder).pipe(
-    Effect.catchIf(isMissing, () => Effect.succeed([])),
-    Effect.map((names) => {
-      const firsts = names.map((name) => sequenceOfName(name) ?? sequenceOfSealed(name))
-      return [...new Set(firsts)]
-        .filter((first) => first !== undefined)
-        .sort((left, right) => left - right)
-    }),
-  )
+  Effect.map(namesIn(disk, folder), (names) => {
+    const firsts = names.map((name) => sequenceOfName(name) ?? sequenceOfSealed(name))
+    return [...new Set(firsts)]
+      .filter((first) => first !== undefined)
+      .sort((left, right) => left - right)
+  })
 
 class Scan<E> {
   readonly #options: ScanOptions
@@ -216,11 +213,7 @@ class Scan<E> {
     const { disk, folder, from = 1 } = this.#options
     const all = yield* segmentsIn(disk, folder)
     const firsts = all.slice(Math.max(0, countUpTo(all, from) - 1))
-    this.#mark = yield* Effect.catchIf(
-      readCleanMark(disk, folder),
-      isMissing,
-      () => Effect.undefined,
-    )
+    this.#mark = yield* readCleanMark(disk, folder)
     this.#flushed = yield* readFlushed(disk, folder)
     for (const [index, first] of firsts.entries()) {
       if (first > this.#until) break

@@ -11,7 +11,7 @@
  *   segment that turns out to be damaged is not tried again before the next start.
  */
 import { Effect, Semaphore } from "effect"
-import { type Disk, type DiskError, isFull, isMissing, type OnDisk } from "../disk/Disk.ts"
+import { type Disk, type DiskError, ifThere, isFull, isMissing, type OnDisk } from "../disk/Disk.ts"
 import { type ErasedSegment, type StorageError, Unavailable } from "../Storage.ts"
 import { brokenRead, type JournalReader } from "./JournalReader.ts"
 import type { DoSegmentWork, SegmentWork } from "./Seal.ts"
@@ -166,11 +166,7 @@ export class Sealer {
   #removePlain(firstSequence: number): OnDisk<void> {
     const { disk, folder } = this.#options
     return Effect.andThen(
-      Effect.catchIf(
-        disk.remove(new Segment(folder, firstSequence).path),
-        isMissing,
-        () => Effect.void,
-      ),
+      ifThere(disk.remove(new Segment(folder, firstSequence).path)),
       disk.syncFolder(folder),
     )
   }

@@ -12,7 +12,7 @@ import path from "node:path"
 import { Clock, Effect, Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { listArchives, removeArchive } from "../archive/ArchiveCatalog.ts"
-import { isMissing, type OnDisk, removeTree } from "../disk/Disk.ts"
+import { namesIn, type OnDisk, removeTree } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import { asidePrefix, copyNames, originOf } from "./Mirror.ts"
 
@@ -52,9 +52,7 @@ const sweep = Effect.fnUntraced(function* (
   partition: number,
   directory: string,
 ) {
-  const names = yield* Effect.catchIf(nodeDisk.list(directory), isMissing, () =>
-    Effect.succeed<ReadonlyArray<string>>([]),
-  )
+  const names = yield* namesIn(nodeDisk, directory)
   const now = yield* Clock.currentTimeMillis
   for (const name of names.filter((each) => each.startsWith(asidePrefix))) {
     const aside = path.join(directory, name)

@@ -17,7 +17,7 @@ import { readInstalled, readRestored, restoredName } from "../archive/ArchiveSwa
 import {
   type Disk,
   type DiskError,
-  isMissing,
+  ifThere,
   type OnDisk,
   readSmallFile,
   removeTree,
@@ -258,11 +258,7 @@ export const noteDamage = (directory: string, words: string): void => {
 
 /** The noted damage; `undefined` if there is none. */
 export const notedDamage = (disk: Disk, directory: string): OnDisk<string | undefined> =>
-  Effect.catchIf(
-    readSmallFile(disk, path.join(directory, damageName), limits.damageNoteBytesMax),
-    isMissing,
-    () => Effect.undefined,
-  )
+  ifThere(readSmallFile(disk, path.join(directory, damageName), limits.damageNoteBytesMax))
 
 export const asidePrefix = "discarded-"
 const numberOf = (name: string): number =>
