@@ -165,6 +165,7 @@ const first = {
   title: "Finish five lessons",
 }
 const rule = { kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" } as const
+const boosts = [{ key: "happy-hour", factor: 2 }]
 const taken = { kind: "revocation", id: "rwd_0mi8k3f2a4c92" } as const
 const spendId = "spd_0mi8k3f2a4c92"
 const webhookId = "whk_01a1fc1e64c07345932e273286b5ca30"
@@ -209,7 +210,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   },
   "xp.earned": {
     description: "A user earned xp from one source.",
-    example: { ...of, amount: 50, total: 1_250, source: rule },
+    example: { ...of, amount: 50, total: 1_250, source: rule, boosts },
   },
   "xp.revoked": {
     description: "Xp were revoked with an event or a reward.",
@@ -217,7 +218,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   },
   "points.earned": {
     description: "A user earned points from one source.",
-    example: { ...of, amount: 5, total: 340, source: rule },
+    example: { ...of, amount: 5, total: 340, source: rule, boosts },
   },
   "points.revoked": {
     description: "Points were revoked with an event or a reward.",
