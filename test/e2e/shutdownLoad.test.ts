@@ -191,7 +191,7 @@ class Load {
 
   /** All that was acknowledged is there, once. */
   async verify(url: string, key: string): Promise<void> {
-    const ask = asking(url, key)
+    const ask = patient(asking(url, key))
     for (let from = 0; from < this.tracked.length; from += limits.batchItemsMax) {
       const events = this.tracked.slice(from, from + limits.batchItemsMax)
       const { body } = await ask("POST", "/v1/events/batch", { events })
@@ -240,6 +240,20 @@ const asking =
     if (response.status === 503) throw new NoOutcome()
     expect([200, 204, 404], `${method} ${path}: ${text}`).toContain(response.status)
     return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
+  }
+
+/** Asks again while the server refuses for now, as an overloaded one may. */
+const patient =
+  (ask: Ask): Ask =>
+  async (...request) => {
+    while (true) {
+      try {
+        return await ask(...request)
+      } catch (error) {
+        if (!(error instanceof NoOutcome)) throw error
+        await delay(retryMs)
+      }
+    }
   }
 
 /** Makes what the load needs. */
