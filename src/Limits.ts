@@ -85,6 +85,8 @@ export const limits = {
   questStepsMax: 20,
   prerequisitesMax: 20,
   conditionsMax: 10,
+  /** Conditions of a segment. */
+  segmentConditionsMax: 20,
   conditionPathCharactersMax: 200,
   conditionTextCharactersMax: 500,
   conditionListMax: 50,
@@ -130,11 +132,13 @@ export const limits = {
   /** Boosts that are scheduled or active. */
   runningBoostsMax: 50,
   streaksMax: 20,
+  segmentsMax: 100,
   /** Archived definitions to keep; the oldest are dropped first, and their keys become free. */
   archivedQuestsMax: 10_000,
   archivedRulesMax: 10_000,
   archivedBadgesMax: 10_000,
   archivedBoostsMax: 1_000,
+  archivedSegmentsMax: 1_000,
   /** Webhooks of an environment: the default and the maximum of `LAUREL_WEBHOOKS_MAX`. */
   webhooks: 50,
   webhooksMax: 1_000,

@@ -35,6 +35,9 @@ export const engineLimits = {
 
   // Backfills of badges
   backfillTurnUsersMax: 100,
+  /** Counts of segments: the work of a turn, and how long a count serves reads. */
+  segmentCountTurnMs: 2,
+  segmentCountFreshMs: 60_000,
   backfillUsersConcurrentMax: 100,
   /**
    * A record of a user's history costs about as much to read as this many records of the journal in

@@ -31,6 +31,7 @@ import { badgeRoutes } from "./pages/definitions/badges.ts"
 import { boostRoutes } from "./pages/definitions/boosts.ts"
 import { questRoutes } from "./pages/definitions/quests.ts"
 import { ruleRoutes } from "./pages/definitions/rules.ts"
+import { segmentRoutes } from "./pages/definitions/segments.ts"
 import { entranceRoutes, signInForm } from "./pages/entrance.ts"
 import { keyRoutes } from "./pages/keys.ts"
 import { leaderboardRoutes } from "./pages/leaderboard.ts"
@@ -92,6 +93,7 @@ export const routes: ReadonlyArray<Route> = [
   ...questRoutes,
   ...badgeRoutes,
   ...boostRoutes,
+  ...segmentRoutes,
   ...settingsRoutes,
   ...testClockRoutes,
   ...logRoutes,

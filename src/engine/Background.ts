@@ -5,7 +5,8 @@
  *   follows another server: snapshots, expired answers, erasures, the filter of known ids. It
  *   writes no record. Once the engine serves, it asks the writer for heartbeats.
  * - The work that writes records (`startBackground`) runs while the engine serves: due users, ends
- *   of windows, awards of badges.
+ *   of windows, awards of badges. Counts of members of segments run with it, since only a server has
+ *   their readers.
  */
 import { Effect, type Scope } from "effect"
 import type { Backfill } from "../domain/record/Record.ts"
@@ -20,6 +21,7 @@ import { ErasureRuns } from "./ErasureRuns.ts"
 import { atIntervals, endsWhenBroken } from "./endsWhenBroken.ts"
 import { JournalUpkeep } from "./JournalUpkeep.ts"
 import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
+import { SegmentCounts } from "./read/SegmentCounts.ts"
 import { type Heartbeat, Snapshotter } from "./snapshot/Snapshotter.ts"
 import type { EngineState } from "./state/EngineState.ts"
 import { TestClocks } from "./time/TestClocks.ts"
@@ -104,6 +106,7 @@ export const startUpkeep = Effect.fnUntraced(function* (
 
 export interface Background {
   readonly backfills: Backfills
+  readonly segmentCounts: SegmentCounts
   readonly testClocks: TestClocks<Environment>
 }
 
@@ -148,9 +151,8 @@ export const startBackground = Effect.fnUntraced(function* (
     askUsers: ({ id }, messages) => requests.many(id, messages),
   })
   const backfills = new Backfills({
-    storage: state.storage,
+    ...state,
     history,
-    environments,
     askUser: (environment, { command, userId }, prepare) =>
       Effect.map(
         requests.one(requests.toUser(environment, userId), command, undefined, prepare),
@@ -165,8 +167,9 @@ export const startBackground = Effect.fnUntraced(function* (
   })
   pipeline.on("backfills", ({ record }) => backfills.committed(record))
 
-  for (const work of [windowClock.run, ticker.run, backfills.run]) {
+  const segmentCounts = new SegmentCounts(state)
+  for (const work of [windowClock.run, ticker.run, backfills.run, segmentCounts.run]) {
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, work))
   }
-  return { backfills, testClocks }
+  return { backfills, segmentCounts, testClocks }
 })

@@ -81,7 +81,7 @@ const commandsOf = (
 const readsOf = (
   state: EngineState,
   { actors, commit, history, requests }: Writes,
-  { backfills, testClocks }: Background,
+  { backfills, segmentCounts, testClocks }: Background,
 ): EngineReads => {
   const { directory, environments, storage } = state
   const broken = requests.broken
@@ -89,7 +89,7 @@ const readsOf = (
     Exit.succeed(environments.of(environment).durableOf(userId))
   const readUser: EngineReads["readUser"] = (...asked) => Effect.suspend(() => userNow(...asked))
   const projectNow = (environment: string) => environments.of(environment).project.durable
-  const userList = new UserList(storage)
+  const userList = new UserList(storage, state.now)
   const boardReader = new BoardReader({ ...state, readUser, broken })
   return {
     simulate: makeSimulate({ ...state, turns: actors.turns, commit, history, readUser, broken }),
@@ -109,6 +109,8 @@ const readsOf = (
     projectNow,
     readBackfill: (environment, badgeId) =>
       Effect.sync(() => backfills.progress(environment, badgeId)),
+    readSegmentCount: (environment, segmentId) =>
+      Effect.sync(() => segmentCounts.read(environments.of(environment), segmentId)),
     readCounts: (environment) => Effect.sync(() => environments.of(environment).counts.copy()),
     readActions: (environment) =>
       Effect.sync(() => environments.of(environment).counts.actions.copy()),

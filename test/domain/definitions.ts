@@ -2,6 +2,7 @@
 import type { Boost } from "../../src/domain/project/Boost.ts"
 import type { Badge, Quest, Rule } from "../../src/domain/project/Definition.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
+import type { Segment } from "../../src/domain/project/Segment.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
 import type { Fact } from "../../src/domain/record/Record.ts"
 
@@ -17,6 +18,7 @@ const shared = {
   set: "published",
   startsAt: null,
   endsAt: null,
+  segment: null,
   version: 1,
   createdAt: 0,
   updatedAt: 0,
@@ -62,8 +64,10 @@ export const badgeWith = ({ id = "bdg_1", ...badge }: Partial<Badge>): Badge => 
   ...badge,
 })
 
+const { segment: _, ...untargeted } = shared
+
 export const boostWith = ({ id = "bst_1", ...boost }: Partial<Boost>): Boost => ({
-  ...shared,
+  ...untargeted,
   id,
   key: keyOf(id),
   name: "A boost",
@@ -74,13 +78,23 @@ export const boostWith = ({ id = "bst_1", ...boost }: Partial<Boost>): Boost => 
   ...boost,
 })
 
+export const segmentWith = ({ id = "seg_1", ...segment }: Partial<Segment>): Segment => ({
+  ...untargeted,
+  id,
+  key: keyOf(id),
+  name: "A segment",
+  match: "all",
+  conditions: [{ kind: "attribute", attribute: "plan", op: "eq", value: "pro" }],
+  ...segment,
+})
+
 /** `facts` with the versions that follow those of the project. */
 export const versioned = (
-  { badges, boosts, quests, rules, settings }: ProjectState,
+  { badges, boosts, quests, rules, segments, settings }: ProjectState,
   facts: ReadonlyArray<Fact>,
 ): ReadonlyArray<Fact> => {
   const versions = new Map<string, number>([["settings", settings.version]])
-  const kinds = { rule: rules, quest: quests, badge: badges, boost: boosts }
+  const kinds = { rule: rules, quest: quests, badge: badges, boost: boosts, segment: segments }
   for (const [kind, all] of Object.entries(kinds)) {
     for (const { id, version } of all.values()) versions.set(`${kind} ${id}`, version)
   }
@@ -103,6 +117,12 @@ export const versioned = (
       case "boost.created":
       case "boost.updated":
         return { ...fact, boost: { ...fact.boost, version: next(`boost ${fact.boost.id}`) } }
+      case "segment.created":
+      case "segment.updated":
+        return {
+          ...fact,
+          segment: { ...fact.segment, version: next(`segment ${fact.segment.id}`) },
+        }
       case "project.updated":
         return { ...fact, settings: { ...fact.settings, version: next("settings") } }
       default:

@@ -26,6 +26,7 @@ describe("badges", () => {
       metadata: {},
       status: "active",
       startsAt: null,
+      segment: null,
       endsAt: null,
       icon: null,
       secret: false,

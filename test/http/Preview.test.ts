@@ -24,7 +24,7 @@ type Kind = keyof typeof kinds
 
 /** A patch that replaces every member. */
 const wholePatch = (kind: Kind, { criteria, key: _, reward, ...given }: Json): Json => {
-  const rest = { description: null, startsAt: null, endsAt: null, ...given }
+  const rest = { description: null, startsAt: null, endsAt: null, segment: null, ...given }
   const noReward = { points: null, badgeId: null }
   if (kind === "badge") {
     const parts = {
@@ -37,7 +37,7 @@ const wholePatch = (kind: Kind, { criteria, key: _, reward, ...given }: Json): J
   if (kind === "boost") return { weekly: null, timeZone: null, ...rest }
   if (kind === "quest") {
     const none = { steps: null, recurrence: null, prerequisites: null }
-    return { ...none, ...rest, reward: { ...noReward, ...reward } }
+    return { ...none, ...rest, reward: { xp: null, ...noReward, ...reward } }
   }
   const none = { name: null, where: null, limit: null, cooldownSeconds: null }
   const factor = { multiplierPath: null, multiplierMin: null, multiplierMax: null }
@@ -62,11 +62,14 @@ describe("POST /v1/project/preview", () => {
         ["prerequisites", []],
         ["currencies", ["xp", "points"]],
         ["streak", ["daily"]],
+        ["segment", ["beginners"]],
         ["key", ["k1", "k2", "k3", "k4"]],
         ["startsAt", [inHours(-1), inHours(1)]],
         ["endsAt", [inHours(2)]],
       ])
       await place.patch("/v1/project", { streaks: [{ key: "daily" }] })
+      const conditions = [{ kind: "level", op: "eq", value: 1 }]
+      await place.create("/v1/segments", { name: "Beginners", conditions })
       const values = new SchemaValues(document, random, known)
       const bodyOf = (kind: Kind): Json => {
         const body = values.valid({ $ref: `#/components/schemas/${kinds[kind].schema}` })

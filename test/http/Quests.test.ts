@@ -28,6 +28,7 @@ describe("POST /v1/quests", () => {
       reward: { xp: 0, points: 0, badgeId: null },
       steps: [],
       startsAt: null,
+      segment: null,
       endsAt: null,
       recurrence: "none",
       prerequisites: [],

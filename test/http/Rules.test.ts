@@ -28,6 +28,7 @@ describe("rules", () => {
       metadata: {},
       status: "active",
       startsAt: null,
+      segment: null,
       endsAt: null,
       action: "DONE",
       where: [],

@@ -7,7 +7,7 @@ export type Json = any
 /** Existing ids by their prefix, and existing keys by those of examples. */
 export type RealIds = Readonly<Record<string, string>>
 
-const ids = /^(qst|bdg|bst|rul|whk|evt|rwd|spd|dlv|msg)_/
+const ids = /^(qst|bdg|bst|rul|seg|whk|evt|rwd|spd|dlv|msg)_/
 
 /** The body with the server's ids and keys in place of those of examples. */
 export const withRealIds = (node: Json, real: RealIds): Json => {
@@ -53,6 +53,10 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     currencies: ["points"],
     factor: 2,
   })
+  const segment = await post(server, "/v1/segments", {
+    name: "Beginners",
+    conditions: [{ kind: "level", op: "eq", value: 1 }],
+  })
   const webhook = await post(server, "/v1/webhooks", {
     url: "https://example.com/hook",
     events: ["*"],
@@ -65,6 +69,8 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     "first-lesson": badge.key,
     "first-steps": quest.key,
     "good-lesson": rule.key,
+    "active-learners": segment.key,
+    seg: segment.id,
     bdg: badge.id,
     qst: quest.id,
     rul: rule.id,
@@ -82,6 +88,7 @@ const kindOf: Readonly<Record<string, string>> = {
   rules: "rul",
   badges: "bdg",
   boosts: "bst",
+  segments: "seg",
   webhooks: "whk",
 }
 

@@ -15,12 +15,7 @@ import {
   type RateLimitState,
 } from "../../src/accounts/Accounts.ts"
 import { version } from "../../src/Build.ts"
-import type {
-  CallerScope,
-  EnvironmentName,
-  KeyKind,
-  Tier,
-} from "../../src/domain/project/Directory.ts"
+import type { CallerScope, EnvironmentName, Tier } from "../../src/domain/project/Directory.ts"
 import { Engine } from "../../src/engine/Engine.ts"
 import type { EngineOptions } from "../../src/engine/EngineLive.ts"
 import { Readiness, type ReadinessState } from "../../src/http/server/Readiness.ts"
@@ -55,7 +50,7 @@ export class TestAccounts {
     }: {
       readonly environment?: string
       readonly environmentName?: EnvironmentName
-      readonly kind?: KeyKind
+      readonly kind?: Caller["kind"]
       readonly scope?: CallerScope
       readonly tier?: Tier
       readonly limit?: number

@@ -13,6 +13,7 @@ import { emptyProject, type ProjectState } from "../../src/domain/project/Projec
 import { applyProject } from "../../src/domain/record/applyProject.ts"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { JournalRecord, ProjectFact, UserCommand } from "../../src/domain/record/Record.ts"
+import { segmentsOf } from "../../src/domain/user/Membership.ts"
 import { dueAt } from "../../src/domain/user/Progress.ts"
 import type { UserState } from "../../src/domain/user/User.ts"
 import { dateOf, dayOf, windowOfDay } from "../../src/domain/values/Calendar.ts"
@@ -27,6 +28,7 @@ import {
   randomEdit,
   randomQuest,
   randomRule,
+  randomSegment,
   randomSettings,
   type Surroundings,
   zones,
@@ -74,11 +76,12 @@ export class DomainRun implements Surroundings {
   readonly sequenceOf = (userId: string): number => this.users.get(userId)?.sequence ?? 0
 
   get definitions(): Definitions {
-    const { badges, boosts, quests, rules, settings } = this.project
+    const { badges, boosts, quests, rules, segments, settings } = this.project
     return {
       settings,
       badges: [...badges.values()],
       quests: [...quests.values()],
+      segments: [...segments.values()],
       rules: [...rules.values()],
       boosts: [...boosts.values()],
       closed: this.closed,
@@ -144,7 +147,7 @@ export class DomainRun implements Surroundings {
     const first = firstOf(command, own)
     if (first !== undefined && isNamed(command)) return this.#repeat(userId, command, first)
     const decided = decideRecalling(own, (past) =>
-      decideUser(user, this.project, command, this.now, found, undefined, past),
+      decideUser(user, this.project, command, this.now, found, undefined, past, userId),
     )
     if (Result.isFailure(decided)) return { refused: decided.failure.code }
     const { cause, facts } = decided.success
@@ -222,6 +225,11 @@ export class DomainRun implements Surroundings {
     assert.equal(state === undefined, log.length === 0)
     if (state === undefined) return
     const place = this.model.place(userId, this.definitions)
+    const { held, isIn } = this.model.membership(userId, place, this.now)
+    for (const { key } of place.segments) isIn(key)
+    const { now, project } = this
+    const segments = segmentsOf({ userId, user: state, project, now }).map(({ key }) => key)
+    assert.deepEqual(segments, held())
     const seen = stateView(state, this.project, this.now)
     const profile = this.model.profile(userId)
     assert.deepEqual(seen, modelView(log, profile, place, this.now, seen))
@@ -267,12 +275,13 @@ export class DomainRun implements Surroundings {
   step(users: ReadonlyArray<string>): void {
     const { random } = this
     const kind = random.next()
-    if (kind < 0.02) this.define({ kind: "rule.created", rule: randomRule(this) })
-    else if (kind < 0.035) this.define({ kind: "badge.created", badge: randomBadge(this) })
-    else if (kind < 0.055) this.define({ kind: "quest.created", quest: randomQuest(this) })
-    else if (kind < 0.065) this.define({ kind: "boost.created", boost: randomBoost(this) })
-    else if (kind < 0.09) this.define(...randomEdit(this))
-    else if (kind < 0.1) {
+    if (kind < 0.016) this.define({ kind: "segment.created", segment: randomSegment(this) })
+    else if (kind < 0.035) this.define({ kind: "rule.created", rule: randomRule(this) })
+    else if (kind < 0.05) this.define({ kind: "badge.created", badge: randomBadge(this) })
+    else if (kind < 0.068) this.define({ kind: "quest.created", quest: randomQuest(this) })
+    else if (kind < 0.078) this.define({ kind: "boost.created", boost: randomBoost(this) })
+    else if (kind < 0.108) this.define(...randomEdit(this))
+    else if (kind < 0.118) {
       // A moment belongs to one zone only.
       this.now++
       const before = this.project.settings.timezone

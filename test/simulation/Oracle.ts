@@ -69,11 +69,12 @@ export class Oracle {
     const { closed, moves, project } = this.#defined.findLast(
       (defined) => defined.sequence < sequence,
     )!
-    const { badges, boosts, quests, rules, settings } = project
+    const { badges, boosts, quests, rules, segments, settings } = project
     return {
       settings,
       badges: [...badges.values()],
       quests: [...quests.values()],
+      segments: [...segments.values()],
       rules: [...rules.values()],
       boosts: [...boosts.values()],
       moves,

@@ -14,14 +14,17 @@ import {
   type Quest,
   type Rule,
   statusAt,
+  type Targeted,
 } from "../../src/domain/project/Definition.ts"
 import type { ProjectSettings, ProjectState } from "../../src/domain/project/Project.ts"
+import type { Segment, SegmentCondition } from "../../src/domain/project/Segment.ts"
 import type {
   JournalRecord,
   ProjectFact,
   TrackedEvent,
   UserCommand,
 } from "../../src/domain/record/Record.ts"
+import type { Profile } from "../../src/domain/user/User.ts"
 import type { Metadata } from "../../src/domain/values/Metadata.ts"
 import { countInHistory } from "./model/badges.ts"
 import type { Model } from "./model/Model.ts"
@@ -103,6 +106,87 @@ const ruleGives = (run: Surroundings): Gives => {
   return givesNothing(some) ? { ...some, xp: 5 } : some
 }
 
+/** The segment of a definition: for most, none. */
+const targeted = ({ project, random }: Surroundings): string | null =>
+  random.chance(0.35) && project.segments.size > 0
+    ? random.pick([...project.segments.values()]).key
+    : null
+
+const segmentCondition = (run: Surroundings): SegmentCondition => {
+  const { project, random } = run
+  switch (random.integer(0, 8)) {
+    case 0:
+      return { kind: "level", op: random.pick(["gte", "lt"]), value: random.integer(1, 4) }
+    case 1:
+      return {
+        kind: "balance",
+        currency: random.pick(["xp", "points"]),
+        op: random.pick(["gt", "lte", "ne"]),
+        value: random.pick([0, 20, 100]),
+      }
+    case 2:
+      return project.badges.size === 0
+        ? { kind: "inactive_days", op: "exists", value: random.chance(0.5) }
+        : {
+            kind: "badge",
+            badge: random.pick([...project.badges.values()]).key,
+            op: "exists",
+            value: random.chance(0.6),
+          }
+    case 3:
+      return project.settings.streaks.length === 0
+        ? { kind: "level", op: "eq", value: 1 }
+        : { kind: "streak", streak: random.pick(streakKeys), op: "gte", value: 1 }
+    case 4:
+      return { kind: "account_age_days", op: random.pick(["gte", "lt"]), value: 3 }
+    case 5:
+      return { kind: "inactive_days", op: random.pick(["gte", "lt"]), value: random.integer(0, 3) }
+    case 6:
+      return {
+        kind: "percent",
+        salt: random.pick(["a", "ü"]),
+        op: random.pick(["lt", "gte"]),
+        value: random.pick([0, 30, 50, 70, 100]),
+      }
+    default:
+      return {
+        kind: "attribute",
+        attribute: random.pick(["plan", ...inheritedNames]),
+        ...random.pick([
+          { op: "eq", value: "pro" },
+          { op: "exists" },
+          { op: "ne", value: true },
+          { op: "in", value: ["free", 3] },
+          { op: "contains", value: "r" },
+        ] as const),
+      }
+  }
+}
+
+export const randomSegment = (run: Surroundings): Segment => {
+  const { now, random, sequence } = run
+  return {
+    id: `seg_${sequence}`,
+    key: `segment-${sequence}`,
+    name: `Segment ${sequence}`,
+    description: null,
+    metadata: {},
+    set: "published",
+    startsAt: null,
+    endsAt: null,
+    match: random.pick(["all", "any"]),
+    conditions: Array.from({ length: random.integer(1, 3) }, () => segmentCondition(run)),
+    ...firstVersion(now),
+  }
+}
+
+const attributes = (random: Random): Profile["attributes"] =>
+  Object.fromEntries(
+    ["plan", ...inheritedNames]
+      .filter(() => random.chance(0.4))
+      .map((name) => [name, random.pick(["pro", "free", 3, true])]),
+  )
+
 export const randomRule = (run: Surroundings): Rule => {
   const { random, sequence } = run
   return {
@@ -124,7 +208,8 @@ export const randomRule = (run: Surroundings): Rule => {
 }
 
 /** The members that definitions of every kind have. */
-const shared = ({ now, random }: Surroundings): Omit<Definition, "id" | "key"> => {
+const shared = (run: Surroundings): Omit<Targeted, "id" | "key"> => {
+  const { now, random } = run
   const startsAt = random.chance(0.2) ? now + random.integer(-50, 10) * day : null
   return {
     description: null,
@@ -134,6 +219,7 @@ const shared = ({ now, random }: Surroundings): Omit<Definition, "id" | "key"> =
     endsAt: random.chance(0.2)
       ? Math.max(now, startsAt ?? now) + random.integer(1, 30) * day
       : null,
+    segment: targeted(run),
     ...firstVersion(now),
   }
 }
@@ -218,6 +304,7 @@ export const randomQuest = (run: Surroundings): Quest => {
         ? [random.pick([...project.quests.values()]).key]
         : [],
     metadata: {},
+    segment: targeted(run),
     ...firstVersion(now),
   }
 }
@@ -234,6 +321,7 @@ const randomSpell = (random: Random): Spell => {
 
 export const randomBoost = (run: Surroundings): Boost => {
   const { random, sequence } = run
+  const { segment: _, ...members } = shared(run)
   return {
     id: `bst_${sequence}`,
     key: `boost-${sequence}`,
@@ -244,7 +332,7 @@ export const randomBoost = (run: Surroundings): Boost => {
       ? []
       : Array.from({ length: random.integer(1, 3) }, () => randomSpell(random)),
     timeZone: random.pick(boostTimeZones),
-    ...shared(run),
+    ...members,
   }
 }
 
@@ -306,6 +394,11 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
   const rule = [...project.rules.values()]
   const quest = [...project.quests.values()]
   const boost = [...project.boosts.values()]
+  const segment = [...project.segments.values()]
+  if (segment.length > 0 && random.chance(0.15)) {
+    const { createdAt, id, key } = random.pick(segment)
+    return [{ kind: "segment.updated", segment: { ...randomSegment(run), createdAt, id, key } }]
+  }
   switch (random.integer(0, 4)) {
     case 0: {
       if (rule.length === 0) return []
@@ -451,6 +544,8 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
         { timezone: random.pick(zones) },
         { hidden: random.chance(0.5) },
         { displayName: random.pick([null, "Ada", 'ü "🦊"']) },
+        { attributes: attributes(random) },
+        { attributes: attributes(random) },
       ]),
     }
   }

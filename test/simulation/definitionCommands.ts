@@ -11,10 +11,12 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
     case "rule.updated": {
       const { action, cooldownSeconds, endsAt, id, limit, multiplier, reward, startsAt, where } =
         fact.rule
+      const { segment } = fact.rule
       if (fact.rule.set === "archived") return { kind: "deleteRule", ruleId: id }
       const change = {
         action,
         cooldownSeconds,
+        segment,
         startsAt,
         endsAt,
         ...statusOf(project.rules.get(id), fact.rule),
@@ -26,6 +28,13 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
         multiplierMax: multiplier?.max ?? null,
       }
       return { kind: "updateRule", ruleId: id, change }
+    }
+    case "segment.created":
+      return { kind: "createSegment", segment: fact.segment }
+    case "segment.updated": {
+      const { conditions, id, match, set } = fact.segment
+      if (set === "archived") return { kind: "deleteSegment", segmentId: id }
+      return { kind: "updateSegment", segmentId: id, change: { conditions, match } }
     }
     case "badge.created":
       return { kind: "createBadge", badge: fact.badge }

@@ -35,6 +35,7 @@ import {
   randomEdit,
   randomQuest,
   randomRule,
+  randomSegment,
   randomSettings,
   type Surroundings,
   zones,
@@ -401,17 +402,19 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     const made = surroundings()
     const kind = random.next()
     const facts =
-      kind < 0.2
-        ? [{ kind: "rule.created", rule: randomRule(made) } as const]
-        : kind < 0.4
-          ? [{ kind: "badge.created", badge: randomBadge(made) } as const]
-          : kind < 0.6
-            ? [{ kind: "quest.created", quest: randomQuest(made) } as const]
-            : kind < 0.65
-              ? [{ kind: "boost.created", boost: randomBoost(made) } as const]
-              : kind < 0.9
-                ? randomEdit(made)
-                : [{ kind: "project.updated", settings: randomSettings(made) } as const]
+      kind < 0.1
+        ? [{ kind: "segment.created", segment: randomSegment(made) } as const]
+        : kind < 0.2
+          ? [{ kind: "rule.created", rule: randomRule(made) } as const]
+          : kind < 0.4
+            ? [{ kind: "badge.created", badge: randomBadge(made) } as const]
+            : kind < 0.6
+              ? [{ kind: "quest.created", quest: randomQuest(made) } as const]
+              : kind < 0.65
+                ? [{ kind: "boost.created", boost: randomBoost(made) } as const]
+                : kind < 0.9
+                  ? randomEdit(made)
+                  : [{ kind: "project.updated", settings: randomSettings(made) } as const]
     for (const fact of facts) {
       yield* Effect.exit(running.engine.askProject(sandbox, commandOf(oracle.project, fact)))
     }

@@ -15,19 +15,21 @@ import {
   standingIn,
   stepCount,
 } from "./model/quests.ts"
+import type { Membership } from "./model/segments.ts"
 import { streakOf } from "./model/streaks.ts"
 
 export const progressView = (
   log: Log,
   place: Place,
   now: number,
+  isIn: Membership["isIn"],
 ): {
   readonly badges: ReadonlyArray<BadgeProgress>
   readonly quests: ReadonlyArray<QuestProgress>
   readonly streaks: ReadonlyArray<StreakProgress>
 } => ({
-  badges: badgesShown(log, place, now),
-  quests: questsShown(log, place, now),
+  badges: badgesShown(log, place, now, isIn),
+  quests: questsShown(log, place, now, isIn),
   streaks: place.settings.streaks.map((definition) => {
     const { freezes, key } = definition
     const streak = streakOf(log, definition, place.places, now)
@@ -38,13 +40,18 @@ export const progressView = (
 })
 
 /** The badges that the user has, and those that can be earned and are not secret. */
-const badgesShown = (log: Log, place: Place, now: number): ReadonlyArray<BadgeProgress> => {
+const badgesShown = (
+  log: Log,
+  place: Place,
+  now: number,
+  isIn: Membership["isIn"],
+): ReadonlyArray<BadgeProgress> => {
   const held = badgesOf(log)
   return place.badges.flatMap((badge) => {
     const { criteria, id, key, name, secret } = badge
     const earnedAt = held.get(id)?.earnedAt ?? null
     const isShown = ["active", "paused"].includes(statusOf(badge, now)) && !secret
-    if (earnedAt === null && !isShown) return []
+    if (earnedAt === null && !(isShown && isIn(badge.segment))) return []
     if (criteria.kind === "manual")
       return [{ id, key, name, current: earnedAt === null ? 0 : 1, target: 1, earnedAt }]
     const { target } = criteria
@@ -61,6 +68,7 @@ const questsShown = (
   log: Log,
   { quests, settings: { timezone } }: Place,
   now: number,
+  isIn: Membership["isIn"],
 ): ReadonlyArray<QuestProgress> =>
   quests.flatMap((quest) => {
     const { id, title } = quest
@@ -68,7 +76,8 @@ const questsShown = (
     const present = periodOf(quest, timezone, now)
     const period = over ? (latestPeriod(log, id) ?? present) : present
     const status = standingIn(log, quest, period, timezone, now)
-    if (status === "not_started" && statusOf(quest, now) !== "active") return []
+    const isOpen = statusOf(quest, now) === "active" && isIn(quest.segment)
+    if (status === "not_started" && !isOpen) return []
     const steps = quest.steps.map(({ key, target }) => {
       const counted = Math.min(target, stepCount(log, id, period, key))
       return { key, current: status === "completed" ? target : counted, target }

@@ -3,6 +3,7 @@ import { expect } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
+import { segmentsOf } from "../../src/domain/user/Membership.ts"
 import { badgeProgress, questProgress, streakProgress } from "../../src/domain/user/Progress.ts"
 import type { UserState } from "../../src/domain/user/User.ts"
 import type { Engine } from "../../src/engine/Engine.ts"
@@ -35,6 +36,10 @@ export const compareReads = Effect.fnUntraced(function* (
       continue
     }
     const place = model.place(userId, oracle.definitions)
+    const { held, isIn } = model.membership(userId, place, now)
+    for (const { key } of place.segments) isIn(key)
+    const segments = segmentsOf({ userId, user, project, now }).map(({ key }) => key)
+    expect(segments).toEqual(held())
     const seen = stateView(user, project, now)
     const profile = model.profile(userId)
     expect(seen).toEqual(modelView(model.log(userId), profile, place, now, seen))
@@ -42,7 +47,7 @@ export const compareReads = Effect.fnUntraced(function* (
       badges: badgeProgress(user, project, now),
       quests: questProgress(user, project, now),
       streaks: streakProgress(user, project, now),
-    }).toEqual(progressView(model.log(userId), place, now))
+    }).toEqual(progressView(model.log(userId), place, now, isIn))
     for (const [questId, { completedAt, expired, startedAt, times }] of user.quests) {
       const counts = quests.get(questId) ?? { inProgress: 0, completed: 0 }
       if (startedAt !== null && completedAt === null && !expired) counts.inProgress++

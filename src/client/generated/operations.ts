@@ -20,6 +20,7 @@ export const operations = {
     put: "PUT users/* body key",
     erase: "DELETE users/* - key",
     progress: "GET users/*/progress",
+    segments: "GET users/*/segments",
     history: "GET users/*/history query",
     export: "GET users/*/export",
     createToken: "POST users/*/tokens body",
@@ -70,6 +71,14 @@ export const operations = {
     get: "GET boosts/*",
     update: "PATCH boosts/* body key",
     delete: "DELETE boosts/* - key",
+  },
+  segments: {
+    create: "POST segments body key",
+    list: "GET segments query",
+    get: "GET segments/*",
+    update: "PATCH segments/* body key",
+    delete: "DELETE segments/* - key",
+    preview: "POST segments/preview body",
   },
   project: {
     get: "GET project",

@@ -6,14 +6,14 @@ import {
   type Condition,
   type Criterion,
   type CriterionKind,
-  type Definition,
-  defaults,
   firstVersion,
   type New,
   nextVersion,
   type Replacement,
   type Status,
   statusAt,
+  type Targeted,
+  targetedDefaults,
 } from "../project/Definition.ts"
 import { definitionOf } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
@@ -31,6 +31,7 @@ import {
   badgeInUse,
   claimedKey,
   metadataFaults,
+  segmentReferenceFaults,
   streakReferenceFaults,
   sumTargetFaults,
   textSearchFaults,
@@ -60,7 +61,9 @@ export type BadgeReplacement = Partly<Replacement<Badge>>
 
 /** A merge patch of a badge. `criteria` is merged unless its kind changes. */
 export interface BadgeChange
-  extends Partial<Pick<Badge, "name" | "description" | "icon" | "secret" | "startsAt" | "endsAt">> {
+  extends Partial<
+    Pick<Badge, "name" | "description" | "icon" | "secret" | "startsAt" | "endsAt" | "segment">
+  > {
   readonly status?: Status
   readonly metadata?: Metadata | null
   readonly criteria?: CriterionParts
@@ -85,7 +88,7 @@ export const deleteBadge = (
 ): Decided<"badge_not_found" | "in_use"> => {
   const badge = definitionOf(state.badges, badgeId)
   if (badge === undefined || badge.set === "archived") return badgeNotFound
-  const refusal = badgeInUse(state, badge.id)
+  const refusal = badgeInUse(state, badge)
   return refusal === undefined
     ? Result.succeed([
         { kind: "badge.updated", badge: { ...badge, set: "archived", ...nextVersion(badge, now) } },
@@ -101,7 +104,7 @@ export const createBadge = (
   const key = claimedKey(state.badges, "badge", fields.key, fields.name)
   if (Result.isFailure(key)) return Result.fail(key.failure)
   const made = {
-    ...defaults,
+    ...targetedDefaults,
     set: "published",
     ...fields,
     key: key.success,
@@ -133,7 +136,7 @@ export const updateBadge = (
     parts === undefined ? badge.criteria : patchedParts<CriterionParts>(badge.criteria, parts)
   const criteria = criterionOf(state, fields, whole)
   if (Result.isFailure(criteria)) return Result.fail(criteria.failure)
-  const refusal = status === "archived" ? badgeInUse(state, badge.id) : undefined
+  const refusal = status === "archived" ? badgeInUse(state, badge) : undefined
   if (refusal !== undefined) return Result.fail(refusal)
   return Result.map(moved(fields, status, now), (set) => [
     { kind: "badge.updated", badge: { ...fields, criteria: criteria.success, set } },
@@ -148,7 +151,7 @@ export const replaceBadge = (
   now: number,
 ): Decided<"invalid_request" | "invalid_transition"> => {
   if (before.set === "archived") return Result.fail(invalidRequest([archivedFault]))
-  const fields = { ...before, ...defaults, ...members, ...nextVersion(before, now) }
+  const fields = { ...before, ...targetedDefaults, ...members, ...nextVersion(before, now) }
   const same = { ...fields, criteria: madeOf(parts), set: set ?? before.set }
   if (noChange(before, same)) return Result.succeed([])
   const criteria = criterionOf(state, fields, parts)
@@ -175,7 +178,7 @@ const kindMembers: Readonly<Record<CriterionKind, KindMembers>> = {
 /** The criterion of `parts`, or all faults of the badge. */
 const criterionOf = (
   state: ProjectState,
-  badge: Definition,
+  badge: Targeted,
   parts: CriterionParts,
   more: ReadonlyArray<Fault> = [],
 ): Result.Result<Criterion, LaurelError<"invalid_request">> => {
@@ -184,6 +187,7 @@ const criterionOf = (
     ...more,
     ...periodFaults(badge),
     ...metadataFaults(badge.metadata),
+    ...segmentReferenceFaults(state, badge.segment),
     ...partFaults(parts, kindMembers, "/criteria"),
     ...sumTargetFaults(parts, "/criteria/target"),
     ...(kind === "streak" ? streakReferenceFaults(state, streak, "/criteria/streak") : []),

@@ -27,7 +27,7 @@ export const countAction = (
   metadata: Metadata | undefined,
 ): void => {
   for (const { badge, criteria } of badges) {
-    if (!isOpenAt(badge, draft.occurredAt)) continue
+    if (!isOpenAt(badge, draft.occurredAt) || !draft.membership.has(badge.segment)) continue
     const amount = amountOf(criteria, metadata)
     const before = draft.user?.badgeCounts.get(badge.id) ?? 0
     const current = plusAmount(criteria, before, amount)
@@ -77,7 +77,10 @@ const award = (draft: Draft, thresholds: Thresholds, before: number, after: numb
   }
 }
 
-/** Awards a badge to a user who already qualifies. No award for other users. */
+/**
+ * Awards a badge to a user who already qualifies and is in its segment now. No award for other
+ * users.
+ */
 export const decideBackfill = (
   user: UserState | undefined,
   project: ProjectState,
@@ -88,7 +91,7 @@ export const decideBackfill = (
   if (user === undefined || badge === undefined || statusAt(badge, now) !== "active") {
     return refuse("conflict", "The user does not exist, or the badge is not active.")
   }
-  const draft = new Draft(user, project, now)
+  const draft = new Draft(user.id, user, project, now)
   const { counted } = command
   if (counted !== undefined && command.countedUpTo !== user.sequence) {
     return refuse("conflict", "The user's state changed after the count.")

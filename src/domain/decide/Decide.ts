@@ -7,9 +7,10 @@
  * that needs more of the user's history than the state has fails with `HistoryNeeded`; the actor
  * reads the history and decides again with this `past`.
  *
- * Order of effects of an event: rules and quests in the order of their creation, each times the
- * boosts that ran when the event occurred, streaks, badges (which see everything earned before),
- * level.
+ * Order of effects of an event: segments, on the state before it; rules and quests in the order of
+ * their creation, each times the boosts that ran when the event occurred; streaks; badges (which see
+ * everything earned before); level. `userId` names the user also before the first record; by default
+ * that of `user`.
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
@@ -96,6 +97,7 @@ export function decideUser<Command extends UserCommand>(
   found?: JournalRecord,
   meter?: Meter,
   past?: Past,
+  userId?: string,
 ): Result.Result<Decision, LaurelError<UserRefusal<Command>> | HistoryNeeded>
 export function decideUser(
   user: UserState | undefined,
@@ -105,13 +107,14 @@ export function decideUser(
   found?: JournalRecord,
   meter?: Meter,
   past?: Past,
+  userId = user?.id ?? "",
 ): Result.Result<Decision, LaurelError<UserRefusals[keyof UserRefusals]> | HistoryNeeded> {
   const now = timeIn(project, at)
   switch (command.kind) {
     case "event":
-      return decideEvent(user, project, command, now, meter, past) satisfies Asking<"event">
+      return decideEvent(userId, user, project, command, now, meter, past) satisfies Asking<"event">
     case "reward":
-      return decideReward(user, project, command, now) satisfies DecidedKind<"reward">
+      return decideReward(userId, user, project, command, now) satisfies DecidedKind<"reward">
     case "spend":
       return decideSpending(user, command) satisfies DecidedKind<"spend">
     case "revocation":
@@ -124,7 +127,7 @@ export function decideUser(
         past,
       ) satisfies Asking<"revocation">
     case "profile":
-      return decideProfile(user, project, command, now) satisfies DecidedKind<"profile">
+      return decideProfile(userId, user, project, command, now) satisfies DecidedKind<"profile">
     case "erasure":
       return decideErasure(user, command) satisfies DecidedKind<"erasure">
     case "backfill":
@@ -135,6 +138,7 @@ export function decideUser(
 }
 
 const decideEvent = (
+  userId: string,
   user: UserState | undefined,
   project: ProjectState,
   command: TrackedEvent,
@@ -144,7 +148,7 @@ const decideEvent = (
 ): Asking<"event"> => {
   const untimely = occurredAtFault(command, now)
   if (untimely !== undefined) return Result.fail(untimely)
-  const draft = new Draft(user, project, now, command.occurredAt, past)
+  const draft = new Draft(userId, user, project, now, command.occurredAt, past)
   const entry = draft.index.byAction.get(command.action) ?? draft.index.other
   if (command.action === questCompleteAction) {
     const refusal = completeByEvent(draft, command)
@@ -161,9 +165,13 @@ const decideEvent = (
     awardStreakBadges(draft, key, before, after),
   )
   awardBadges(draft)
+  if (meter !== undefined) meter.work += segmentConditionWork * draft.membership.conditions
   const isMatched = namesAction(draft.index, command.action)
   return draft.finish(command, "event.tracked", isMatched ? undefined : notMatched)
 }
+
+/** The cost of a condition of a segment, in the unit of `Matching.work`. */
+const segmentConditionWork = 20
 
 const occurredAtFault = (
   { imported, occurredAt }: TrackedEvent,
@@ -184,12 +192,13 @@ const occurredAtFault = (
 const notMatched = { matched: false } as const
 
 const decideReward = (
+  userId: string,
   user: UserState | undefined,
   project: ProjectState,
   command: GrantedReward,
   now: number,
 ): DecidedKind<"reward"> => {
-  const draft = new Draft(user, project, now)
+  const draft = new Draft(userId, user, project, now)
   const gives = givenBy(command)
   const badge = gives.badgeId === null ? undefined : project.badges.get(gives.badgeId)
   if (gives.badgeId !== null) {
@@ -207,12 +216,13 @@ const decideReward = (
 }
 
 const decideProfile = (
+  userId: string,
   user: UserState | undefined,
   project: ProjectState,
   command: ProfileChange,
   now: number,
 ): DecidedKind<"profile"> => {
-  const draft = new Draft(user, project, now)
+  const draft = new Draft(userId, user, project, now)
   if (command.change.timezone !== undefined) breakStreaks(draft)
   const before = user?.profile ?? emptyProfile
   const profile = { ...before, ...command.change }
@@ -236,7 +246,7 @@ const decideTick = (
   now: number,
 ): DecidedKind<"tick"> => {
   if (user === undefined) return Result.fail(userNotFound)
-  const draft = new Draft(user, project, now)
+  const draft = new Draft(user.id, user, project, now)
   breakStreaks(draft)
   expireQuests(draft)
   // A refusal writes no record.

@@ -8,8 +8,9 @@
  * streaks deleted, if the file has their kind.
  *
  * Each change is decided on the state after the changes before it, in this order: settings with
- * their streaks, badges, quests after their prerequisites, rules, boosts. Removals come last, in the
- * opposite order.
+ * their streaks, segments, badges, quests after their prerequisites, rules, boosts. A condition of a
+ * segment may name a badge of the file. Removals come last, in the opposite order. A badge and a
+ * segment that refer to each other are removed together.
  *
  * Cost: a change may look at many definitions: at the text searches of its action, the
  * prerequisites of its quests, its referrers. The sum of these sizes is the work of the file, which
@@ -30,6 +31,7 @@ import {
 } from "../project/Definition.ts"
 import { definitionOf, idsByKey, type Keyed } from "../project/DefinitionKey.ts"
 import type { ProjectSettings, ProjectState } from "../project/Project.ts"
+import type { Segment } from "../project/Segment.ts"
 import type { Fact } from "../record/Record.ts"
 import { type Fault, invalidRequest, laurelError } from "../values/Errors.ts"
 import {
@@ -47,16 +49,24 @@ import {
 import { type Conditional, type Decided, noChange } from "./Decided.ts"
 import { createQuest, deleteQuest, replaceQuest } from "./QuestDefinitions.ts"
 import { createRule, deleteRule, type RuleReplacement, replaceRule } from "./RuleDefinitions.ts"
+import {
+  createSegment,
+  deleteSegment,
+  replaceSegment,
+  type SegmentReplacement,
+} from "./SegmentDefinitions.ts"
 import { decideSettings, type SettingsChange } from "./Settings.ts"
 
 type BadgeOfFile = BadgeReplacement & Keyed
 type BoostOfFile = BoostReplacement & Keyed
+type SegmentOfFile = SegmentReplacement & Keyed
 type QuestOfFile = Replacement<Quest> & Keyed
 type RuleOfFile = RuleReplacement & Keyed
 
 /** A kind that is absent does not change. */
 export interface DefinitionsInput {
   readonly settings?: SettingsChange
+  readonly segments?: ReadonlyArray<SegmentOfFile>
   readonly badges?: ReadonlyArray<BadgeOfFile>
   readonly boosts?: ReadonlyArray<BoostOfFile>
   readonly quests?: ReadonlyArray<QuestOfFile>
@@ -75,9 +85,12 @@ export const applyDefinitions = (
   { definitions, removes }: ApplyDefinitions,
   now: number,
 ): Decided<"invalid_request" | "quota_exceeded"> => {
-  const { badges, boosts, rules, settings } = definitions
+  const { badges, boosts, rules, segments, settings } = definitions
   const plan = new Plan(state, now, badges)
   if (settings !== undefined) plan.settings(withStreaks(plan.state.settings, settings))
+  const badgeKeys = new Set(badges?.map(({ key }) => key))
+  for (const [index, segment] of segments?.entries() ?? [])
+    plan.segment(segment, badgeKeys, `/definitions/segments/${index}`)
   for (const [index, badge] of badges?.entries() ?? [])
     plan.badge(badge, `/definitions/badges/${index}`)
   const quests = withKeys(state, definitions.quests ?? [])
@@ -119,6 +132,7 @@ const referencesPerWork = 20
 /** The changes of a file so far, and the state after them. */
 class Plan {
   state: ProjectState
+  readonly #segments: Map<string, Segment>
   readonly #badges: Map<string, Badge>
   readonly #boosts: Map<string, Boost>
   readonly #quests: Map<string, Quest>
@@ -135,11 +149,13 @@ class Plan {
   #conditions = 0
 
   constructor(state: ProjectState, now: number, badges: ReadonlyArray<Keyed> = []) {
+    this.#segments = new Map(state.segments)
     this.#badges = new Map(state.badges)
     this.#boosts = new Map(state.boosts)
     this.#quests = new Map(state.quests)
     this.#rules = new Map(state.rules)
     const kinds = {
+      segments: this.#segments,
       badges: this.#badges,
       boosts: this.#boosts,
       quests: this.#quests,
@@ -173,6 +189,21 @@ class Plan {
       "/definitions/settings",
       () => 0,
       (state, now) => decideSettings(state, { kind: "updateSettings", change }, now),
+    )
+  }
+
+  /** `known`: the keys of the badges of the file, which come after the segments. */
+  segment(segment: SegmentOfFile, known: ReadonlySet<string>, pointer: string): void {
+    const created = { kind: "createSegment", segment: published(segment) } as const
+    this.#put(
+      pointer,
+      () => 0,
+      this.#segments,
+      segment,
+      (before, state, now) =>
+        before === undefined
+          ? createSegment(state, created, now, known)
+          : replaceSegment(state, before, segment, now, known),
     )
   }
 
@@ -248,7 +279,7 @@ class Plan {
    * Removes the definitions that the file does not name. A definition is removed before those it
    * refers to.
    */
-  remove({ badges, boosts, quests, rules, settings }: DefinitionsInput): void {
+  remove({ badges, boosts, quests, rules, segments, settings }: DefinitionsInput): void {
     for (const boost of missing(this.#boosts, boosts)) {
       if (!isInFile(boost, this.#now)) continue
       this.#take(
@@ -276,10 +307,22 @@ class Plan {
         deleteQuest(state, { kind: "deleteQuest", questId }, now),
       )
     }
+    const leaving = missing(this.#segments, segments).filter(({ set }) => set !== "archived")
+    const staying = new Map(this.#segments)
+    for (const { id } of leaving) staying.delete(id)
     for (const badge of missing(this.#badges, badges)) {
       if (!isInFile(badge, this.#now)) continue
       this.#take("/definitions/badges", referring, (state, now) =>
-        deleteBadge(state, { kind: "deleteBadge", badgeId: badge.id }, now),
+        deleteBadge(
+          { ...state, segments: staying },
+          { kind: "deleteBadge", badgeId: badge.id },
+          now,
+        ),
+      )
+    }
+    for (const { id: segmentId } of leaving) {
+      this.#take("/definitions/segments", referring, (state, now) =>
+        deleteSegment(state, { kind: "deleteSegment", segmentId }, now),
       )
     }
     if (settings?.streaks !== undefined) this.settings({ streaks: settings.streaks })
@@ -317,6 +360,10 @@ class Plan {
     switch (fact.kind) {
       case "project.updated":
         this.state = { ...this.state, settings: fact.settings }
+        break
+      case "segment.created":
+      case "segment.updated":
+        this.#set(this.#segments, fact.segment)
         break
       case "badge.created":
       case "badge.updated":

@@ -11,6 +11,7 @@ import { levelAt } from "../project/Level.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { HistoryNeeded, type Past } from "../record/Past.ts"
 import type { Cause, Fact, FactOf, Source } from "../record/Record.ts"
+import { Membership } from "../user/Membership.ts"
 import { noWindows, projectZoneAt, type UserState, userZoneAt } from "../user/User.ts"
 import { type WindowKind, windowKinds, windowOfDay, type Zone, zoneOf } from "../values/Calendar.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
@@ -39,6 +40,8 @@ export class Draft {
   /** The time zone of the project's days: `zone` now, `eventZone` when the event occurred. */
   readonly zone: Zone
   readonly eventZone: Zone
+  /** The segments of the user before the command. */
+  readonly membership: Membership
   readonly #past: Past | undefined
   #boosts: RunningBoosts | undefined
   /** The earliest time from which the decision needs the user's history. */
@@ -52,12 +55,14 @@ export class Draft {
   #given: Set<string> | undefined
 
   constructor(
+    userId: string,
     user: UserState | undefined,
     project: ProjectState,
     now: number,
     occurredAt: number = now,
     past?: Past,
   ) {
+    this.membership = new Membership({ userId, user, project, now })
     this.user = user
     this.project = project
     this.now = now
@@ -165,10 +170,14 @@ export class Draft {
       : undefined
   }
 
-  /** Awards a badge if it is givable. `target`: set if its criteria award it. */
+  /**
+   * Awards a badge if it is givable. `target`: set if its criteria award it, which they do only to
+   * members of its segment.
+   */
   giveBadge(badgeId: string, source: Source, target?: number): void {
     const badge = this.#givable(badgeId)
     if (badge === undefined) return
+    if (source === "criteria" && !this.membership.has(badge.segment)) return
     this.#given ??= new Set()
     this.#given.add(badgeId)
     this.facts.push({
@@ -234,13 +243,21 @@ export class Draft {
     if (refusal !== undefined) return Result.fail(refusal)
     const { level } = this.settle()
     const { points, xp } = this
+    const segments = this.membership.held
     assertBalance("xp", xp)
     assertBalance("points", points)
     this.facts.push(
       // Usually there is nothing more, and a literal is faster than a spread.
-      more === undefined
+      more === undefined && segments === undefined
         ? { kind: summary, xp, points, level }
-        : { kind: summary, xp, points, level, ...more },
+        : {
+            kind: summary,
+            xp,
+            points,
+            level,
+            ...more,
+            ...(segments !== undefined && { segments }),
+          },
     )
     return Result.succeed({ cause, facts: this.facts })
   }

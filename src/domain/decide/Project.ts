@@ -22,6 +22,12 @@ import { type Conditional, type Decided, versionConflict } from "./Decided.ts"
 import { type ApplyDefinitions, applyDefinitions } from "./Definitions.ts"
 import { createQuest, deleteQuest, type QuestCommand, updateQuest } from "./QuestDefinitions.ts"
 import { createRule, deleteRule, type RuleCommand, updateRule } from "./RuleDefinitions.ts"
+import {
+  createSegment,
+  deleteSegment,
+  type SegmentCommand,
+  updateSegment,
+} from "./SegmentDefinitions.ts"
 import { decideSettings, type SettingsCommand } from "./Settings.ts"
 import { type AdvanceClock, advanceClock, type StepClock, stepClock } from "./TestClock.ts"
 import {
@@ -38,6 +44,7 @@ export type ProjectCommand =
   | RuleCommand
   | BadgeCommand
   | BoostCommand
+  | SegmentCommand
   | SettingsCommand
   | BackfillCommand
   | WebhookCommand
@@ -92,6 +99,14 @@ export interface ProjectRefusals {
     | "quota_exceeded"
     | "version_conflict"
   readonly deleteBoost: "boost_not_found" | "version_conflict"
+  readonly createSegment: "invalid_request" | "key_taken" | "quota_exceeded"
+  readonly updateSegment:
+    | "segment_not_found"
+    | "invalid_request"
+    | "invalid_transition"
+    | "in_use"
+    | "version_conflict"
+  readonly deleteSegment: "segment_not_found" | "in_use" | "version_conflict"
   readonly updateSettings: "invalid_request" | "in_use" | "version_conflict"
   readonly applyDefinitions: "invalid_request" | "quota_exceeded" | "version_conflict"
   readonly startBackfill: "badge_not_found" | "invalid_transition" | "conflict"
@@ -142,6 +157,10 @@ const badgeVersion = ({ badges }: ProjectState, { badgeId }: { readonly badgeId:
   definitionOf(badges, badgeId)?.version
 const boostVersion = ({ boosts }: ProjectState, { boostId }: { readonly boostId: string }) =>
   definitionOf(boosts, boostId)?.version
+const segmentVersion = (
+  { segments }: ProjectState,
+  { segmentId }: { readonly segmentId: string },
+) => definitionOf(segments, segmentId)?.version
 const webhookVersion = (
   { webhooks }: ProjectState,
   { webhookId }: { readonly webhookId: string },
@@ -160,6 +179,9 @@ const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } =
   createBoost: { decide: createBoost },
   updateBoost: { decide: updateBoost, version: boostVersion },
   deleteBoost: { decide: deleteBoost, version: boostVersion },
+  createSegment: { decide: createSegment },
+  updateSegment: { decide: updateSegment, version: segmentVersion },
+  deleteSegment: { decide: deleteSegment, version: segmentVersion },
   updateSettings: { decide: decideSettings, version: ({ settings }) => settings.version },
   applyDefinitions: {
     decide: applyDefinitions,

@@ -3,7 +3,6 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import {
-  defaults,
   firstVersion,
   type Gives,
   type New,
@@ -11,6 +10,7 @@ import {
   type Quest,
   type Replacement,
   type Status,
+  targetedDefaults,
   type Versioned,
 } from "../project/Definition.ts"
 import { definitionOf } from "../project/DefinitionKey.ts"
@@ -25,6 +25,7 @@ import {
   metadataFaults,
   prerequisiteFaults,
   questInUse,
+  segmentReferenceFaults,
   sumTargetFaults,
   textSearchFaults,
 } from "./definitionChecks.ts"
@@ -66,7 +67,7 @@ export const createQuest = (
   if (Result.isFailure(key)) return Result.fail(key.failure)
   const prerequisites = keysOf(state.quests, command.quest.prerequisites)
   const quest: Quest = {
-    ...defaults,
+    ...targetedDefaults,
     set: "published",
     ...command.quest,
     key: key.success,
@@ -155,7 +156,7 @@ export const replaceQuest = (
   const prerequisites = keysOf(state.quests, members.prerequisites)
   const changed: Quest = {
     ...before,
-    ...defaults,
+    ...targetedDefaults,
     ...members,
     prerequisites,
     ...nextVersion(before, now),
@@ -170,6 +171,7 @@ export const replaceQuest = (
 const questFaults = (state: ProjectState, quest: Quest): ReadonlyArray<Fault> => {
   const { id, metadata, reward, steps } = quest
   const faults = [...periodFaults(quest), ...metadataFaults(metadata)]
+  faults.push(...segmentReferenceFaults(state, quest.segment))
   faults.push(...badgeReferenceFaults(state, reward.badgeId, "/reward/badgeId"))
   faults.push(...prerequisiteFaults(state, quest))
   faults.push(...steps.flatMap((step, index) => sumTargetFaults(step, `/steps/${index}/target`)))

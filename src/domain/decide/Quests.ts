@@ -72,6 +72,7 @@ export const countSteps = (
     const state = standing(stateBefore, period)
     if (state !== undefined && state.completedAt !== null) continue
     if (quest.prerequisites.length > 0 && isLocked(draft, quest)) continue
+    if (!draft.membership.has(quest.segment)) continue
     let counts = state?.steps
     let started = state !== undefined
     let matched = false
@@ -176,6 +177,9 @@ export const completeByEvent = (
   }
   if (draft.occurredAt < countsFrom(quest)) {
     return laurelError("quest_not_active", "The event occurred before the quest started.")
+  }
+  if (!draft.membership.has(quest.segment)) {
+    return laurelError("quest_locked", "The user is not in the segment of the quest.")
   }
   if (isLocked(draft, quest)) {
     return laurelError("quest_locked", "The user has not completed the prerequisite quests.")

@@ -7,15 +7,16 @@
  * which it was earned, and adjusts the level. A revoked spend is refunded.
  *
  * A revocation also reverses the counts of a backfill, even from before the badge existed. If the
- * criteria of a revoked badge are still met, the user earns the badge again at once, by its
- * criteria.
+ * criteria of a revoked badge are still met and the user is in its segment, the user earns the badge
+ * again at once, by its criteria.
  *
  * The remaining score has its place in a tie by the record that set it: the latest record that
  * earned xp and was not revoked.
  *
  * A revocation does not reverse: quests that another record completed; days of streaks and badges
  * earned by them, since other events of the day may count for it and are not counted; a cooldown
- * that the event started, since no record has the previous one; closed windows.
+ * that the event started and the time of the latest event, since no record has the previous one;
+ * closed windows.
  *
  * Invariants: no balance goes below 0, and `points + pointsSpent` is always the sum of the points
  * that were earned and not revoked, whatever the order of spends and revocations. If the user has
@@ -220,7 +221,7 @@ class Undo {
   constructor(user: UserState, project: ProjectState, now: number, scores: ScoresLeft) {
     this.#user = user
     this.#scores = scores
-    this.#draft = new Draft(user, project, now)
+    this.#draft = new Draft(user.id, user, project, now)
     this.#questsCompleted = user.questsCompleted
   }
 
@@ -288,7 +289,7 @@ class Undo {
       const badge = this.#draft.project.badges.get(badgeId)
       if (upTo < sequence || badge === undefined || !isCountingBadge(badge)) continue
       const { criteria } = badge
-      if (!countsFor(badge, cause, decidedAt(found))) continue
+      if (!countsFor(badge, cause, found)) continue
       if (!compileWhere(criteria.where)(cause.metadata)) continue
       const amount = amountOf(criteria, cause.metadata)
       if (amount > 0) this.#countLess(badgeId, amount)
@@ -420,6 +421,7 @@ class Undo {
     for (const badgeId of this.#revoked) {
       const badge = this.#draft.project.badges.get(badgeId)
       if (badge === undefined || !paysAt(badge, this.#draft.now)) continue
+      if (!this.#draft.membership.has(badge.segment)) continue
       const target = targetOf(badge)
       if ((criterionNumber(badge, after, levelOf) ?? -1) < target) continue
       const { key, name } = badge

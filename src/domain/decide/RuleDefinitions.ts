@@ -3,7 +3,6 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import {
   countedForm,
-  defaults,
   firstVersion,
   type Gives,
   givesNothing,
@@ -13,6 +12,7 @@ import {
   type Replacement,
   type Rule,
   type Status,
+  targetedDefaults,
 } from "../project/Definition.ts"
 import { definitionOf } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
@@ -23,6 +23,7 @@ import {
   badgeReferenceFaults,
   claimedKey,
   metadataFaults,
+  segmentReferenceFaults,
   textSearchFaults,
 } from "./definitionChecks.ts"
 import {
@@ -39,7 +40,14 @@ export interface RuleChange
   extends Partial<
     Pick<
       Rule,
-      "name" | "description" | "action" | "where" | "cooldownSeconds" | "startsAt" | "endsAt"
+      | "name"
+      | "description"
+      | "action"
+      | "where"
+      | "cooldownSeconds"
+      | "startsAt"
+      | "endsAt"
+      | "segment"
     >
   > {
   readonly status?: Status
@@ -77,7 +85,7 @@ export const createRule = (
   const key = claimedKey(state.rules, "rule", given, name ?? action)
   if (Result.isFailure(key)) return Result.fail(key.failure)
   const rule: Rule = {
-    ...defaults,
+    ...targetedDefaults,
     set: "published",
     ...command.rule,
     key: key.success,
@@ -155,7 +163,7 @@ export const replaceRule = (
   if (before.set === "archived") return Result.fail(invalidRequest([archivedFault]))
   const changed: Rule = {
     ...before,
-    ...defaults,
+    ...targetedDefaults,
     name: null,
     ...members,
     ...nextVersion(before, now),
@@ -221,6 +229,7 @@ const ruleFaults = (state: ProjectState, rule: Rule): ReadonlyArray<Fault> => {
   const faults = [
     ...periodFaults(rule),
     ...metadataFaults(metadata),
+    ...segmentReferenceFaults(state, rule.segment),
     ...textSearchFaults(state, id, [{ action, where, pointer: "/where" }]),
     ...badgeReferenceFaults(state, reward.badgeId, "/reward/badgeId"),
   ]

@@ -28,10 +28,13 @@ import { firstDayOf, type Zone } from "../values/Calendar.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { Draft } from "./Draft.ts"
 
-/** Applies those of `rules` in whose period the event occurred. Their conditions hold for it. */
+/**
+ * Applies those of `rules` in whose period the event occurred and whose segment the user is in.
+ * Their conditions hold for it.
+ */
 export const applyRules = (draft: Draft, rules: ReadonlyArray<Rule>, event: TrackedEvent): void => {
   for (const rule of rules) {
-    if (!isOpenAt(rule, draft.occurredAt)) continue
+    if (!isOpenAt(rule, draft.occurredAt) || !draft.membership.has(rule.segment)) continue
     const gives = draft.boosted(
       rule.multiplier === null ? rule.reward : multiplied(rule, event.metadata),
     )

@@ -5,10 +5,11 @@
 
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import type { Condition, Quest } from "../project/Definition.ts"
+import type { Badge, Condition, Quest, Rule } from "../project/Definition.ts"
 import { isCounting } from "../project/Definition.ts"
 import { definitionOf, freeKey, idsByKey, type Keyed, keyFrom } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
+import type { SegmentCondition } from "../project/Segment.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
 import { type Metadata, metadataFault } from "../values/Metadata.ts"
 
@@ -105,14 +106,54 @@ const nameQuest = ({ id, title }: Quest): string => `quest ${id} (${title})`
 const liveQuests = ({ quests }: ProjectState, refers: (quest: Quest) => boolean) =>
   [...quests.values()].filter((quest) => quest.set !== "archived" && refers(quest)).map(nameQuest)
 
-/** The refusal to archive a badge that rules or quests give. */
-export const badgeInUse = (state: ProjectState, badgeId: string): InUse | undefined =>
+const liveRules = ({ rules }: ProjectState, refers: (rule: Rule) => boolean) =>
+  [...rules.values()]
+    .filter((rule) => rule.set !== "archived" && refers(rule))
+    .map(({ action, id }) => `rule ${id} (${action})`)
+
+const liveBadges = ({ badges }: ProjectState, refers: (badge: Badge) => boolean) =>
+  [...badges.values()]
+    .filter((badge) => badge.set !== "archived" && refers(badge))
+    .map(({ id, name }) => `badge ${id} (${name})`)
+
+/** The segments with such a condition. */
+const liveSegments = (
+  { segments }: ProjectState,
+  refers: (condition: SegmentCondition) => boolean,
+) =>
+  [...segments.values()]
+    .filter(({ conditions, set }) => set !== "archived" && conditions.some(refers))
+    .map(({ id, name }) => `segment ${id} (${name})`)
+
+/** The refusal to archive a badge that rules or quests give, or that a segment asks for. */
+export const badgeInUse = (state: ProjectState, { id, key }: Keyed): InUse | undefined =>
   inUse("badge", [
-    ...[...state.rules.values()]
-      .filter(({ reward, set }) => set !== "archived" && reward.badgeId === badgeId)
-      .map(({ action, id }) => `rule ${id} (${action})`),
-    ...liveQuests(state, ({ reward }) => reward.badgeId === badgeId),
+    ...liveRules(state, ({ reward }) => reward.badgeId === id),
+    ...liveQuests(state, ({ reward }) => reward.badgeId === id),
+    ...liveSegments(state, ({ badge }) => badge === key),
   ])
+
+/** The refusal to archive a segment that definitions are for. */
+export const segmentInUse = (state: ProjectState, key: string): InUse | undefined =>
+  inUse("segment", [
+    ...liveRules(state, ({ segment }) => segment === key),
+    ...liveQuests(state, ({ segment }) => segment === key),
+    ...liveBadges(state, ({ segment }) => segment === key),
+  ])
+
+/** The fault of the `segment` of a definition. */
+export const segmentReferenceFaults = (
+  { segments }: ProjectState,
+  key: string | null,
+  pointer = "/segment",
+): ReadonlyArray<Fault> => {
+  if (key === null) return noFaults
+  const segment = segments.get(idsByKey(segments).get(key) ?? "")
+  if (segment === undefined) return unknownReference(pointer, "matches no segment of this project")
+  return segment.set === "archived"
+    ? unknownReference(pointer, "matches an archived segment")
+    : noFaults
+}
 
 /** The refusal to archive a prerequisite: the quests that need it could never be completed. */
 export const questInUse = (state: ProjectState, key: string): InUse | undefined =>
@@ -122,25 +163,18 @@ export const questInUse = (state: ProjectState, key: string): InUse | undefined 
   )
 
 /**
- * The refusal to remove streaks that badges depend on. `kept` are the keys of the remaining
- * streaks.
+ * The refusal to remove streaks that badges or segments depend on. `kept` are the keys of the
+ * remaining streaks.
  */
-export const streaksInUse = (
-  { badges }: ProjectState,
-  kept: ReadonlySet<string>,
-): InUse | undefined =>
-  inUse(
-    "streak",
-    [...badges.values()]
-      .filter(
-        ({ criteria, set }) =>
-          set !== "archived" &&
-          criteria.kind === "streak" &&
-          criteria.streak !== null &&
-          !kept.has(criteria.streak),
-      )
-      .map(({ id, name }) => `badge ${id} (${name})`),
-  )
+export const streaksInUse = (state: ProjectState, kept: ReadonlySet<string>): InUse | undefined =>
+  inUse("streak", [
+    ...liveBadges(
+      state,
+      ({ criteria }) =>
+        criteria.kind === "streak" && criteria.streak !== null && !kept.has(criteria.streak),
+    ),
+    ...liveSegments(state, ({ streak }) => streak !== undefined && !kept.has(streak)),
+  ])
 
 /** The fault of a badge's reference to a streak. */
 export const streakReferenceFaults = (

@@ -8,6 +8,7 @@ import {
   type BadgeRef,
   decidedAt,
   type FactOf,
+  heldSegments,
   type JournalRecord,
   type QuestRef,
   type Source,
@@ -54,6 +55,11 @@ export const HistoryCause = Schema.Union([
     imported: Schema.Boolean.annotate({
       description: "Whether the event was imported.",
       examples: [false],
+    }),
+    segments: Schema.Array(Schema.String).annotate({
+      description:
+        "The keys of the segments that the user was in before the event, of those that the definitions of the event named.",
+      examples: [["active-learners"]],
     }),
   }).annotate({ identifier: "CauseEvent" }),
   Schema.Struct({
@@ -194,7 +200,8 @@ const causeOf = (record: JournalRecord): CauseType => {
       const { action, id = null, imported = false, metadata = null } = cause
       const eventId = recordId("evt", record)
       const occurredAt = isoTime(cause.occurredAt ?? decidedAt(record))
-      return { kind: "event", eventId, id, action, occurredAt, metadata, imported }
+      const segments = heldSegments(record)
+      return { kind: "event", eventId, id, action, occurredAt, metadata, imported, segments }
     }
     case "reward": {
       const { id = null, reason = null } = cause

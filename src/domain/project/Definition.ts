@@ -202,10 +202,16 @@ export interface Definition extends Versioned {
   readonly endsAt: number | null
 }
 
+/** A definition for the members of a segment. */
+export interface Targeted extends Definition {
+  /** The key of the segment; null: for every user. */
+  readonly segment: string | null
+}
+
 /** A new definition. Without `key` it gets a free one; `defaults` has the other absent members. */
-export type New<A extends Definition> = Omit<A, keyof Definition> &
+export type New<A extends Definition> = Omit<A, keyof Targeted> &
   Pick<A, "id"> &
-  Partial<Omit<Definition, "id" | keyof Versioned>>
+  Partial<Pick<A, Extract<keyof A, Exclude<keyof Targeted, "id" | keyof Versioned>>>>
 
 /** A definition of a file. Without `set` the status stays, and a new definition is published. */
 export type Replacement<A extends Definition> = Omit<New<A>, "set"> & {
@@ -213,6 +219,7 @@ export type Replacement<A extends Definition> = Omit<New<A>, "set"> & {
 }
 
 export const defaults = { description: null, metadata: {}, startsAt: null, endsAt: null } as const
+export const targetedDefaults = { ...defaults, segment: null } as const
 
 export type Lifecycle = Pick<Definition, "set" | "startsAt" | "endsAt">
 
@@ -234,9 +241,10 @@ export const paysAt = (definition: Lifecycle, at: number): boolean =>
 
 /**
  * A rule. A published rule gives its reward for every event of its period with its action whose
- * metadata satisfies `where`. All matching rules give their rewards, in the order of their creation.
+ * metadata satisfies `where`, if the user is in its segment. All matching rules give their rewards,
+ * in the order of their creation.
  */
-export interface Rule extends Definition {
+export interface Rule extends Targeted {
   readonly name: string | null
   readonly action: string
   readonly where: ReadonlyArray<Condition>
@@ -286,7 +294,7 @@ export interface QuestStep {
   readonly since?: number
 }
 
-export interface Quest extends Definition {
+export interface Quest extends Targeted {
   readonly title: string
   readonly reward: Gives
   /**
@@ -372,9 +380,10 @@ export const isCountingBadge = (
 
 /**
  * A badge. Users keep it, whatever becomes of it. A paused badge counts events of its period and is
- * not awarded.
+ * not awarded. The criteria of a badge with a segment count and award only for members; rules,
+ * quests and people may give it to anyone.
  */
-export interface Badge extends Definition {
+export interface Badge extends Targeted {
   readonly name: string
   readonly icon: string | null
   readonly criteria: Criterion

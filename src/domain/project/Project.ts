@@ -7,6 +7,7 @@ import type { PastZone, WindowKind } from "../values/Calendar.ts"
 import type { Boost } from "./Boost.ts"
 import type { Badge, Quest, Rule, Versioned } from "./Definition.ts"
 import { defaultLevelCurve, type LevelCurve } from "./Level.ts"
+import type { Segment } from "./Segment.ts"
 
 /**
  * Why a webhook is disabled: `gone`: it answered 410; `failing`: it only failed for
@@ -124,6 +125,7 @@ export interface ProjectState {
   readonly rules: ReadonlyMap<string, Rule>
   readonly badges: ReadonlyMap<string, Badge>
   readonly boosts: ReadonlyMap<string, Boost>
+  readonly segments: ReadonlyMap<string, Segment>
   readonly webhooks: ReadonlyMap<string, Webhook>
   /** The latest backfill of each badge that is not archived. */
   readonly backfills: ReadonlyMap<string, BackfillState>
@@ -168,6 +170,7 @@ export const emptyProject: ProjectState = {
   rules: new Map(),
   badges: new Map(),
   boosts: new Map(),
+  segments: new Map(),
   webhooks: new Map(),
   backfills: new Map(),
   closedThrough: { daily: neverClosed, weekly: neverClosed, monthly: neverClosed },

@@ -22,6 +22,7 @@ import {
 } from "../project/Definition.ts"
 import type { ApiKey, Project, ProjectLimit } from "../project/Directory.ts"
 import type { DisabledReason, ProjectSettings, TestClock, Webhook } from "../project/Project.ts"
+import type { Segment } from "../project/Segment.ts"
 import type { StreakState } from "../user/Streak.ts"
 import type { Profile, StepCounts } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
@@ -182,7 +183,9 @@ export type UserFact =
     }
   /**
    * `matched: false`: no active definition named the action of the event (`namesAction`). `before`:
-   * the sequence of the user's reward by request before this one; absent: there is none.
+   * the sequence of the user's reward by request before this one; absent: there is none. `segments`:
+   * the keys of the segments that the user was in, of those that the decision asked for
+   * (`Membership`). A backfill of a badge with a segment reads them.
    */
   | {
       readonly kind: "event.tracked" | "reward.granted"
@@ -191,6 +194,7 @@ export type UserFact =
       readonly level: number
       readonly matched?: false
       readonly before?: number
+      readonly segments?: ReadonlyArray<string>
     }
   /** `shortfall`: the amount that exceeded the balance and could not be revoked. */
   | {
@@ -331,6 +335,7 @@ export type ProjectFact =
   | { readonly kind: "rule.created" | "rule.updated"; readonly rule: Rule }
   | { readonly kind: "badge.created" | "badge.updated"; readonly badge: Badge }
   | { readonly kind: "boost.created" | "boost.updated"; readonly boost: Boost }
+  | { readonly kind: "segment.created" | "segment.updated"; readonly segment: Segment }
   | { readonly kind: "project.updated"; readonly settings: ProjectSettings }
   | ({ readonly kind: "testClock.moved" } & TestClock)
   | { readonly kind: "webhook.created"; readonly webhook: Omit<Webhook, "since"> }
@@ -477,8 +482,8 @@ export const isSilent = ({ cause }: JournalRecord): boolean =>
  * backwards, so the revocation of an event comes before the event, which then does not count.
  */
 
-/** A badge that counts, and the period of its events. */
-export interface CountedBadge extends Pick<Badge, "set" | "startsAt" | "endsAt"> {
+/** A badge that counts, and the period and the segment of its events. */
+export interface CountedBadge extends Pick<Badge, "set" | "startsAt" | "endsAt" | "segment"> {
   readonly criteria: CountingCriterion
 }
 
@@ -507,7 +512,7 @@ export class ActionCount {
       return
     }
     if (cause.kind !== "event" || this.#revoked.delete(sequence)) return
-    if (!countsFor(this.#badge, cause, decidedAt(record)) || !this.#where(cause.metadata)) return
+    if (!countsFor(this.#badge, cause, record) || !this.#where(cause.metadata)) return
     this.plus(amountOf(this.#badge.criteria, cause.metadata))
   }
 
@@ -516,9 +521,29 @@ export class ActionCount {
   }
 }
 
-/** Whether the event has the badge's action and occurred in its period. `at`: when it was decided. */
-export const countsFor = (badge: CountedBadge, event: TrackedEvent, at: number): boolean =>
-  badge.criteria.action === event.action && isOpenAt(badge, Math.min(event.occurredAt ?? at, at))
+/**
+ * Whether the event of `record` has the badge's action, occurred in its period, and is that of a
+ * member of its segment, as the record says. So an event from before any definition asked for the
+ * segment does not count.
+ */
+export const countsFor = (
+  badge: CountedBadge,
+  event: TrackedEvent,
+  record: JournalRecord,
+): boolean => {
+  const { criteria, segment } = badge
+  if (criteria.action !== event.action) return false
+  const at = decidedAt(record)
+  if (!isOpenAt(badge, Math.min(event.occurredAt ?? at, at))) return false
+  return segment === null || heldSegments(record).includes(segment)
+}
+
+/** The segments of an event or a reward: those that the decision asked for and the user was in. */
+export const heldSegments = ({ facts }: JournalRecord): ReadonlyArray<string> => {
+  const isSummary = (fact: Fact) => fact.kind === "event.tracked" || fact.kind === "reward.granted"
+  const summary = facts.find(isSummary) as FactOf<"event.tracked"> | undefined
+  return summary?.segments ?? []
+}
 
 /** The deduplication key of a command, with a prefix for its kind; `undefined` if it has none. */
 export const duplicateKey = (cause: Cause): string | undefined => {

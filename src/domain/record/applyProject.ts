@@ -3,13 +3,14 @@
  * only for a record that breaks an invariant (`invariants.ts`).
  */
 import { limits } from "../../Limits.ts"
-import { type Definition, nextVersion, type Versioned } from "../project/Definition.ts"
+import { type Badge, type Definition, nextVersion, type Versioned } from "../project/Definition.ts"
 import {
   aheadMsOf,
   type ProjectState,
   type StreakDefinition,
   type Webhook,
 } from "../project/Project.ts"
+import type { Segment } from "../project/Segment.ts"
 import { isSameTimeZone, withPastZone } from "../values/Calendar.ts"
 import {
   assertAfter,
@@ -91,14 +92,15 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         break
       case "badge.created":
       case "badge.updated":
-        next = { ...next, badges: copies.with(next.badges, fact.badge, limits.archivedBadgesMax) }
-        if (isArchived(fact.badge)) {
-          next = { ...next, backfills: copies.without(next.backfills, fact.badge.id) }
-        }
+        next = withBadge(next, copies, fact.badge)
         break
       case "boost.created":
       case "boost.updated":
         next = { ...next, boosts: copies.with(next.boosts, fact.boost, limits.archivedBoostsMax) }
+        break
+      case "segment.created":
+      case "segment.updated":
+        next = withSegment(next, copies, fact.segment)
         break
       case "webhook.created":
       case "webhook.updated": {
@@ -146,6 +148,17 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
   return next
 }
 
+const withBadge = (state: ProjectState, copies: Copies, badge: Badge): ProjectState => ({
+  ...state,
+  badges: copies.with(state.badges, badge, limits.archivedBadgesMax),
+  ...(isArchived(badge) && { backfills: copies.without(state.backfills, badge.id) }),
+})
+
+const withSegment = (state: ProjectState, copies: Copies, segment: Segment): ProjectState => ({
+  ...state,
+  segments: copies.with(state.segments, segment, limits.archivedSegmentsMax),
+})
+
 /** The state at the beginning of a record. */
 const begun = (state: ProjectState, { facts, sequence }: JournalRecord): ProjectState => {
   const changes = facts.some(isDefinition) ? 1 : 0
@@ -153,7 +166,8 @@ const begun = (state: ProjectState, { facts, sequence }: JournalRecord): Project
 }
 
 /** Whether the fact changes what a file of definitions has. */
-const isDefinition = ({ kind }: Fact): boolean => /^(?:project|quest|badge|boost|rule)\./.test(kind)
+const isDefinition = ({ kind }: Fact): boolean =>
+  /^(?:project|quest|badge|boost|rule|segment)\./.test(kind)
 
 const disabledWebhook = (
   webhook: Webhook,

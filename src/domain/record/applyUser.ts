@@ -237,6 +237,13 @@ const ruleUse = (use: RuleUse | undefined, fact: FactOf<"rule.used">): RuleUse |
   }
 }
 
+const lastEventAfter = ({ lastEventAt }: UserState, record: JournalRecord): number => {
+  const { cause } = record
+  if (cause.kind !== "event") return lastEventAt
+  const at = decidedAt(record)
+  return Math.max(lastEventAt, Math.min(cause.occurredAt ?? at, at))
+}
+
 /**
  * The state after `record`. `undefined`: the record erased the user, or is not of a user's life.
  */
@@ -274,6 +281,7 @@ export const applyUser = (
     lastSpend: before.lastSpend,
     createdAt: before.createdAt,
     updatedAt: record.facts.length === 0 ? before.updatedAt : decidedAt(record),
+    lastEventAt: lastEventAfter(before, record),
   }
   for (const fact of record.facts) fold(state, before, fact, record)
   assertBalance("xp", state.xp)

@@ -14,6 +14,7 @@ import {
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState, StreakDefinition } from "../project/Project.ts"
 import { dateOf, type Zone, zoneOf } from "../values/Calendar.ts"
+import { Membership } from "./Membership.ts"
 import { lastDayOf, streakBreaksAt, streakNow, type Zones } from "./Streak.ts"
 import {
   hasExpired,
@@ -103,8 +104,8 @@ export interface BadgeProgress {
 }
 
 /**
- * Every badge that the user has or can earn. A secret badge shows only once it is earned. The
- * target of a manual badge is 1.
+ * Every badge that the user has or can earn. A secret badge shows only once it is earned, and a
+ * badge with a segment only to members and owners. The target of a manual badge is 1.
  */
 export const badgeProgress = (
   user: UserState,
@@ -112,10 +113,12 @@ export const badgeProgress = (
   now: number,
 ): ReadonlyArray<BadgeProgress> => {
   const levelOf = (xp: number) => levelAt(project.settings.levelCurve, xp)
+  const membership = new Membership({ userId: user.id, user, project, now })
   const shown: Array<BadgeProgress> = []
   for (const badge of project.badges.values()) {
     const earned = user.badges.get(badge.id)
     if (earned === undefined && (badge.secret || !isShownAt(badge, now))) continue
+    if (earned === undefined && !membership.has(badge.segment)) continue
     const { id, key, name } = badge
     const earnedAt = earned?.earnedAt ?? null
     shown.push({ id, key, name, ...numbersOf(badge, user, earnedAt !== null, levelOf), earnedAt })
@@ -158,17 +161,22 @@ export interface QuestProgress {
   readonly completedAt: number | null
 }
 
-/** All active quests and all quests that the user has started, in the order of their creation. */
+/**
+ * All active quests whose segment the user is in, and all quests that the user has started, in the
+ * order of their creation.
+ */
 export const questProgress = (
   user: UserState,
   project: ProjectState,
   now: number,
 ): ReadonlyArray<QuestProgress> => {
   const zone = zoneOf(project.settings.timezone)
+  const membership = new Membership({ userId: user.id, user, project, now })
   const shown: Array<QuestProgress> = []
   for (const quest of project.quests.values()) {
     const state = standingAt(quest, user.quests.get(quest.id), zone, now)
     if (state === undefined && statusAt(quest, now) !== "active") continue
+    if (state === undefined && !membership.has(quest.segment)) continue
     shown.push(showQuest(quest, state, zone, now))
   }
   return shown

@@ -129,6 +129,8 @@ export interface UserState {
   readonly lastSpend: number
   readonly createdAt: number
   readonly updatedAt: number
+  /** When the latest event occurred, also if it was revoked; 0: the user had no event. */
+  readonly lastEventAt: number
 }
 
 export const emptyProfile: Profile = {
@@ -178,6 +180,7 @@ export const newcomer: UserState = {
   lastSpend: 0,
   createdAt: 0,
   updatedAt: 0,
+  lastEventAt: 0,
 }
 
 /** The time zones of a user's days: the user's own, or the project's while the user has none. */

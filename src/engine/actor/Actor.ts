@@ -93,7 +93,7 @@ export interface ActorKind<State, Command> {
    * The decision on `command`, or its refusal, when the server's time is `at`. Total: a throw is a defect and crashes the actor.
    * `found` is the record that the command is about (`referenceOf`), if the actor has it; `meter`
    * counts the cost of the decision. A decision that needs more than the state fails with
-   * `HistoryNeeded`; the caller then decides again with that `past`.
+   * `HistoryNeeded`; the caller then decides again with that `past`. `subject` is the actor's.
    */
   readonly decide: (
     state: State,
@@ -102,6 +102,7 @@ export interface ActorKind<State, Command> {
     found: JournalRecord | undefined,
     meter: Meter,
     past: Past | undefined,
+    subject: Subject,
   ) => Result.Result<Decision, LaurelError | HistoryNeeded>
   readonly apply: (state: State, record: JournalRecord) => State
   /** The state before the first record. */

@@ -433,7 +433,8 @@ export class ActorSystem {
     try {
       const at = this.#options.now()
       const { turns } = this
-      const decided = actor.kind.decide(actor.state, command, at, found, turns.meter, past)
+      const { meter } = turns
+      const decided = actor.kind.decide(actor.state, command, at, found, meter, past, actor.subject)
       turns.decided(decided)
       const refused = Result.isFailure(decided) ? decided.failure : undefined
       if (refused instanceof HistoryNeeded) {

@@ -17,6 +17,7 @@ import {
   duplicateKey,
   type JournalRecord,
   referenceOf,
+  type Subject,
   type UserCommand,
 } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
@@ -72,6 +73,8 @@ export interface Domain {
 
 export const domain: Domain = { decideUser, applyUser }
 
+const userOf = (subject: Subject): string => (subject.actor === "user" ? subject.userId : "")
+
 const request = { kind: "request" } as const
 
 interface EnvironmentOptions {
@@ -112,8 +115,8 @@ export class Environment {
     )
     this.#userKind = {
       aheadMs: () => aheadMsOf(this.project.state),
-      decide: (state, command, at, found, meter, past) =>
-        decideUser(state, this.project.state, command, at, found, meter, past),
+      decide: (state, command, at, found, meter, past, subject) =>
+        decideUser(state, this.project.state, command, at, found, meter, past, userOf(subject)),
       apply: applyUser,
       empty: undefined,
       stored: undefined,

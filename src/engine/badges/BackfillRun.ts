@@ -15,7 +15,9 @@ import { Data, Effect, Schedule, Stream } from "effect"
 import type { DoneReply } from "../../domain/message/UserReply.ts"
 import { type Badge, isCountingBadge } from "../../domain/project/Definition.ts"
 import { levelAt } from "../../domain/project/Level.ts"
+import { timeIn } from "../../domain/project/Project.ts"
 import { ActionCount, type Backfill, type CountedBadge } from "../../domain/record/Record.ts"
+import { Membership } from "../../domain/user/Membership.ts"
 import { qualifies } from "../../domain/user/Progress.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
@@ -32,6 +34,7 @@ import { type Counted, isWorthwhile, JournalCount } from "./JournalCount.ts"
 export class Ended extends Data.TaggedError("Ended") {}
 
 export interface BackfillRunParts {
+  readonly now: () => number
   readonly storage: Storage["Service"]
   readonly history: UserHistory
   /** `prepare` as in `Envelope`. */
@@ -92,13 +95,18 @@ export class BackfillRun {
     this: BackfillRun,
     users: ReadonlyArray<UserState>,
   ): Effect.fn.Return<void, Broken | Ended> {
-    const { badges, settings } = this.#environment.project.durable
+    const project = this.#environment.project.durable
+    const { badges, settings } = project
     const badge = badges.get(this.badgeId)
     if (badge?.set !== "published") return
     const levelOf = (xp: number) => levelAt(settings.levelCurve, xp)
+    const now = timeIn(project, this.#parts.now())
     const award = (user: UserState): Effect.Effect<unknown, Broken | Ended> => {
       if (isCountingBadge(badge)) return this.#count(user, badge)
-      return qualifies(badge, user, levelOf) ? this.#ask(user) : Effect.void
+      if (!qualifies(badge, user, levelOf)) return Effect.void
+      const { id: userId } = user
+      const isIn = new Membership({ userId, user, project, now }).has(badge.segment)
+      return isIn ? this.#ask(user) : Effect.void
     }
     const concurrency = limits.backfillUsersConcurrentMax
     yield* Effect.forEach(users, award, { concurrency, discard: true })

@@ -169,7 +169,7 @@ const simulateWith = (parts: SimulationParts) =>
     const project = withDrafts(durable, environmentId, drafts, at)
     const decide = (past?: Past) =>
       Result.flatMap(project, (drafted) =>
-        parts.domain.decideUser(user, drafted, command, at, undefined, meter, past),
+        parts.domain.decideUser(user, drafted, command, at, undefined, meter, past, userId),
       )
     let decided = decide()
     if (Result.isFailure(decided) && decided.failure instanceof HistoryNeeded) {

@@ -4,11 +4,14 @@
  * come from memory. A list shows each user as of the moment at which it reached that user.
  *
  * Cost: a list reads from the start of its page to the first user after its end. A search looks at
- * the ids and display names in between, which takes a few µs a user; a search that finds little
- * looks at every user. It works in slices of `listTurnMs`. The total comes from `Counts`. At most `listsConcurrentMax` lists are read at a time, and `listsPerEnvironmentMax`
+ * the ids and display names in between, which takes a few µs a user, and a list of the members of a
+ * segment at the states; one that finds little looks at every user. It works in slices of `listTurnMs`. The total comes from `Counts`. At most `listsConcurrentMax` lists are read at a time, and `listsPerEnvironmentMax`
  * of one environment.
  */
 import { Effect, Semaphore, Stream } from "effect"
+import { timeIn } from "../../domain/project/Project.ts"
+import type { Segment } from "../../domain/project/Segment.ts"
+import { isMember } from "../../domain/user/Membership.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { countWhile } from "../../domain/values/countUpTo.ts"
 import { compareCodePoints } from "../../domain/values/Ids.ts"
@@ -33,6 +36,8 @@ export interface UserListQuery {
   readonly after?: string | undefined
   /** A part of the id or of the display name; upper and lower case do not matter. */
   readonly search?: string | undefined
+  /** Only members; their states are decoded. */
+  readonly segment?: Segment | undefined
 }
 
 export interface UserListPage {
@@ -48,13 +53,17 @@ export class UserList {
   readonly #storage: Store
   readonly #shares = new WeakMap<Environment, Semaphore.Semaphore>()
   readonly #few = Semaphore.makeUnsafe(limits.listsConcurrentMax)
+  readonly #now: () => number
 
-  constructor(storage: Store) {
+  constructor(storage: Store, now: () => number) {
     this.#storage = storage
+    this.#now = now
   }
 
   read(environment: Environment, query: UserListQuery): Effect.Effect<UserListPage, Broken> {
-    const reading = Effect.suspend(() => new Reading(this.#storage, environment, query).page())
+    const reading = Effect.suspend(() =>
+      new Reading(this.#storage, environment, query, this.#now).page(),
+    )
     return Semaphore.withPermit(
       this.#shareOf(environment),
       Semaphore.withPermit(this.#few, reading),
@@ -78,11 +87,13 @@ class Reading {
   readonly #environment: Environment
   readonly #query: UserListQuery
   readonly #search: string | undefined
+  readonly #now: () => number
   /** The users on the page, and the first one after its end. */
   readonly #found: Array<UserState> = []
   #turnEndsAt = 0
 
-  constructor(storage: Store, environment: Environment, query: UserListQuery) {
+  constructor(storage: Store, environment: Environment, query: UserListQuery, now: () => number) {
+    this.#now = now
     this.#storage = storage
     this.#environment = environment
     this.#query = query
@@ -154,7 +165,14 @@ class Reading {
     const user = actor?.loaded ? actor.durable : states.table.get(userId)
     if (user === undefined) return
     if (this.#search !== undefined && !isSought(userId, user, this.#search)) return
-    this.#found.push(this.#environment.durableOf(userId)!)
+    const found = this.#environment.durableOf(userId)!
+    const { segment } = this.#query
+    if (segment !== undefined) {
+      const project = this.#environment.project.durable
+      const person = { userId, user: found, project, now: timeIn(project, this.#now()) }
+      if (!isMember(person, segment)) return
+    }
+    this.#found.push(found)
   }
 }
 

@@ -7,6 +7,7 @@ import type { Boost } from "../../domain/project/Boost.ts"
 import type { Badge, Quest, Rule } from "../../domain/project/Definition.ts"
 import type { ApiKey, DirectoryState, Project } from "../../domain/project/Directory.ts"
 import type { ProjectState, Webhook } from "../../domain/project/Project.ts"
+import type { Segment } from "../../domain/project/Segment.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { asBuffer } from "../../storage/Keys.ts"
 
@@ -38,10 +39,17 @@ const definitionsText = (definitions: ReadonlyMap<string, object>): string => {
   return `[${texts.join(",")}]`
 }
 
-export const encodeProject = ({ badges, boosts, quests, rules, ...rest }: ProjectState): string => {
+export const encodeProject = ({
+  badges,
+  boosts,
+  quests,
+  rules,
+  segments,
+  ...rest
+}: ProjectState): string => {
   const { backfills, webhooks } = rest
   const others = { ...rest, webhooks: [...webhooks.values()], backfills: [...backfills] }
-  const definitions = Object.entries({ quests, rules, badges, boosts })
+  const definitions = Object.entries({ quests, rules, badges, boosts, segments })
   const texts = definitions.map(([name, all]) => `"${name}":${definitionsText(all)}`)
   return `${JSON.stringify(others).slice(0, -1)},${texts.join(",")}}`
 }
@@ -54,6 +62,7 @@ export const decodeProject = (value: Uint8Array): ProjectState => {
     rules: byId<Rule>(stored.rules),
     badges: byId<Badge>(stored.badges),
     boosts: byId<Boost>(stored.boosts),
+    segments: byId<Segment>(stored.segments),
     webhooks: byId<Webhook>(stored.webhooks),
     backfills: new Map(stored.backfills),
   }

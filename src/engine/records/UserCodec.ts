@@ -3,7 +3,7 @@
  * (`users/Bucket.ts`).
  *
  *     flags     one byte; bit 0: hidden; other bits are 0
- *     sequence, due, createdAt, updatedAt − createdAt
+ *     sequence, due, createdAt, updatedAt − createdAt, 0 or updatedAt − lastEventAt + 1
  *     sections  each: its tag, one byte; how many entries; the entries
  *
  * - `StateBytes.ts` has the form of numbers, texts and names.
@@ -14,8 +14,7 @@
  *
  * The bytes have no checksum: the stored value around them has one.
  *
- * Cost: `npm run bench -- states` prints the bytes of a user and the time of an encode and a
- * decode.
+ * Cost: `npm run bench -- states` prints a user's bytes, and times of an encode and a decode.
  */
 
 import type { DayRange, StreakState } from "../../domain/user/Streak.ts"
@@ -86,6 +85,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   writeNumber(due)
   writeNumber(user.createdAt)
   writeNumber(user.updatedAt - user.createdAt)
+  writeNumber(user.lastEventAt === 0 ? 0 : user.updatedAt - user.lastEventAt + 1)
   writeScores(user)
   writeProfile(user.profile, names)
   writeBalances(user, names)
@@ -297,6 +297,7 @@ export class UserHead {
     this.due = reader.number()
     reader.number()
     reader.number()
+    reader.number()
     this.xp = 0
     this.scoreSequence = 0
     this.windows = 0
@@ -349,8 +350,6 @@ const named = new UserHead()
 // biome-ignore lint/suspicious/noExplicitAny: it is empty, so it holds values of any kind
 const none: ReadonlyMap<string, any> = new Map()
 
-const noZones: UserState["pastZones"] = []
-
 type Building = { -readonly [Part in keyof UserState]: UserState[Part] }
 
 /** The state of the user `id`. Throws `BadState` for bytes that are none. */
@@ -361,6 +360,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
   reader.number()
   const createdAt = reader.number()
   const updatedAt = createdAt + reader.number()
+  const sinceEvent = reader.number()
   // With the members in the order of `applyUser`, so that all states have one hidden class in V8.
   const state: Building = {
     id,
@@ -376,13 +376,14 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     badgeRecounts: none,
     quests: none,
     questsCompleted: 0,
-    pastZones: noZones,
+    pastZones: [],
     streaks: none,
     ruleUses: none,
     lastReward: 0,
     lastSpend: 0,
     createdAt,
     updatedAt,
+    lastEventAt: sinceEvent === 0 ? 0 : updatedAt - sinceEvent + 1,
   }
   let before = 0
   while (reader.at < reader.end) {
@@ -523,7 +524,6 @@ const readBalances = (state: Building, count: number, names: Names): void => {
 }
 
 const readCount = (): number => reader.number()
-
 const readBadge = () => {
   const earnedAt = reader.number()
   const target = reader.optional()

@@ -18,6 +18,7 @@ import { Quests } from "./Quests.ts"
 import { completeReference, introduction, stateScopes } from "./Reference.ts"
 import { Rewards, Spends } from "./Rewards.ts"
 import { Rules } from "./Rules.ts"
+import { Segments } from "./Segments.ts"
 import { Stream } from "./Stream.ts"
 import { TestClocks } from "./TestClock.ts"
 import { Users } from "./Users.ts"
@@ -90,6 +91,7 @@ const declared = HttpApi.make("laurel")
     Rules,
     Badges,
     Boosts,
+    Segments,
     Projects,
     DefinitionFiles,
     TestClocks,

@@ -107,8 +107,13 @@ const TimeZone = oneOf(boostTimeZones).annotate({
   examples: ["project"],
 })
 
+/* The members that rules, quests and badges have, too: all but `segment`. */
+const { segment: _made, ...made } = newMembers("name")
+const { segment: _patched, ...patched } = patchMembers
+const { segment: _shown, ...shown } = shownMembers
+
 export const NewBoost = Schema.Struct({
-  ...newMembers("name"),
+  ...made,
   name: Name,
   currencies: Currencies,
   factor: Factor,
@@ -135,7 +140,7 @@ export const NewBoost = Schema.Struct({
 })
 
 export const BoostPatch = Schema.Struct({
-  ...patchMembers,
+  ...patched,
   name: Schema.optionalKey(Name),
   currencies: Schema.optionalKey(Currencies),
   factor: Schema.optionalKey(Factor),
@@ -148,7 +153,7 @@ export const BoostPatch = Schema.Struct({
 
 export const Boost = Schema.Struct({
   id: Schema.String.annotate({ description: "Laurel's id of the boost.", examples: [boostId] }),
-  ...shownMembers,
+  ...shown,
   name: Schema.String.annotate({ description: "Name for people.", examples: ["Happy hour"] }),
   currencies: Schema.Array(Schema.String).annotate({
     description: "The keys of the currencies that it multiplies.",

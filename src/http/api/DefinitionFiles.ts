@@ -1,4 +1,6 @@
-/** Definitions as a file: all settings, badges, quests, rules and boosts of an environment. */
+/**
+ * Definitions as a file: all settings, segments, badges, quests, rules and boosts of an environment.
+ */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"
@@ -8,13 +10,14 @@ import { ApiKey, BodyBytesMax, distinct, list, OpenTo, oneOf, pattern } from "./
 import { DefinitionKey, fileStatus } from "./DefinitionShapes.ts"
 import { changeHeaders, readHeaders } from "./EntityTags.ts"
 import { appliedFile, definitionsFile, fileDiff } from "./examples/definitionExamples.ts"
-import { badgeId, boostId, questId, ruleId } from "./examples/exampleIds.ts"
+import { badgeId, boostId, questId, ruleId, segmentId } from "./examples/exampleIds.ts"
 import { DefinitionConflict, readProblems, VersionConflict, writeProblems } from "./Problems.ts"
 import { ProjectPatch } from "./Projects.ts"
 import { NewQuest } from "./Quests.ts"
 import { NewRule, strayBounds } from "./Rules.ts"
+import { NewSegment } from "./Segments.ts"
 
-const idOf = (prefix: "bdg" | "bst" | "qst" | "rul", example: string) =>
+const idOf = (prefix: "bdg" | "bst" | "qst" | "rul" | "seg", example: string) =>
   Schema.optionalKey(
     pattern(
       new RegExp(`^${prefix}_[a-z0-9_-]{1,64}$`),
@@ -49,6 +52,15 @@ const key = DefinitionKey.annotate({
 
 export const DefinitionsFile = Schema.Struct({
   settings: Schema.optionalKey(ProjectPatch),
+  segments: Schema.optionalKey(
+    listOf(
+      Schema.Struct({ id: idOf("seg", segmentId), ...NewSegment.fields, key }).annotate({
+        identifier: "FileSegment",
+      }),
+      limits.segmentsMax,
+      "segments",
+    ),
+  ),
   badges: Schema.optionalKey(
     listOf(
       Schema.Struct({
@@ -122,7 +134,7 @@ const change = {
     description: "`delete`: the definition is archived.",
     examples: ["update"],
   }),
-  kind: oneOf(["settings", "badge", "quest", "rule", "boost"]).annotate({
+  kind: oneOf(["settings", "segment", "badge", "quest", "rule", "boost"]).annotate({
     description: "The kind of definition.",
     examples: ["badge"],
   }),
@@ -135,8 +147,7 @@ const change = {
     examples: ["first-lesson"],
   }),
   name: Schema.String.annotate({
-    description:
-      "The name of the badge or the boost, the quest's title, the rule's name or action.",
+    description: "The name, the quest's title, or the rule's action.",
     examples: ["First lesson"],
   }),
 }
@@ -204,7 +215,7 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
         OpenApi.annotations({
           summary: "Export definitions",
           description:
-            "Returns settings, badges, quests, rules and boosts in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
+            "Returns settings, segments, badges, quests, rules and boosts in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
         }),
       ),
     HttpApiEndpoint.post("diff", "/v1/definitions/diff", {
@@ -239,6 +250,6 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
   .annotateMerge(
     OpenApi.annotations({
       title: "Definitions",
-      description: "Settings, badges, quests, rules and boosts as one file.",
+      description: "Settings, segments, badges, quests, rules and boosts as one file.",
     }),
   )

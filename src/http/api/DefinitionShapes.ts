@@ -1,4 +1,4 @@
-/** Shapes shared by rules, quests, badges and streaks. */
+/** Shapes shared by rules, quests, badges, segments and streaks. */
 import { Schema } from "effect"
 import { conditionOperators, givesNothing, statuses } from "../../domain/project/Definition.ts"
 import { definitionKeyFault, definitionKeyPattern } from "../../domain/project/DefinitionKey.ts"
@@ -74,6 +74,12 @@ const EndsAt = TimeIn.annotate({
   examples: ["2026-12-01T00:00:00.000Z"],
 })
 
+const Segment = DefinitionKey.annotate({
+  description:
+    "The key of an active segment. A rule then pays only its members; a quest or a badge is visible and counts only for them. Rules, quests and rewards give a badge to anyone. Default: for every user.",
+  examples: ["active-learners"],
+})
+
 /** The members of a new definition. `from`: the member that the default of the key is made from. */
 export const newMembers = (from: string) => ({
   key: Schema.optionalKey(newKey(from)),
@@ -88,6 +94,7 @@ export const newMembers = (from: string) => ({
   ),
   startsAt: Schema.optionalKey(StartsAt),
   endsAt: Schema.optionalKey(EndsAt),
+  segment: Schema.optionalKey(Segment),
 })
 
 export const patchMembers = {
@@ -101,6 +108,7 @@ export const patchMembers = {
   ),
   startsAt: Schema.optionalKey(Schema.NullOr(StartsAt)),
   endsAt: Schema.optionalKey(Schema.NullOr(EndsAt)),
+  segment: Schema.optionalKey(Schema.NullOr(Segment)),
 }
 
 export const shownMembers = {
@@ -128,6 +136,10 @@ export const shownMembers = {
   endsAt: Schema.NullOr(Time).annotate({
     description: "End; null: never.",
     examples: ["2026-12-01T00:00:00.000Z"],
+  }),
+  segment: Schema.NullOr(Schema.String).annotate({
+    description: "The key of the segment that it is for; null: for every user.",
+    examples: [null],
   }),
   ...versionFields,
 }
@@ -206,13 +218,12 @@ const Scalar = Schema.Union([
 ])
 
 type ConditionJson = {
-  readonly path: string
   readonly op: (typeof conditionOperators)[number]
   readonly value?: unknown
 }
 
 /** The fault of a condition whose value does not fit its operator. */
-const valueFault = (condition: ConditionJson) => {
+export const valueFault = (condition: ConditionJson) => {
   const { op, value } = condition
   const wrong = (message: string) => faultAt(["value"], "invalid_type", message)
   if (op === "exists") {
@@ -236,15 +247,16 @@ const valueFault = (condition: ConditionJson) => {
   }
 }
 
+export const conditionOperator = oneOf(conditionOperators)
+export const conditionValue = Schema.Union([Scalar, list(Scalar, 1, limits.conditionListMax)])
+
 export const Condition = Schema.Struct({
   path: MetadataPath,
-  op: oneOf(conditionOperators).annotate({
+  op: conditionOperator.annotate({
     description: `\`gt\`, \`gte\`, \`lt\`, \`lte\` compare numbers by size and texts by character; \`in\`: one of a list; \`exists\`: whether the path has a value; \`contains\`: a text or list contains the value. All definitions of one action share at most ${limits.textSearchesOfActionMax} different \`contains\` conditions.`,
     examples: ["gte"],
   }),
-  value: Schema.optionalKey(
-    Schema.Union([Scalar, list(Scalar, 1, limits.conditionListMax)]),
-  ).annotate({
+  value: Schema.optionalKey(conditionValue).annotate({
     description:
       "Value to compare with: a text, number, boolean or null; for `in` a list of these; for `exists` true (default) or false.",
     examples: [90],

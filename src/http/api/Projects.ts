@@ -280,6 +280,12 @@ const Given = Schema.Struct({
   }),
 }).annotate({ identifier: "Given", description: "The amounts and badges from one source." })
 
+const segments = Schema.Array(Schema.String).annotate({
+  description:
+    "The keys of the segments that the user is in, of those that the definitions of the event name.",
+  examples: [["active-learners"]],
+})
+
 export const Simulation = Schema.Struct({
   userId: UserId,
   action: Action,
@@ -315,6 +321,7 @@ export const Simulation = Schema.Struct({
   boosts,
   matched,
   withheld,
+  segments,
   given: Schema.Array(Given).annotate({
     description: "The sources, in the order of their effect.",
   }),

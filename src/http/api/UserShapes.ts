@@ -233,7 +233,7 @@ export const UserPage = Schema.Struct({
   ),
   total: Schema.optionalKey(
     Schema.Int.annotate({
-      description: "Number of users; absent with `ids` or `query`.",
+      description: "Number of users; absent with `ids`, `query` or `segment`.",
       examples: [57],
     }),
   ),

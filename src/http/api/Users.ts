@@ -47,11 +47,13 @@ import {
   RewardConflict,
   RewardNotFound,
   readProblems,
+  SegmentNotFound,
   SpendConflict,
   SpendNotFound,
   UserNotFound,
   writeProblems,
 } from "./Problems.ts"
+import { UserSegments } from "./Segments.ts"
 import { ProfileChange, Progress, User, UserExport, UserPage } from "./UserShapes.ts"
 
 /* Rewards granted by request, and revocations. */
@@ -328,6 +330,13 @@ export const Users = HttpApiGroup.make("users")
       query: {
         ...pageQuery("users"),
         ids: Schema.optionalKey(idsQuery),
+        segment: Schema.optionalKey(
+          text(1, limits.idCharactersMax).annotate({
+            description:
+              "Only users in the segment with this key or id. It looks at each user until the page is full.",
+            examples: ["active-learners"],
+          }),
+        ),
         query: Schema.optionalKey(
           text(1, limits.searchCharactersMax).annotate({
             description: "Only users with this text in their id or display name, ignoring case.",
@@ -336,14 +345,14 @@ export const Users = HttpApiGroup.make("users")
         ),
       },
       success: UserPage,
-      error: readProblems,
+      error: [...readProblems, SegmentNotFound],
     })
       .annotate(OpenTo, ["read"])
       .annotateMerge(
         OpenApi.annotations({
           summary: "List users",
           description:
-            "Lists users in the order of their ids, by code points. With `query`, the search reads users until the page is full, at some microseconds each. With `ids`, returns the users with these ids, and names the ids without a user.",
+            "Lists users in the order of their ids, by code points. With `query` or `segment`, the search reads users until the page is full, at some microseconds each. With `ids`, returns the users with these ids, and names the ids without a user.",
         }),
       ),
     HttpApiEndpoint.get("get", "/v1/users/:id", {
@@ -400,6 +409,19 @@ export const Users = HttpApiGroup.make("users")
           summary: "Read a user's progress",
           description:
             "Returns the user's current progress: within the level, on the leaderboard, towards badges, in quests and streaks.",
+        }),
+      ),
+    HttpApiEndpoint.get("segments", "/v1/users/:id/segments", {
+      params,
+      success: UserSegments,
+      error: [...readProblems, UserNotFound],
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Read a user's segments",
+          description:
+            "Returns the active segments that the user is in now: by the user's present state, definitions and time.",
         }),
       ),
     HttpApiEndpoint.get("history", "/v1/users/:id/history", {

@@ -3,7 +3,7 @@
  * change by a page of the dashboard is handed to the dashboard (`ChangeNotes`), which writes one
  * entry for the form.
  *
- * - The log has changes of what a project defines (settings, rules, quests, badges, boosts, webhooks),
+ * - The log has changes of what a project defines (settings, rules, quests, badges, boosts, segments, webhooks),
  *   advances of test clocks, and erasures of users, which also erase the users' histories. A user's history has all other
  *   changes of the user, with their causes (`notLogged`).
  * - An entry shows each changed member before and after the change. Logged changes of one
@@ -64,6 +64,9 @@ export const loggedOperations: Partial<Record<OperationName, Logging>> = {
   "boosts.create": { action: "boost.create" },
   "boosts.update": { action: "boost.update", before: "boosts.get" },
   "boosts.delete": { action: "boost.archive", before: "boosts.get" },
+  "segments.create": { action: "segment.create" },
+  "segments.update": { action: "segment.update", before: "segments.get" },
+  "segments.delete": { action: "segment.archive", before: "segments.get" },
   "webhooks.create": { action: "webhook.create" },
   "webhooks.update": { action: "webhook.change", before: "webhooks.get" },
   "webhooks.delete": { action: "webhook.delete", before: "webhooks.get" },
@@ -89,6 +92,7 @@ export const notLogged: ReadonlyArray<OperationName> = [
   "users.revokeEvent",
   "project.simulate",
   "project.preview",
+  "segments.preview",
   "definitions.diff",
 ]
 

@@ -1,11 +1,12 @@
 /** Functions that several groups of handlers share: pages, patches, and users in replies. */
 import { Effect } from "effect"
-import type { Caller } from "../../accounts/Accounts.ts"
+import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import { currencyFaults } from "../../domain/decide/BoostDefinitions.ts"
 import type { Conditional, IfMatch } from "../../domain/decide/Decided.ts"
 import {
   badgeReferenceFaults,
   prerequisiteFaults,
+  segmentReferenceFaults,
   streakReferenceFaults,
 } from "../../domain/decide/definitionChecks.ts"
 import type { SettingsChange } from "../../domain/decide/Settings.ts"
@@ -17,10 +18,12 @@ import {
   type Reward,
   type Status,
   statusAt,
+  type Targeted,
 } from "../../domain/project/Definition.ts"
 import { levelAt, levelProgress } from "../../domain/project/Level.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/record/Record.ts"
+import { Membership } from "../../domain/user/Membership.ts"
 import {
   badgeProgress,
   badgesOf,
@@ -163,6 +166,7 @@ export const newMembers = ({
   endsAt,
   key,
   metadata = {},
+  segment,
   startsAt,
   status = "active",
 }: {
@@ -170,9 +174,11 @@ export const newMembers = ({
   readonly endsAt?: string
   readonly key?: string
   readonly metadata?: Metadata
+  readonly segment?: string
   readonly startsAt?: string
   readonly status?: "draft" | "active"
 }) => ({
+  segment: segment ?? null,
   ...(key !== undefined && { key }),
   description: description ?? null,
   metadata,
@@ -229,6 +235,31 @@ export const userNotFound = laurelError(
   "user_not_found",
   "No event, reward or profile of this user was accepted yet.",
 )
+
+export const segmentNotFound = laurelError(
+  "segment_not_found",
+  "No segment of this project has this id or key.",
+)
+
+/**
+ * Whether the caller may see a definition with this segment: a server may, a user only as a member,
+ * and a page without a user not at all.
+ */
+export const mayKnow = (
+  engine: Engine["Service"],
+  { segment }: Targeted,
+  caller: Caller,
+  now: number,
+): boolean => {
+  if (segment === null || !isClient(caller)) return true
+  const { environment, userId } = caller
+  if (userId === undefined) return false
+  const user = Effect.runSync(
+    Effect.catch(engine.readUser(environment, userId), () => Effect.undefined),
+  )
+  const project = engine.projectNow(environment)
+  return new Membership({ userId, user, project, now }).has(segment)
+}
 
 /** The outcome of a reward. */
 export const rewardBody = (reply: RewardReply) => {
@@ -321,6 +352,8 @@ export const referenceFaults =
     if (memberOf(criteria, "kind") === "streak" && typeof streak === "string") {
       faults.push(...streakReferenceFaults(state, streak, "/criteria/streak"))
     }
+    const segment = memberOf(body, "segment")
+    if (typeof segment === "string") faults.push(...segmentReferenceFaults(state, segment))
     const prerequisites = memberOf(body, "prerequisites")
     if (Array.isArray(prerequisites)) {
       for (const [index, id] of prerequisites.slice(0, limits.prerequisitesMax).entries()) {

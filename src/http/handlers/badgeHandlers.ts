@@ -16,6 +16,7 @@ import { definitionOperations, isOfStatus, type StatusQuery } from "./definition
 import {
   factOf,
   foundOr,
+  mayKnow,
   named,
   newMembers,
   patchOf,
@@ -30,7 +31,8 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
     definitionsOf: ({ badges }) => badges,
     find: (all, idOrKey) => definitionOf(all, idOrKey),
     isListed: (badge, query: StatusQuery, now) => isOfStatus(badge, query, now),
-    isVisible: isShown,
+    isVisible: (badge, caller, now) =>
+      isShown(badge, caller, now) && mayKnow(engine, badge, caller, now),
     notFound: badgeNotFound,
     moreFaults: referenceFaults(engine),
     show: showBadge,

@@ -11,8 +11,9 @@ import {
 } from "../../domain/decide/Definitions.ts"
 import { decideProject } from "../../domain/decide/Project.ts"
 import type { Boost } from "../../domain/project/Boost.ts"
-import type { Badge, Definition, Quest, Rule } from "../../domain/project/Definition.ts"
+import type { Badge, Definition, Quest, Rule, Targeted } from "../../domain/project/Definition.ts"
 import type { ProjectSettings, ProjectState } from "../../domain/project/Project.ts"
+import type { Segment } from "../../domain/project/Segment.ts"
 import type { Fact } from "../../domain/record/Record.ts"
 import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
@@ -24,6 +25,7 @@ import { newBoost } from "./boostHandlers.ts"
 import { newQuest } from "./questHandlers.ts"
 import { newRule } from "./ruleHandlers.ts"
 import { onlyIf, settingsChange, shownVersion } from "./Shapes.ts"
+import { newSegment } from "./segmentHandlers.ts"
 
 export const definitionFileHandlers = (
   engine: Engine["Service"],
@@ -72,7 +74,7 @@ type File = typeof DefinitionsFile.Type
 const nothing = { created: 0, updated: 0, deleted: 0, changes: [] }
 
 const commandOf = ({
-  definitions: { badges, boosts, quests, rules, settings },
+  definitions: { badges, boosts, quests, rules, segments, settings },
   delete: removes = false,
 }: {
   readonly definitions: File
@@ -80,6 +82,7 @@ const commandOf = ({
 }) => {
   const definitions: DefinitionsInput = {
     ...(settings && { settings: settingsChange(settings) }),
+    ...(segments && { segments: segments.map((one) => fromFile(one, "seg", newSegment)) }),
     ...(badges && { badges: badges.map((badge) => fromFile(badge, "bdg", newBadge)) }),
     ...(quests && { quests: quests.map((quest) => fromFile(quest, "qst", newQuest)) }),
     ...(boosts && { boosts: boosts.map((boost) => fromFile(boost, "bst", newBoost)) }),
@@ -98,7 +101,7 @@ const fromFile = <
   Made,
 >(
   { id, status, ...members }: A,
-  prefix: "bdg" | "bst" | "qst" | "rul",
+  prefix: "bdg" | "bst" | "qst" | "rul" | "seg",
   make: (members: Omit<A, "id" | "status">, id: string) => Made & { readonly set: unknown },
 ) => ({
   ...make(members, id ?? makeId(prefix)),
@@ -107,11 +110,12 @@ const fromFile = <
 })
 
 const fileOf = (state: ProjectState, now: number): File => {
-  const { badges, boosts, quests, rules, settings } = state
+  const { badges, boosts, quests, rules, segments, settings } = state
   const inFile = <A extends Definition>(definitions: ReadonlyMap<string, A>) =>
     [...definitions.values()].filter((definition) => isInFile(definition, now))
   return {
     settings: fileSettings(settings),
+    segments: inFile(segments).map(fileSegment),
     badges: inFile(badges).map(fileBadge),
     quests: inFile(quests).map(fileQuest),
     rules: inFile(rules).map(fileRule),
@@ -119,7 +123,9 @@ const fileOf = (state: ProjectState, now: number): File => {
   }
 }
 
-type Item<Kind extends "badges" | "boosts" | "quests" | "rules"> = NonNullable<File[Kind]>[number]
+type Item<Kind extends "badges" | "boosts" | "quests" | "rules" | "segments"> = NonNullable<
+  File[Kind]
+>[number]
 
 /**
  * `members` without values that are undefined, null, false or empty: a file leaves out defaults.
@@ -143,16 +149,27 @@ const fileSettings = (settings: ProjectSettings): NonNullable<File["settings"]> 
 }
 
 /** The members that definitions of every kind have, those of the kind between them. */
-const fileDefinition = (definition: Definition, own: object) => {
-  const { description, endsAt, id, key, metadata, set, startsAt } = definition
+const fileDefinition = (definition: Definition & Partial<Targeted>, own: object) => {
+  const { description, endsAt, id, key, metadata, segment, set, startsAt } = definition
   return {
     id,
     key,
     ...own,
     ...given({ description }),
     ...(set !== "published" && { status: set }),
-    ...given({ startsAt: isoTimeOrNull(startsAt), endsAt: isoTimeOrNull(endsAt), metadata }),
+    ...given({
+      startsAt: isoTimeOrNull(startsAt),
+      endsAt: isoTimeOrNull(endsAt),
+      segment,
+      metadata,
+    }),
   }
+}
+
+const fileSegment = (segment: Segment) => {
+  const { conditions, match, name } = segment
+  const own = { name, ...(match !== "all" && { match }), conditions }
+  return fileDefinition(segment, own) as Item<"segments">
 }
 
 const fileBadge = (badge: Badge) => {
@@ -205,6 +222,9 @@ const fileBoost = (boost: Boost) => {
 /** The definition in a fact, with its kind and its name for people. */
 const definitionIn = (fact: Fact) => {
   switch (fact.kind) {
+    case "segment.created":
+    case "segment.updated":
+      return { kind: "segment", definition: fact.segment, name: fact.segment.name } as const
     case "badge.created":
     case "badge.updated":
       return { kind: "badge", definition: fact.badge, name: fact.badge.name } as const
@@ -254,6 +274,9 @@ const countsOf = (changes: ReadonlyArray<Change>) => {
 /** The members that a fact changes, in the form of the file. */
 const diffOf = (state: ProjectState, fact: Fact) => {
   switch (fact.kind) {
+    case "segment.created":
+    case "segment.updated":
+      return differing(fileSegment, state.segments, fact.segment)
     case "badge.created":
     case "badge.updated":
       return differing(fileBadge, state.badges, fact.badge)

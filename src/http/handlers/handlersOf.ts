@@ -23,6 +23,7 @@ import { questHandlers } from "./questHandlers.ts"
 import { rewardHandlers, spendHandlers } from "./rewardHandlers.ts"
 import { ruleHandlers } from "./ruleHandlers.ts"
 import { factOf, onlyIf, pageAsked, settingsChange, shownVersion } from "./Shapes.ts"
+import { segmentHandlers } from "./segmentHandlers.ts"
 import { simulationHandlers } from "./simulationHandlers.ts"
 import { type StreamParts, streamHandlers } from "./streamHandlers.ts"
 import { testClockHandlers } from "./testClockHandlers.ts"
@@ -167,6 +168,7 @@ export const handlersOf = (
     rules: ruleHandlers(engine),
     badges: badgeHandlers(engine),
     boosts: boostHandlers(engine),
+    segments: segmentHandlers(engine),
     project: projectHandlers(engine),
     definitions: definitionFileHandlers(engine),
     testClock: testClockHandlers(engine),

@@ -13,6 +13,7 @@ import { definitionOperations, isOfStatus, type StatusQuery } from "./definition
 import {
   allParts,
   factOf,
+  mayKnow,
   named,
   newMembers,
   partsChange,
@@ -29,7 +30,8 @@ export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests
     definitionsOf: ({ quests }) => quests,
     find: (all, idOrKey) => definitionOf(all, idOrKey),
     isListed: (quest, query: StatusQuery, now) => isOfStatus(quest, query, now),
-    isVisible: isShown,
+    isVisible: (quest, caller, now) =>
+      isShown(quest, caller, now) && mayKnow(engine, quest, caller, now),
     notFound: laurelError("quest_not_found", "No quest of this project has this id or key."),
     moreFaults: referenceFaults(engine),
     show: showQuest,

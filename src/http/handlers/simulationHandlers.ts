@@ -1,7 +1,7 @@
 /** Simulated events, with the present definitions or with drafts. */
 import { Effect } from "effect"
 import { type EventReply, replyOf } from "../../domain/message/UserReply.ts"
-import type { Source } from "../../domain/record/Record.ts"
+import { heldSegments, type Source } from "../../domain/record/Record.ts"
 import type { ErrorCode, Fault, LaurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
@@ -127,6 +127,7 @@ const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
     streaks: reply.streaks,
     ...(reply.boosts.length > 0 && { boosts: reply.boosts }),
     ...(!matched && { matched }),
+    segments: heldSegments(record),
     ...(reply.withheld.length > 0 && { withheld: reply.withheld }),
     given: givenBy(record),
   }

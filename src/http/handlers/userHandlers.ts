@@ -1,8 +1,10 @@
 import { Effect, Stream } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import type { RevocationReply, RewardReply } from "../../domain/message/UserReply.ts"
+import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { GrantedReward, Revocable, Revocation, Spending } from "../../domain/record/Record.ts"
+import { segmentsOf } from "../../domain/user/Membership.ts"
 import type { Profile, UserState } from "../../domain/user/User.ts"
 import { canonicalTimeZone } from "../../domain/values/Calendar.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
@@ -22,6 +24,7 @@ import {
   type PageQuery,
   pageAsked,
   rewardBody,
+  segmentNotFound,
   showProgress,
   showRepeat,
   showUser,
@@ -61,7 +64,7 @@ const keyNeeded = laurelError("insufficient_scope", "Only a secret key in force 
 
 const readHandlers = (
   engine: Engine["Service"],
-): Pick<UserHandlers, "list" | "get" | "progress" | "export" | "history"> => ({
+): Pick<UserHandlers, "list" | "get" | "progress" | "export" | "history" | "segments"> => ({
   list: {
     handle: ({ caller: { environment }, query: { ids, ...query } }) =>
       ids === undefined
@@ -79,6 +82,17 @@ const readHandlers = (
           body: showProgress(user, project, rank, now),
         }),
       ),
+  },
+  segments: {
+    handle: ({ caller, params }) =>
+      Effect.map(readAll(engine, caller.environment, params.id), ({ now, project, user }) => ({
+        body: {
+          userId: user.id,
+          segments: segmentsOf({ userId: user.id, user, project, now }).map(
+            ({ id, key, name }) => ({ id, key, name }),
+          ),
+        },
+      })),
   },
   export: {
     handle: ({ caller, params }) =>
@@ -100,19 +114,22 @@ const readHandlers = (
 const listUsers = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   environment: string,
-  query: PageQuery & { readonly query?: string },
+  query: PageQuery & { readonly query?: string; readonly segment?: string },
 ) {
-  const { query: search } = query
+  const { query: search, segment: asked } = query
   const {
     after: [after] = [],
     end,
     limit,
-  } = yield* pageAsked("users", environment, { query: search }, query)
-  const found = yield* engine.listUsers(environment, { limit, after, search })
+  } = yield* pageAsked("users", environment, { query: search, segment: asked }, query)
   const project = yield* engine.readProject(environment)
+  const segment = asked === undefined ? undefined : definitionOf(project.segments, asked)
+  if (asked !== undefined && segment === undefined) return yield* Effect.fail(segmentNotFound)
+  const found = yield* engine.listUsers(environment, { limit, after, search, segment })
   const users = found.users.map((user) => showUser(user, project))
   // Only a search of all users would tell how many match.
-  const total = search === undefined ? { total: found.total } : {}
+  const isWhole = search === undefined && segment === undefined
+  const total = isWhole ? { total: found.total } : {}
   const last = found.hasMore ? users.at(-1) : undefined
   return { body: { users, ...total, ...end(last && [last.id]) } }
 })

@@ -262,7 +262,7 @@ describe("Undoing an event", () => {
     expect(world.undo(second).reply.badgesRevoked).toEqual([])
   })
 
-  it("keeps streak days, the badges earned by them, and a cooldown; all else is as it was", () => {
+  it("keeps streak days, the badges earned by them, a cooldown and the time of the event; all else is as it was", () => {
     const world = new World()
     const freezes = { initial: 0, max: 0, everyDays: null }
     world.settings({ streaks: [{ key: "daily", actions: ["LEARN"], freezes }] })
@@ -283,10 +283,10 @@ describe("Undoing an event", () => {
     expect([...world.user!.badges.keys()].sort()).toEqual(["days", "gift", "learner", "xp"])
     world.undo(event)
     const { badgeCounts, badges, ruleUses, streaks, windows } = world.user!
-    const { sequence, scoreSequence, updatedAt } = world.user!
+    const { lastEventAt, sequence, scoreSequence, updatedAt } = world.user!
     expect(world.user).toEqual({
       ...before,
-      ...{ sequence, scoreSequence, updatedAt },
+      ...{ lastEventAt, sequence, scoreSequence, updatedAt },
       ...{ badgeCounts, badges, ruleUses, streaks, windows },
     })
     expect([windows.daily.xp, badgeCounts.get("learner")]).toEqual([10, 0])

@@ -10,6 +10,7 @@ import {
   type ProjectSettings,
   type ProjectState,
 } from "../../../src/domain/project/Project.ts"
+import type { Segment } from "../../../src/domain/project/Segment.ts"
 import { applyUser } from "../../../src/domain/record/applyUser.ts"
 import type {
   Fact,
@@ -20,9 +21,9 @@ import type {
   TrackedEvent,
   UserCommand,
 } from "../../../src/domain/record/Record.ts"
-import type { UserState } from "../../../src/domain/user/User.ts"
+import type { Profile, UserState } from "../../../src/domain/user/User.ts"
 import type { LaurelError } from "../../../src/domain/values/Errors.ts"
-import { badgeWith, questWith, ruleWith, withFacts } from "../definitions.ts"
+import { badgeWith, questWith, ruleWith, segmentWith, withFacts } from "../definitions.ts"
 import { decideRecalling } from "../recalled.ts"
 
 const subject = { actor: "user", environment: "p:sandbox", userId: "u1" } as const
@@ -71,6 +72,18 @@ export class World {
     return made
   }
 
+  segment(segment: Partial<Segment>): Segment {
+    const made = segmentWith(segment)
+    const known = this.project.segments.has(made.id)
+    this.define({ kind: known ? "segment.updated" : "segment.created", segment: made })
+    return made
+  }
+
+  /** Sets the user's attributes. */
+  attributes(attributes: Profile["attributes"]): void {
+    this.do({ kind: "profile", change: { attributes } })
+  }
+
   at(time: string): void {
     this.now = Date.parse(time)
   }
@@ -87,7 +100,16 @@ export class World {
 
   #decide(command: UserCommand, found?: JournalRecord) {
     return decideRecalling(this.records, (past) =>
-      decideUser(this.user, this.project, command, this.now, found, undefined, past),
+      decideUser(
+        this.user,
+        this.project,
+        command,
+        this.now,
+        found,
+        undefined,
+        past,
+        subject.userId,
+      ),
     )
   }
 

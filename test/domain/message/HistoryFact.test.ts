@@ -98,6 +98,7 @@ describe("The facts in a history", () => {
       occurredAt: "2026-11-04T12:00:00.000Z",
       metadata: { lesson: 7 },
       imported: false,
+      segments: [],
     })
     expect(causeOf(5)).toEqual({
       kind: "reward",

@@ -7,6 +7,7 @@ import type {
   Status,
 } from "../../../src/domain/project/Definition.ts"
 import type { ProjectSettings } from "../../../src/domain/project/Project.ts"
+import type { Segment } from "../../../src/domain/project/Segment.ts"
 import type { ClosedThrough } from "./windows.ts"
 
 /** The definitions of a project at a moment; each list in the order of creation. */
@@ -16,6 +17,7 @@ export interface Definitions {
   readonly badges: ReadonlyArray<Badge>
   readonly quests: ReadonlyArray<Quest>
   readonly boosts: ReadonlyArray<Boost>
+  readonly segments: ReadonlyArray<Segment>
   readonly closed: ClosedThrough
   /** The time zones of the project before, and until when. */
   readonly moves: ReadonlyArray<Move>

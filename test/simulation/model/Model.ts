@@ -41,6 +41,7 @@ import type { Entry, Happened, Log, Refunded, Spent, Undone } from "./log.ts"
 import { completeByHand, countForSteps, revertedBy, shareDone } from "./quests.ts"
 import { type Named, whereDiffers } from "./repeats.ts"
 import { boosted, ruleGifts } from "./rules.ts"
+import { type Membership, membershipOf } from "./segments.ts"
 import { dayAt, placesOf, streakOf } from "./streaks.ts"
 import { stillOpen, windowsFor } from "./windows.ts"
 
@@ -109,6 +110,12 @@ export class Model {
     return { ...definitions, places: placesOf(this.log(userId), definitions) }
   }
 
+  /** The segments of the user as of now. */
+  membership(userId: string, place: Place, now: number): Membership {
+    const log = this.log(userId)
+    return membershipOf({ userId, log, profile: this.profile(userId), place, now })
+  }
+
   /** An event, a reward or a spend. A repeat of an id gets the reply to the first. */
   named(
     userId: string,
@@ -159,6 +166,7 @@ export class Model {
     const { badges, boosts, closed, quests, rules, settings } = definitions
     const place = this.place(userId, definitions)
     const before = this.log(userId)
+    const { held, isIn } = this.membership(userId, place, now)
     const { imported, occurredAt = now } = command
     const tooOld = imported !== true && occurredAt < now - limits.occurredAtPastMs
     if (tooOld || occurredAt > now + limits.occurredAtFutureMs)
@@ -185,7 +193,7 @@ export class Model {
     }
     const touched: Array<Outcome["quests"][number]> = []
     if (command.action === "QUEST_COMPLETE") {
-      const asked = completeByHand(after, quests, settings.timezone, event, date, now)
+      const asked = completeByHand(after, quests, settings.timezone, event, date, now, isIn)
       if (typeof asked === "string") return { refused: asked }
       const { quest, repeated } = asked
       if (!repeated) give(boosted(quest.reward, running))
@@ -198,7 +206,7 @@ export class Model {
     } else {
       // The event asks for a reward and is not an action: it counts for streaks, not for rules,
       // steps or badges.
-      for (const { gives, rule } of ruleGifts(before, rules, running, zoneThen, event)) {
+      for (const { gives, rule } of ruleGifts(before, rules, running, zoneThen, event, isIn)) {
         if (give(gives)) event.uses.push(rule.id)
       }
       for (const { completed, period, quest } of countForSteps(
@@ -208,6 +216,7 @@ export class Model {
         event,
         date,
         now,
+        isIn,
       )) {
         if (completed) give(boosted(quest.reward, running))
         touched.push({
@@ -217,14 +226,15 @@ export class Model {
           alreadyCompleted: false,
         })
       }
-      countForBadges(badges, event)
+      countForBadges(badges, event, isIn)
     }
     for (const { actions, key } of settings.streaks) {
       if (actions.length === 0 || actions.includes(command.action))
         event.streaks.push({ key, day: dayAt(place.places, event.occurredAt) })
     }
     event.windows = windowsFor(before, settings.timezone, closed, date, now)
-    event.badges.push(...crossed(before, after, place, event.occurredAt, now))
+    event.badges.push(...crossed(before, after, place, event.occurredAt, now, isIn))
+    event.segments = held()
     return this.#done(userId, before, event, place, { now, sequence }, touched)
   }
 
@@ -251,7 +261,9 @@ export class Model {
     gift(reward, { xp, points, badgeId }, definitions, badgesOf(before))
     const { timezone } = definitions.settings
     reward.windows = windowsFor(before, timezone, definitions.closed, dateAt(timezone, now), now)
-    reward.badges.push(...crossed(before, after, place, now, now))
+    const { held, isIn } = this.membership(userId, place, now)
+    reward.badges.push(...crossed(before, after, place, now, now, isIn))
+    reward.segments = held()
     return this.#done(userId, before, reward, place, { now, sequence }, [])
   }
 
@@ -306,7 +318,8 @@ export class Model {
     }
     const after = [...before, bare]
     const lost = lostWith(before, after, of, place, now)
-    const undone: Undone = { ...bare, lost, badges: regained(after, lost, place, now) }
+    const { isIn } = this.membership(userId, place, now)
+    const undone: Undone = { ...bare, lost, badges: regained(after, lost, place, now, isIn) }
     const reverted = revertedBy(before, after, of, quests, settings.timezone, now).map(
       ({ quest, share, standing }) => ({
         questId: quest.id,
@@ -349,7 +362,8 @@ export class Model {
     const number = isCounted
       ? countInHistory(before, badge)
       : (numberFor(before, badge, this.place(userId, definitions), now) ?? 0)
-    const earned = !isHeld && number >= criteria.target
+    const { isIn } = this.membership(userId, this.place(userId, definitions), now)
+    const earned = !isHeld && number >= criteria.target && isIn(badge.segment)
     if (!earned && (!isCounted || number === countFor(before, id))) return nothingDone
     this.#append(userId, {
       kind: "backfilled",
@@ -445,6 +459,7 @@ const nothing = (sequence: number, now: number): Happened => ({
   points: 0,
   windows: {},
   boosts: new Map(),
+  segments: [],
   uses: [],
   steps: [],
   completions: [],

@@ -7,6 +7,7 @@ import { counts, type Definitions, pays } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
 import { type Awarded, type Counted, type Happened, type Log, standing } from "./log.ts"
 import { questCount } from "./quests.ts"
+import type { Membership } from "./segments.ts"
 import { grownRuns, type Places, streakOf } from "./streaks.ts"
 
 export interface HeldBadge {
@@ -34,14 +35,22 @@ export const badgesOf = (log: Log): ReadonlyMap<string, HeldBadge> => {
 export const countInHistory = (log: Log, badge: Badge): number =>
   sumOf(standing(log).map((entry) => amountIn(entry, badge)))
 
-/** How much an event counts for these criteria. */
-const amountIn = ({ action, metadata, occurredAt }: Happened, badge: Badge): number => {
+/** Whether the event meets these criteria. */
+const meets = ({ action, metadata, occurredAt }: Happened, badge: Badge): boolean => {
   const { criteria, endsAt, startsAt } = badge
-  if (!isCounting(criteria) || criteria.action !== action) return 0
+  if (!isCounting(criteria) || criteria.action !== action) return false
   const isInPeriod = occurredAt >= (startsAt ?? occurredAt) && occurredAt < (endsAt ?? Infinity)
-  if (!isInPeriod || !satisfies(criteria.where, metadata)) return 0
-  return amountFor(criteria.sumPath, metadata)
+  return isInPeriod && satisfies(criteria.where, metadata)
 }
+
+const amountOf = ({ metadata }: Happened, { criteria }: Badge): number =>
+  isCounting(criteria) ? amountFor(criteria.sumPath, metadata) : 0
+
+/** How much an event counts for these criteria, if its user was in the segment at that time. */
+const amountIn = (event: Happened, badge: Badge): number =>
+  meets(event, badge) && (badge.segment === null || event.segments.includes(badge.segment))
+    ? amountOf(event, badge)
+    : 0
 
 /**
  * How many events have counted for a badge: those that the last backfill found, and each one since.
@@ -127,9 +136,14 @@ export const numberFor = (
 }
 
 /** Adds to an event the badges for which it counts, whether or not the user has them. */
-export const countForBadges = (badges: ReadonlyArray<Badge>, event: Happened): void => {
+export const countForBadges = (
+  badges: ReadonlyArray<Badge>,
+  event: Happened,
+  isIn: Membership["isIn"],
+): void => {
   for (const badge of badges) {
-    const amount = counts(badge, event.occurredAt) ? amountIn(event, badge) : 0
+    const isCounted = counts(badge, event.occurredAt) && meets(event, badge) && isIn(badge.segment)
+    const amount = isCounted ? amountOf(event, badge) : 0
     if (amount > 0) event.counted.push({ badgeId: badge.id, amount })
   }
 }
@@ -144,6 +158,7 @@ export const crossed = (
   definitions: Place,
   occurredAt: number,
   now: number,
+  isIn: Membership["isIn"],
 ): ReadonlyArray<Awarded> => {
   const held = badgesOf(after)
   return definitions.badges.flatMap((badge) => {
@@ -155,11 +170,11 @@ export const crossed = (
         .filter(({ key }) => criteria.streak === null || key === criteria.streak)
         .flatMap((streak) => grownRuns(before, after, streak, definitions.places))
         .some(({ is, was }) => was < criteria.target && is >= criteria.target)
-      return reached ? [{ badgeId: id, target: criteria.target }] : []
+      return reached && isIn(badge.segment) ? [{ badgeId: id, target: criteria.target }] : []
     }
     const was = numberFor(before, badge, definitions, now) ?? 0
     const is = numberFor(after, badge, definitions, now) ?? 0
-    return was < criteria.target && is >= criteria.target
+    return was < criteria.target && is >= criteria.target && isIn(badge.segment)
       ? [{ badgeId: id, target: criteria.target }]
       : []
   })
@@ -192,10 +207,12 @@ export const regained = (
   lost: ReadonlyArray<string>,
   definitions: Place,
   now: number,
+  isIn: Membership["isIn"],
 ): ReadonlyArray<Awarded> =>
   definitions.badges.flatMap((badge) => {
     const { criteria, id } = badge
     if (!pays(badge, now) || criteria.kind === "manual" || !lost.includes(id)) return []
+    if (!isIn(badge.segment)) return []
     const is = numberFor(after, badge, definitions, now) ?? 0
     return is >= criteria.target ? [{ badgeId: id, target: criteria.target }] : []
   })

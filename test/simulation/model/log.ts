@@ -23,6 +23,8 @@ export interface Happened {
   windows: Windows
   /** The boosts that multiplied what it gave, by key. */
   readonly boosts: Map<string, number>
+  /** The segments that the user was in, of those that a definition asked for. */
+  segments: ReadonlyArray<string>
   /** The rules that rewarded it. */
   readonly uses: Array<string>
   /** The steps of quests for which it counted. */

@@ -7,6 +7,7 @@ import { dateAt, nextWindow, startOf, windowOf } from "./calendar.ts"
 import { satisfies } from "./conditions.ts"
 import { statusOf } from "./Definitions.ts"
 import { type Happened, happened, type Log, standing } from "./log.ts"
+import type { Membership } from "./segments.ts"
 
 /** The period of a quest at a moment; always the same if the quest does not recur. */
 export const periodOf = (quest: Quest, zone: string, ms: number): string =>
@@ -100,18 +101,21 @@ export const countForSteps = (
   event: Happened,
   date: string,
   now: number,
+  isIn: Membership["isIn"],
 ): ReadonlyArray<Touched> =>
   quests.flatMap((quest) => {
     const period = periodOn(quest, date)
     if (statusOf(quest, now) !== "active" || period !== periodOf(quest, zone, now)) return []
     if (isTooEarly(quest, event)) return []
     if (locked(log, quests, quest) || completionsOf(log, quest.id, period).length > 0) return []
-    const matching = quest.steps.filter(
-      (step) =>
-        step.action === event.action &&
-        (step.since === undefined || step.since <= event.occurredAt) &&
-        satisfies(step.where, event.metadata) &&
-        amountFor(step.sumPath, event.metadata) > 0,
+    const named = quest.steps.filter(
+      ({ action, where }) => action === event.action && satisfies(where, event.metadata),
+    )
+    if (named.length === 0 || !isIn(quest.segment)) return []
+    const matching = named.filter(
+      ({ since, sumPath }) =>
+        (since === undefined || since <= event.occurredAt) &&
+        amountFor(sumPath, event.metadata) > 0,
     )
     const counting = matching.filter(
       ({ key, target }) => stepCount(log, quest.id, period, key) < target,
@@ -136,6 +140,7 @@ export const completeByHand = (
   event: Happened,
   date: string,
   now: number,
+  isIn: Membership["isIn"],
 ): ErrorCode | { readonly quest: Quest; readonly repeated: boolean } => {
   const quest = quests.find(({ id }) => id === event.metadata?.questId)
   if (quest === undefined) return "quest_not_found"
@@ -144,7 +149,7 @@ export const completeByHand = (
   if (completionsOf(log, quest.id, period).length > 0) return { quest, repeated: true }
   if (statusOf(quest, now) !== "active") return "quest_not_active"
   if (isTooEarly(quest, event)) return "quest_not_active"
-  if (locked(log, quests, quest)) return "quest_locked"
+  if (!isIn(quest.segment) || locked(log, quests, quest)) return "quest_locked"
   if (stepsOpen(log, quest, period)) return "quest_incomplete"
   event.completions.push({ questId: quest.id, period })
   return { quest, repeated: false }

@@ -6,6 +6,7 @@ import { dateAt, windowOf } from "./calendar.ts"
 import { find, satisfies } from "./conditions.ts"
 import { pays } from "./Definitions.ts"
 import { type Happened, happened, type Log, standing } from "./log.ts"
+import type { Membership } from "./segments.ts"
 
 /** The period of a limit. */
 const limitPeriod = (per: LimitPeriod, zone: string, ms: number): string => {
@@ -82,13 +83,15 @@ export const ruleGifts = (
   boosts: ReadonlyArray<Boost>,
   zoneAt: (ms: number) => string,
   event: Happened,
+  isIn: Membership["isIn"],
 ): ReadonlyArray<{ readonly rule: Rule; readonly gives: Gives }> =>
   rules
     .filter(
       (rule) =>
         pays(rule, event.occurredAt) &&
         rule.action === event.action &&
-        satisfies(rule.where, event.metadata),
+        satisfies(rule.where, event.metadata) &&
+        isIn(rule.segment),
     )
     .map((rule) => ({ rule, gives: multiplied(rule, event, boosts) }))
     .filter(({ rule }) => allows(log, rule, zoneAt, event.occurredAt))

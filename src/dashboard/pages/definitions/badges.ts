@@ -18,7 +18,14 @@ import { type Content, type Html, html } from "../../view/Html.ts"
 import { listQuery, properties } from "../../view/Lists.ts"
 import { isoTime } from "../../view/Quantities.ts"
 import { conditionFields, conditionNames, conditionsOf, conditionTexts } from "./conditions.ts"
-import { actionRoute, type Editor, editorRoutes, listPage, withoutNulls } from "./editor.ts"
+import {
+  actionRoute,
+  type Editor,
+  editorRoutes,
+  eventTrial,
+  listPage,
+  withoutNulls,
+} from "./editor.ts"
 import {
   headFields,
   periodWords,
@@ -314,7 +321,7 @@ const badgeEditor: Editor<Badge, Streaks> = {
   preset: ["op"],
   fields,
   names,
-  eventOf: (form) => ({ action: form.text("criteria.action") }),
+  trial: eventTrial("badge", (form) => ({ action: form.text("criteria.action") }), draftOf),
   draftOf,
   changeFaults: sharedFaults,
   patchOf,

@@ -12,7 +12,7 @@ import { type Form, group, numberField, selectField, textField } from "../../vie
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { addButton, listQuery, removeButton, rowCount, withoutBlankRows } from "../../view/Lists.ts"
 import { time } from "../../view/Quantities.ts"
-import { type Editor, editorRoutes, listPage, withoutNulls } from "./editor.ts"
+import { type Editor, editorRoutes, eventTrial, listPage, withoutNulls } from "./editor.ts"
 import {
   headFields,
   periodWords,
@@ -167,7 +167,7 @@ const fields = (draft: Draft, clock: Clock, isNew: boolean): Content => {
       hint: "Whose local time the spells follow.",
       faults,
     }),
-    tailFields(draft, "What occurs from then on is not multiplied."),
+    tailFields(draft, "What occurs from then on is not multiplied.", true),
     preview(form, clock),
   ]
 }
@@ -215,8 +215,12 @@ const boostEditor: Editor<Boost, Clock> = {
   preset: [],
   fields,
   names,
-  actionHint: "An action for which a rule or a quest pays.",
-  eventOf: () => ({ action: "" }),
+  trial: eventTrial(
+    "boost",
+    () => ({ action: "" }),
+    draftOf,
+    "An action for which a rule or a quest pays.",
+  ),
   draftOf,
   changeFaults: sharedFaults,
   patchOf,

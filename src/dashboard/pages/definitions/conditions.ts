@@ -15,7 +15,7 @@ import { type Form, group, jsonOf, numberField, selectField, textField } from ".
 import { type Html, html } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
 
-const operatorLabels: Readonly<Record<Condition["op"], string>> = {
+export const operatorLabels: Readonly<Record<Condition["op"], string>> = {
   eq: "is",
   ne: "is not",
   gt: "is greater than",
@@ -41,13 +41,13 @@ const isList = (value: unknown): boolean =>
  * The value of a typed text. A number, `true`, `false`, `null`, a list or a quoted text is read as
  * JSON; anything else is the text itself. `undefined` for an empty text.
  */
-const typedValue = (text: string): unknown => {
+export const typedValue = (text: string): unknown => {
   const value = jsonOf(text)
   return value === undefined || isScalar(value) || isList(value) ? value : text.trim()
 }
 
 /** The text that stands for a value in a field. */
-const textOfValue = (value: ConditionValue | undefined): string => {
+export const textOfValue = (value: ConditionValue | undefined): string => {
   if (value === undefined) return ""
   const plain = typeof value === "string" && !/[\r\n]/.test(value) && typedValue(value) === value
   return plain ? value : JSON.stringify(value)

@@ -79,7 +79,7 @@ export interface AssumedEvent {
 }
 
 /** A new id for each try, so no user has it. */
-const newUserId = () => `new-user-${randomUUID()}`
+export const newUserId = () => `new-user-${randomUUID()}`
 
 const eventOf = (form: Form, assumed: AssumedEvent) => ({
   userId: form.optional("event.userId") ?? newUserId(),
@@ -119,13 +119,8 @@ const tryOut = (
   }).pipe(Effect.mapError((error) => ofTry(form, draftRefusal(error, noun))))
 }
 
-/** The fields of the event, and the button that tries it at `address`. */
-const tryFields = (
-  form: Form,
-  faults: ReadonlyArray<Fault> | undefined,
-  address: string,
-  actionHint: string,
-): Html =>
+/** The fields of the event, and the button that tries it at the draft's address. */
+const tryFields = ({ address, faults, form }: Draft, actionHint: string): Html =>
   group({ legend: "Try it before saving", name: "event", faults }, [
     html`<p class="hint">Nothing is saved, and the user earns nothing.</p>`,
     textField({
@@ -234,6 +229,40 @@ interface Shown {
   readonly version: number
 }
 
+/** How a form is tried before it is saved. */
+export interface Trial {
+  /** The names of its fields, for `refusal`. */
+  readonly names: ReadonlyArray<string>
+  /** Its fields, and the button that tries the form at the draft's address. */
+  readonly fields: (draft: Draft) => Html
+  /** The outcome for the form of a definition; `id`: that of a saved one. */
+  readonly run: (
+    visit: PlaceVisit,
+    form: Form,
+    id: string | undefined,
+  ) => Effect.Effect<Html, LaurelError>
+}
+
+/**
+ * A trial by an event. `eventOf`: the event, if its fields are empty; `draftOf`: the definition in
+ * the form, unchecked.
+ */
+export const eventTrial = (
+  noun: Lowercase<string>,
+  eventOf: (form: Form, id: string | undefined) => AssumedEvent,
+  draftOf: (form: Form) => unknown,
+  actionHint = `The action that the ${noun} names, if empty.`,
+): Trial => ({
+  names: eventNames,
+  fields: (draft) => tryFields(draft, actionHint),
+  run: (visit, form, id) => {
+    const drafts = { [noun]: draftOf(form), ...(id !== undefined && { [`${noun}Id`]: id }) }
+    return Effect.map(tryOut(visit, form, noun, drafts, eventOf(form, id)), (outcome) =>
+      outcomeTable(visit, outcome, noun, id),
+    )
+  },
+})
+
 /** The editor of a kind of definition. `Choices` are the objects that its fields can refer to. */
 export interface Editor<Definition extends Shown, Choices> {
   readonly noun: Lowercase<string>
@@ -261,10 +290,7 @@ export interface Editor<Definition extends Shown, Choices> {
   readonly fields: (draft: Draft, choices: Choices, isNew: boolean) => Content
   /** The names of all fields, for `refusal`. */
   readonly names: (form: Form) => ReadonlyArray<string>
-  /** The hint of the event's action; by default, that it is the one that the definition names. */
-  readonly actionHint?: string
-  /** The event that tries the definition. `id` is the id of a saved definition. */
-  readonly eventOf: (form: Form, id: string | undefined) => AssumedEvent
+  readonly trial: Trial
   /** The definition in the form, unchecked. */
   readonly draftOf: (form: Form) => unknown
   /** The faults of a change that the schema cannot see. */
@@ -287,7 +313,7 @@ interface Try {
   readonly error?: LaurelError
   /** The definition as changed since the form was made. */
   readonly changed?: Texts
-  readonly outcome?: Outcome
+  readonly outcome?: Html
 }
 
 /** The routes of a kind's pages for one definition: new, shown, changed. */
@@ -346,8 +372,8 @@ class EditorPages<Definition extends Shown, Choices> {
         html`${noticeOf(visit)}
 ${above}
 ${changed !== undefined && differences(form.texts(), changed)}
-${outcome !== undefined && outcomeTable(visit, outcome, noun, definition?.id)}
-${refusal(error, [...editor.names(form), ...eventNames], form.text("intent") === "try" ? "Nothing was tried" : undefined)}
+${outcome}
+${refusal(error, [...editor.names(form), ...editor.trial.names], form.text("intent") === "try" ? "Nothing was tried" : undefined)}
 ${this.#fields({ visit, tried, definition, choices, editable })}`,
         error ?? (changed === undefined ? 200 : errorKinds.version_conflict.status),
       )
@@ -367,8 +393,7 @@ ${this.#fields({ visit, tried, definition, choices, editable })}`,
     readonly choices: Choices
     readonly editable: boolean
   }): Html {
-    const { fields, noun } = this.#editor
-    const { actionHint = `The action that the ${noun} names, if empty.` } = this.#editor
+    const { fields, noun, trial } = this.#editor
     const isNew = definition === undefined
     const address = this.#addressOf(visit, definition?.id)
     const draft: Draft = { form, faults: error?.errors, address: `${address}/draft` }
@@ -378,7 +403,7 @@ ${firstButton}
 ${isNew ? idempotencyField() : versionInput(version)}
 <fieldset class="bare"${!editable && html` disabled`}>
 ${fields(draft, choices, isNew)}
-${editable && tryFields(form, error?.errors, draft.address, actionHint)}
+${editable && trial.fields(draft)}
 </fieldset>
 ${editable && saveRow(visit.place, isNew ? `Create ${noun}` : `Save ${noun}`)}
 </form>`
@@ -441,7 +466,6 @@ ${editable && saveRow(visit.place, isNew ? `Create ${noun}` : `Save ${noun}`)}
    */
   draft(visit: PlaceVisit, definition?: Definition): Answer {
     const editor = this.#editor
-    const { noun } = editor
     const saved: Texts = definition === undefined ? new Map() : editor.textsOf(definition)
     const form = trimmed(visit.form, saved)
     const intent = form.text("intent")
@@ -449,9 +473,7 @@ ${editable && saveRow(visit.place, isNew ? `Create ${noun}` : `Save ${noun}`)}
       return this.formPage(visit, { form: rearranged(form, intent) ?? form }, definition)
     }
     const whole = withoutBlankRows(form, editor.preset)
-    const id = definition && { [`${noun}Id`]: definition.id }
-    const drafts = { [noun]: editor.draftOf(whole), ...id }
-    return tryOut(visit, whole, noun, drafts, editor.eventOf(whole, definition?.id)).pipe(
+    return editor.trial.run(visit, whole, definition?.id).pipe(
       Effect.flatMap((outcome) => this.formPage(visit, { form: whole, outcome }, definition)),
       Effect.catch((error) => this.formPage(visit, { form: whole, error }, definition)),
     )

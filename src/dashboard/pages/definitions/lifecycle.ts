@@ -1,5 +1,6 @@
 /**
- * What the pages of rules, quests, badges and boosts share: the fields of key, description, status, period
+ * What the pages of rules, quests, badges and boosts share: the fields of key, description, status,
+ * segment, period
  * and metadata; the buttons and routes that change the status; the lists by status.
  */
 import { isDeepStrictEqual } from "node:util"
@@ -24,6 +25,8 @@ import { type Action, actionForm, actionRoute, withoutNulls } from "./editor.ts"
 
 /** The members of a definition in replies. */
 interface Shown {
+  /** Absent: definitions of this kind are for every user. */
+  readonly segment?: string | null
   readonly id: string
   readonly key: string
   readonly description: string | null
@@ -66,13 +69,18 @@ const isMetadata = (value: unknown): value is Metadata =>
 
 /* Texts, drafts and patches of the shared members. */
 
-export const sharedTexts = ({ description, endsAt, metadata, startsAt }: Shown) =>
+export const sharedTexts = ({ description, endsAt, metadata, segment, startsAt }: Shown) =>
   [
     ["description", description ?? ""],
+    ...(segment === undefined ? [] : [["segment", segment ?? ""] as const]),
     ["startsAt", startsAt ?? ""],
     ["endsAt", endsAt ?? ""],
-    ["metadata", Object.keys(metadata).length === 0 ? "" : JSON.stringify(metadata, null, 2)],
+    ["metadata", metadataOf(metadata)],
   ] as const
+
+/** The text of the field of metadata. */
+export const metadataOf = (metadata: Metadata): string =>
+  Object.keys(metadata).length === 0 ? "" : JSON.stringify(metadata, null, 2)
 
 const sharedMembers = (form: Form) => ({
   description: form.text("description") || null,
@@ -84,22 +92,30 @@ const sharedMembers = (form: Form) => ({
 export const sharedDraft = (form: Form) => ({
   ...withoutNulls({
     ...sharedMembers(form),
+    segment: form.text("segment") || null,
     key: form.optional("key") ?? null,
     status: form.optional("status") ?? null,
   }),
   metadata: jsonOf(form.text("metadata")),
 })
 
-export const sharedPatch = (form: Form, { metadata }: Shown) => {
+export const sharedPatch = (form: Form, definition: Shown) => ({
+  ...sharedMembers(form),
+  ...(definition.segment !== undefined && { segment: form.text("segment") || null }),
+  metadata: metadataPatchOf(form, definition),
+})
+
+/** The patch of the metadata to what is typed. */
+export const metadataPatchOf = (form: Form, { metadata }: Pick<Shown, "metadata">): unknown => {
   const typed = jsonOf(form.text("metadata"))
-  return {
-    ...sharedMembers(form),
-    metadata:
-      typed === undefined ? null : isMetadata(typed) ? metadataPatch(metadata, typed) : typed,
-  }
+  if (typed === undefined) return null
+  return isMetadata(typed) ? metadataPatch(metadata, typed) : typed
 }
 
-export const sharedFaults = (form: Form, { metadata }: Shown): ReadonlyArray<Fault> => {
+export const sharedFaults = (
+  form: Form,
+  { metadata }: Pick<Shown, "metadata">,
+): ReadonlyArray<Fault> => {
   const typed = jsonOf(form.text("metadata"))
   const detail = "cannot get a null by a change: leave the member out instead"
   return isMetadata(typed) && hasNewNull(metadata, typed)
@@ -107,7 +123,15 @@ export const sharedFaults = (form: Form, { metadata }: Shown): ReadonlyArray<Fau
     : []
 }
 
-export const sharedNames = ["key", "description", "status", "startsAt", "endsAt", "metadata.*"]
+export const sharedNames = [
+  "key",
+  "description",
+  "status",
+  "segment",
+  "startsAt",
+  "endsAt",
+  "metadata.*",
+]
 
 /* Fields. */
 
@@ -141,8 +165,19 @@ export const headFields = ({ faults, form }: Draft, isNew: boolean, from: string
   ],
 ]
 
-/** The fields of period and metadata. `endHint`: what happens at the end. */
-export const tailFields = ({ faults, form }: Draft, endHint: string): Content => [
+/**
+ * The fields of segment, period and metadata. `endHint`: what happens at the end. `forAll`: without
+ * a segment.
+ */
+export const tailFields = ({ faults, form }: Draft, endHint: string, forAll = false): Content => [
+  !forAll &&
+    textField({
+      name: "segment",
+      label: "Segment",
+      value: form.text("segment"),
+      hint: "The key of a segment, whose members it is for. For every user, if empty.",
+      faults,
+    }),
   textField({
     name: "startsAt",
     label: "Start",
@@ -179,32 +214,41 @@ export const statusRow = (
 /** The buttons that change the status. `loss`: what users lose by the archive. */
 export const statusButtons = (
   visit: PlaceVisit,
-  { noun, path }: Place,
+  place: Place,
   { id, status, version }: Shown,
   name: string,
   loss: string,
 ): Content => {
   if (status === "archived") return undefined
-  const own = `${visit.base}${path}/${id}`
+  const own = `${visit.base}${place.path}/${id}`
   return [
     status === "draft" && actionForm(`${own}/publish`, "Publish", name, version),
     status === "active" && actionForm(`${own}/pause`, "Pause", name, version),
     status === "paused" && actionForm(`${own}/resume`, "Resume", name, version),
-    confirmButton({
-      id: `archive-${id}`,
-      button: "Archive",
-      confirm: `Archive ${noun}`,
-      keep: "Keep it",
-      title: `Archive ${name} in ${visit.place.environment}?`,
-      detail: `${loss} It cannot be undone, and the key stays taken.`,
-      action: `${own}/archive`,
-      fields: versionInput(version),
-    }),
+    archiveButton(visit, place, { id, version }, name, loss),
   ]
 }
 
+export const archiveButton = (
+  visit: PlaceVisit,
+  { noun, path }: Place,
+  { id, version }: Pick<Shown, "id" | "version">,
+  name: string,
+  loss: string,
+): Content =>
+  confirmButton({
+    id: `archive-${id}`,
+    button: "Archive",
+    confirm: `Archive ${noun}`,
+    keep: "Keep it",
+    title: `Archive ${name} in ${visit.place.environment}?`,
+    detail: `${loss} It cannot be undone, and the key stays taken.`,
+    action: `${visit.base}${path}/${id}/archive`,
+    fields: versionInput(version),
+  })
+
 interface Place {
-  readonly noun: "rule" | "quest" | "badge" | "boost"
+  readonly noun: "rule" | "quest" | "badge" | "boost" | "segment"
   readonly path: string
 }
 
@@ -221,11 +265,15 @@ export const statusRoutes = (
 ]
 
 /** The links to the lists by status. */
-export const statusTabs = (visit: PlaceVisit, path: string): Html => {
+export const statusTabs = (
+  visit: PlaceVisit,
+  path: string,
+  shown: ReadonlyArray<Status> = statuses,
+): Html => {
   const { query } = visit.request
   return tabs(
     "Status",
-    ["", ...statuses].map((status) => [
+    ["", ...shown].map((status) => [
       status,
       status || "not archived",
       withQuery(`${visit.base}${path}`, query, { status, cursor: undefined }),

@@ -28,7 +28,14 @@ import {
   rewardTexts,
   rewardWords,
 } from "./conditions.ts"
-import { type Editor, editorRoutes, listPage, withoutNulls } from "./editor.ts"
+import {
+  type AssumedEvent,
+  type Editor,
+  editorRoutes,
+  eventTrial,
+  listPage,
+  withoutNulls,
+} from "./editor.ts"
 import {
   headFields,
   periodWords,
@@ -176,6 +183,13 @@ const buttons = (visit: PlaceVisit, quest: Quest): Content =>
     "Nobody can begin or complete it any more, and unfinished progress expires. Users who completed it keep its reward.",
   )
 
+const eventOf = (form: Form, id = "qst_draft"): AssumedEvent => {
+  const [first] = form.indices("steps", 1)
+  return first === undefined
+    ? { action: "QUEST_COMPLETE", metadata: { questId: id } }
+    : { action: form.text(`steps.${first}.action`) }
+}
+
 const questEditor: Editor<Quest, BadgeChoices> = {
   noun: "quest",
   path,
@@ -191,12 +205,7 @@ const questEditor: Editor<Quest, BadgeChoices> = {
   preset: ["op"],
   fields,
   names,
-  eventOf: (form, id = "qst_draft") => {
-    const [first] = form.indices("steps", 1)
-    return first === undefined
-      ? { action: "QUEST_COMPLETE", metadata: { questId: id } }
-      : { action: form.text(`steps.${first}.action`) }
-  },
+  trial: eventTrial("quest", eventOf, draftOf),
   draftOf,
   changeFaults: sharedFaults,
   patchOf,

@@ -23,7 +23,7 @@ import {
   rewardTexts,
   rewardWords,
 } from "./conditions.ts"
-import { type Editor, editorRoutes, listPage, withoutNulls } from "./editor.ts"
+import { type Editor, editorRoutes, eventTrial, listPage, withoutNulls } from "./editor.ts"
 import {
   headFields,
   periodWords,
@@ -176,7 +176,7 @@ const ruleEditor: Editor<Rule, BadgeChoices> = {
   preset: ["op"],
   fields,
   names,
-  eventOf: (form) => ({ action: form.text("action") }),
+  trial: eventTrial("rule", (form) => ({ action: form.text("action") }), draftOf),
   draftOf,
   changeFaults: sharedFaults,
   patchOf,

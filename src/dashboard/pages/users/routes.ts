@@ -52,8 +52,9 @@ const usersPage = Effect.fnUntraced(function* (
   const exact = opened === undefined ? undefined : yield* findUser(visit, opened)
   if (exact !== undefined) return redirect(userPath(base, exact.id))
   const search = query.get("query") ?? undefined
+  const segment = query.get("segment") || undefined
   const page = yield* ask("users.list", {
-    query: { query: search, ...listQuery(query) },
+    query: { query: search, segment, ...listQuery(query) },
   })
   const path = `${base}/users`
   return show(
@@ -68,8 +69,9 @@ ${textField({
   value: search ?? "",
   charactersMax: limits.searchCharactersMax,
 })}
+${segment !== undefined && textField({ name: "segment", label: "Segment", value: segment, charactersMax: limits.idCharactersMax })}
 <div class="field row"><button class="main">Search</button><button name="open" value="id">Open by id</button></div></form>
-${page.users.length === 0 ? emptyList(visit, search) : userTable(base, page.users)}
+${page.users.length === 0 ? emptyList(visit, search, segment) : userTable(base, page.users)}
 ${cursorPager(path, query, page)}`,
   )
 })
@@ -97,8 +99,14 @@ const userTable = (base: string, users: ReadonlyArray<User>): Html =>
     ]),
   )
 
-const emptyList = ({ base, origin, request }: PlaceVisit, search: string | undefined): Html => {
+const emptyList = (
+  { base, origin, request }: PlaceVisit,
+  search: string | undefined,
+  segment: string | undefined,
+): Html => {
   if (request.query.has("cursor")) return html`<p>The list ends before this page.</p>`
+  if (segment !== undefined)
+    return html`<p>No such user is in the segment ${isolated(segment)}.</p>`
   if (search !== undefined && search !== "") {
     return html`<p>No user has ${isolated(search)} in the id or name.</p>`
   }

@@ -105,6 +105,12 @@ const streaksSection = ({ streaks }: Progress): Html =>
     ],
   )
 
+const segmentsSection = (segments: BodyOf<"users.segments">["segments"], base: string): Html =>
+  section("Segments", "The user is in no segment.", ["Segment", "Key"], segments, (segment) => [
+    html`<a href="${base}/segments/${segment.id}">${isolated(segment.name)}</a>`,
+    html`<code>${segment.key}</code>`,
+  ])
+
 type User = BodyOf<"users.get">
 
 const windowLabels = { daily: "Rank today", weekly: "Rank this week", monthly: "Rank this month" }
@@ -119,6 +125,7 @@ export const userPage = Effect.fnUntraced(function* (
   const params = { id: userId }
   const user = yield* ask("users.get", { params })
   const progress = yield* ask("users.progress", { params })
+  const { segments } = yield* ask("users.segments", { params })
   const posted = request.method === "POST"
   const part = (name: string) => (posted ? undefined : (request.query.get(name) ?? undefined))
   const query = { limit: part("limit"), cursor: part("cursor"), kind: part("kind") }
@@ -140,6 +147,7 @@ ${attributesSection(user)}
 ${badgesSection(progress, base)}
 ${questsSection(progress, base)}
 ${streaksSection(progress)}
+${segmentsSection(segments, base)}
 ${historySection({ visit, path, page })}`,
     error,
   )

@@ -11,6 +11,7 @@ import {
   projectId,
   questId,
   ruleId,
+  segmentId,
   time,
   webhookId,
 } from "./exampleIds.ts"
@@ -30,6 +31,7 @@ export const quest = {
   steps: [{ key: "lessons", action: "LESSON_DONE", where: wellDone, target: 5, sumPath: null }],
   startsAt: null,
   endsAt: later,
+  segment: null,
   recurrence: "none",
   prerequisites: [],
   metadata: { icon: "footprints" },
@@ -47,6 +49,7 @@ export const rule = {
   status: "active",
   startsAt: null,
   endsAt: null,
+  segment: null,
   action: "LESSON_DONE",
   where: wellDone,
   reward: { xp: 50, points: 0, badgeId: null },
@@ -72,8 +75,37 @@ export const badge = {
   status: "active",
   startsAt: null,
   endsAt: null,
+  segment: null,
   metadata: {},
   ...changes,
+} as const
+
+export const segment = {
+  id: segmentId,
+  key: "active-learners",
+  name: "Active learners",
+  description: null,
+  status: "active",
+  match: "all",
+  conditions: [
+    { kind: "attribute", attribute: "plan", op: "in", value: ["pro", "team"] },
+    { kind: "level", op: "gte", value: 5 },
+  ],
+  metadata: {},
+  ...changes,
+} as const
+
+export const countedSegment = {
+  ...segment,
+  members: { count: 1204, countedAt: later, counting: false },
+} as const
+
+export const segmentPage = { segments: [segment], ...onlyPage } as const
+
+export const segmentPreview = {
+  userId: "user-42",
+  member: true,
+  conditions: [{ holds: true, found: 7 }],
 } as const
 
 export const badgePage = { badges: [badge], ...onlyPage } as const
@@ -144,6 +176,14 @@ export const actionsSeen = {
 
 export const definitionsFile = {
   settings: { timezone: "Europe/Berlin" },
+  segments: [
+    {
+      id: segmentId,
+      key: "active-learners",
+      name: "Active learners",
+      conditions: [{ kind: "level", op: "gte", value: 5 }],
+    },
+  ],
   badges: [
     {
       id: badgeId,

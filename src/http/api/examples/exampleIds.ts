@@ -15,6 +15,7 @@ export const badgeId = "bdg_01a1fc1e64c07345932e273286b5ca30"
 export const countedBadgeId = "bdg_01a1fc0b7d10766ab1c90c8a1f4de2b7"
 export const ruleId = "rul_01a1fc1e64c07345932e273286b5ca30"
 export const boostId = "bst_01a1fc1e64c07345932e273286b5ca30"
+export const segmentId = "seg_01a1fc1e64c07345932e273286b5ca30"
 export const webhookId = "whk_01a1fc1e64c07345932e273286b5ca30"
 export const eventId = "evt_0mi8k3f2a4c92"
 export const rewardId = "rwd_0mi8k3f2a4c92"
@@ -39,6 +40,8 @@ export const exampleCursors = {
     "1WyJiYWRnZXMiLDI2MDE0ODM3NDgsMTc5MzUyNTQwMDAwMCwiYmRnXzAxYTFmYzFlNjRjMDczNDU5MzJlMjczMjg2YjVjYTMwIl3UG4Qd",
   boosts:
     "1WyJib29zdHMiLDI2MDE0ODM3NDgsMTc5MzUyNTQwMDAwMCwiYnN0XzAxYTFmYzFlNjRjMDczNDU5MzJlMjczMjg2YjVjYTMwIl2bBdSf",
+  segments:
+    "1WyJzZWdtZW50cyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJzZWdfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXZ3Pvo0",
   webhooks:
     "1WyJ3ZWJob29rcyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJ3aGtfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXVm57po",
   history: "1WyJoaXN0b3J5IiwyNjAxNDgzNzQ4LDIwNDg3OCwwXaHVpBc",

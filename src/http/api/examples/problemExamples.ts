@@ -6,6 +6,7 @@ import {
   deliveryId,
   questId,
   ruleId,
+  segmentId,
   userId,
   webhookId,
 } from "./exampleIds.ts"
@@ -51,6 +52,10 @@ export const occurrences = {
   ),
   quest_not_found: at(quest, "No quest of this project has this id or key."),
   rule_not_found: at(`/v1/rules/${ruleId}`, "No rule of this project has this id or key."),
+  segment_not_found: at(
+    `/v1/segments/${segmentId}`,
+    "No segment of this project has this id or key.",
+  ),
   badge_not_found: at(badge, "No badge of this project has this id or key."),
   boost_not_found: at(`/v1/boosts/${boostId}`, "No boost of this project has this id or key."),
   event_not_found: at(

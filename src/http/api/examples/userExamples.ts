@@ -107,6 +107,7 @@ export const given = {
 export const simulation = {
   ...wouldDo,
   badges: badges.map(({ id, key, name }) => ({ id, key, name })),
+  segments: [],
   given: [given, { source: { kind: "criteria", id: null }, xp: 0, points: 0, badges: [badgeId] }],
 } as const
 
@@ -360,6 +361,7 @@ const causeEvent = {
   occurredAt: time,
   metadata: { lesson: "intro-7", score: 93 },
   imported: false,
+  segments: ["active-learners"],
 } as const
 
 const causeReward = {

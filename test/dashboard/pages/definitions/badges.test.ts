@@ -148,7 +148,7 @@ describe("The buttons of a badge", () => {
       expect((await read(badge.id)).status).toBe(status)
       const { text } = await world.owner.get(`${badges}/${badge.id}`)
       expect(text).toContain(`${status}, key <code>press-me</code>`)
-      const list = (await world.owner.get(`${badges}?status=${status}`)).text
+      const list = (await world.owner.get(`${badges}?status=${status}&limit=100`)).text
       expect(list).toContain("<code>press-me</code>")
     }
   })

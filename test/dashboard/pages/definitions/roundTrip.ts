@@ -31,6 +31,8 @@ export const roundTrip = async (
   const { json: document } = await api("GET", "/openapi.json")
   const values = new SchemaValues(document, randomOf(7), known)
   const untimely = (shown: Json) => ({ ...shown, updatedAt: "", version: 0, counts: undefined })
+  const conditions = [{ kind: "level", op: "eq", value: 1 }]
+  await api("POST", "/v1/segments", { key: "beginners", name: "Beginners", conditions })
   let made = 0
   for (let tries = 0; tries < 12 * count && made < count; tries++) {
     const body = values.valid({ $ref: `#/components/schemas/${schema}` })
@@ -38,6 +40,7 @@ export const roundTrip = async (
       if (typeof one.value === "string" && values.below(2) === 0) one.value = values.pick(texts)
     }
     if (body.key !== undefined) body.key = `key-${tries}`
+    if (body.segment !== undefined) body.segment = "beginners"
     if (body.endsAt !== undefined) body.endsAt = "2030-01-01T00:00:00Z"
     edit(body)
     const created = await api("POST", `/v1/${list}`, body)

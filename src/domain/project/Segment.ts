@@ -1,0 +1,37 @@
+/**
+ * The definition of a segment: a named set of users, by conditions on a user's state
+ * (`user/Membership.ts` evaluates them). A rule pays only members of its segment; a quest or a badge
+ * is visible and counts only for members. A segment is active or archived, and has no period.
+ */
+import type { ConditionOperator, ConditionValue, Definition } from "./Definition.ts"
+
+/** What a condition compares. `Membership.ts` has a table with one entry for each kind. */
+export const segmentConditionKinds = [
+  "attribute",
+  "level",
+  "balance",
+  "badge",
+  "streak",
+  "account_age_days",
+  "inactive_days",
+  "percent",
+] as const
+export type SegmentConditionKind = (typeof segmentConditionKinds)[number]
+
+/** The members that say which attribute, balance, badge or streak, or the salt of a percentage. */
+export const segmentConditionNames = ["attribute", "currency", "badge", "streak", "salt"] as const
+export type SegmentConditionName = (typeof segmentConditionNames)[number]
+
+/** `badge`, `currency` and `streak` are keys. `op` and `value` are as in `Condition`. */
+export type SegmentCondition = {
+  readonly kind: SegmentConditionKind
+  readonly op: ConditionOperator
+  readonly value?: ConditionValue
+} & { readonly [Name in SegmentConditionName]?: string }
+
+export interface Segment extends Definition {
+  readonly name: string
+  readonly match: "all" | "any"
+  /** At least one. */
+  readonly conditions: ReadonlyArray<SegmentCondition>
+}
