@@ -56,6 +56,7 @@ describe("GET /v1/users/:id/history", () => {
       occurredAt: first.json.occurredAt,
       metadata: { where: "home" },
       imported: false,
+      segments: [],
     }
     const common = { at: first.json.receivedAt, sequence: expect.any(Number), cause }
     expect(json).toEqual({

@@ -24,7 +24,9 @@ type Kind = keyof typeof kinds
 
 /** A patch that replaces every member. */
 const wholePatch = (kind: Kind, { criteria, key: _, reward, ...given }: Json): Json => {
-  const rest = { description: null, startsAt: null, endsAt: null, segment: null, ...given }
+  const rest = { description: null, startsAt: null, endsAt: null, ...given }
+  if (kind === "boost") return { weekly: null, timeZone: null, ...rest }
+  const targeted = { segment: null, ...rest }
   const noReward = { points: null, badgeId: null }
   if (kind === "badge") {
     const parts = {
@@ -32,16 +34,15 @@ const wholePatch = (kind: Kind, { criteria, key: _, reward, ...given }: Json): J
       ...(criteria.kind === "streak" && { streak: null }),
       ...criteria,
     }
-    return { icon: null, secret: null, ...rest, criteria: parts }
+    return { icon: null, secret: null, ...targeted, criteria: parts }
   }
-  if (kind === "boost") return { weekly: null, timeZone: null, ...rest }
   if (kind === "quest") {
     const none = { steps: null, recurrence: null, prerequisites: null }
-    return { ...none, ...rest, reward: { xp: null, ...noReward, ...reward } }
+    return { ...none, ...targeted, reward: { xp: null, ...noReward, ...reward } }
   }
   const none = { name: null, where: null, limit: null, cooldownSeconds: null }
   const factor = { multiplierPath: null, multiplierMin: null, multiplierMax: null }
-  return { ...none, ...factor, ...rest, reward: { xp: null, ...noReward, ...reward } }
+  return { ...none, ...factor, ...targeted, reward: { xp: null, ...noReward, ...reward } }
 }
 
 describe("POST /v1/project/preview", () => {

@@ -188,6 +188,7 @@ describe("POST /v1/project/simulate", () => {
         },
       ],
       streaks: [{ key: "daily", current: 1, best: 1 }],
+      segments: [],
       given: [
         { source: { kind: "rule", id: rule }, xp: 60, points: 2, badges: [] },
         { source: { kind: "quest", id: quest }, xp: 50, points: 0, badges: [given] },
