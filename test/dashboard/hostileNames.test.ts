@@ -65,6 +65,11 @@ beforeAll(async () => {
       reward: { xp: 1 },
       steps: [{ key: "one", action: "LESSON_DONE", target: 2 }],
     })
+    await api("POST", "/segments", {
+      name: short(name),
+      description: name,
+      conditions: [{ kind: "attribute", attribute: "plan", op: "eq", value: name }],
+    })
     const url = `https://hooks.example.com/${encodeURIComponent(name)}?<b>`
     await api("POST", "/webhooks", { url, description: short(name), events: ["*"] })
     const made = { name: short(name), scope: "ingest", expires: "never" }

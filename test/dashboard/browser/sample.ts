@@ -109,6 +109,20 @@ const defineLong = async (
     startsAt: "2026-11-01T00:00:00Z",
     endsAt: "2030-11-01T00:00:00Z",
   })
+  await post("/segments", {
+    name: longName,
+    match: "any",
+    conditions: [
+      {
+        kind: "attribute",
+        attribute: longAction,
+        op: "in",
+        value: ["french", "spanish", "german"],
+      },
+      { kind: "account_age_days", op: "lt", value: 30 },
+      { kind: "percent", salt: "new-home", op: "lt", value: 10 },
+    ],
+  })
   await post("/badges", {
     name: longName,
     secret: true,
@@ -143,6 +157,8 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     criteria: { kind: "action_count", action: "LESSON_DONE", target: 3 },
   })
   const boost = await post("/boosts", { name: "Happy hour", currencies: ["points"], factor: 2 })
+  const conditions = [{ kind: "badge", badge: badge.key, op: "exists" }]
+  const segment = await post("/segments", { name: "Eager learners", conditions })
   await defineLong(post, badge.id)
   const quest = await post("/quests", {
     title: "First steps",
@@ -178,6 +194,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     badge: badge.id,
     boost: boost.id,
     quest: quest.id,
+    segment: segment.id,
     webhook: webhook.id,
     delivery: deliveries[0].id,
   }

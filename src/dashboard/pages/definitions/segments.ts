@@ -320,10 +320,9 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
     create: "Create segment",
     page,
     above: statusTabs(visit, path, ["active", "archived"]),
-    heads: ["Segment", "Key", "Status", "Members"],
+    heads: ["Segment", "Status", "Members"],
     rows: page.segments.map((segment) => [
-      html`<a href="${visit.base}${path}/${segment.id}">${segment.name}</a>`,
-      html`<code>${segment.key}</code>`,
+      html`<a href="${visit.base}${path}/${segment.id}">${segment.name}</a><br><code>${segment.key}</code>`,
       segment.status,
       words(segment),
       ...(allowed
