@@ -246,7 +246,9 @@ export const simulateTestClocks = Effect.fnUntraced(function* (seed: number, ste
       yield* running.engine.askUser(environment, { userId, command })
     }
   }
-  for (let step = 0; step < steps; step++) {
+  // A run without an advance or a kill would prove little: it goes on until it has both.
+  const lacks = () => Math.min(counts.advances, counts.kills) === 0
+  for (let step = 0; step < steps || (lacks() && step < 10 * steps); step++) {
     const kind = random.next()
     if (kind < 0.4) yield* tap(random.pick(environments))
     else if (kind < 0.5) yield* pass(random.pick([1_000, 3_600_000, day]))
