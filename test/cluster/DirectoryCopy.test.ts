@@ -272,7 +272,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
         for (const [state, words] of [
           ["set_byte(state, 9, get_byte(state, 9) # 1)", "The published directory is damaged"],
           [`'\\x${hexOf(encodeValue("{}"))}'::bytea`, "The published directory is no directory"],
-          ["set_byte(state, 0, 9)", "The published directory is damaged"],
+          ["set_byte(state, 0, get_byte(state, 0) # 1)", "The published directory is damaged"],
           [
             `'\\x${hexOf(otherValue())}'::bytea`,
             `The published directory has format ${dataFormat + 1}`,
