@@ -3,8 +3,8 @@
  * it holds the event loop, and how late events of another project are meanwhile, beside the same
  * events without an advance.
  *
- * The cost includes the snapshots that fall into the advance, of which the events before it are a
- * part. The load of the other project begins with the advance and ends with the first whole second
+ * The cost includes the snapshots during the advance, which also write the events before it. The
+ * load of the other project begins with the advance and ends with the first whole second
  * after it, so of a short advance the latencies have up to a second without it.
  */
 import path from "node:path"

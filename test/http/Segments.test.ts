@@ -221,7 +221,7 @@ describe("segments", () => {
     await place.post("/v1/users/ada/rewards", { reward: { badgeId: "first" } })
   })
 
-  it("count their members in the background, anew after an edit and when the count is old", async () => {
+  it("count their members in the background, and recount after an edit and when the count is old", async () => {
     const place = newPlace()
     await place.create("/v1/segments", proSegment)
     await place.create("/v1/segments", {

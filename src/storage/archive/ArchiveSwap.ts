@@ -55,7 +55,7 @@ const draftName = "restore.draft"
 export const draftIn = (directory: string): string => path.join(directory, draftName)
 
 /**
- * Creates the draft folder anew, with empty folders for the database and the journal, and fills it.
+ * Recreates the draft folder, with empty folders for the database and the journal, and fills it.
  * A draft whose filling fails is removed.
  */
 export const inDraft = <A, E, R>(

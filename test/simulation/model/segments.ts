@@ -78,7 +78,7 @@ const isMember = (somebody: Somebody, { conditions, match, set }: Segment): bool
   return set !== "archived" && (match === "all" ? !answers.includes(false) : answers.includes(true))
 }
 
-/** The question whether a user is in a segment, and the segments of which the answer was yes. */
+/** Tells whether a user is in a segment, and lists the segments that were asked for and hold. */
 export interface Membership {
   readonly isIn: (segment: string | null) => boolean
   readonly held: () => ReadonlyArray<string>

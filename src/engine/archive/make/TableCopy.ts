@@ -82,7 +82,7 @@ export const copyTables = Effect.fnUntraced(function* (
   }
 })
 
-/** All entries, of which none is stored yet. Throws if a value is damaged. */
+/** All entries of the tables; no entry replaces a stored one. Throws if a value is damaged. */
 function* entriesOf(reader: LmdbReader): Generator<Entry> {
   for (const table of tables) {
     for (const [key, value] of reader.entries({ table, ...everyKey })) {
