@@ -37,6 +37,7 @@ import {
   textSearchFaults,
 } from "./definitionChecks.ts"
 import {
+  archived,
   archivedCannotChange,
   liveCount,
   moved,
@@ -90,9 +91,7 @@ export const deleteBadge = (
   if (badge === undefined || badge.set === "archived") return badgeNotFound
   const refusal = badgeInUse(state, badge)
   return refusal === undefined
-    ? Result.succeed([
-        { kind: "badge.updated", badge: { ...badge, set: "archived", ...nextVersion(badge, now) } },
-      ])
+    ? Result.succeed([{ kind: "badge.updated", badge: archived(badge, now) }])
     : Result.fail(refusal)
 }
 

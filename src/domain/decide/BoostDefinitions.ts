@@ -12,12 +12,13 @@ import {
   statusAt,
 } from "../project/Definition.ts"
 import { definitionOf } from "../project/DefinitionKey.ts"
-import { currencyKeys, type ProjectState } from "../project/Project.ts"
+import type { ProjectState } from "../project/Project.ts"
 import { type Fault, invalidRequest, quotaExceeded, refuse } from "../values/Errors.ts"
 import { type Metadata, patchedMetadata } from "../values/Metadata.ts"
 import { archivedFault, type Conditional, type Decided, noChange } from "./Decided.ts"
-import { claimedKey, metadataFaults } from "./definitionChecks.ts"
+import { claimedKey, currencyFaults, metadataFaults } from "./definitionChecks.ts"
 import {
+  archived,
   archivedCannotChange,
   liveCount,
   moved,
@@ -91,9 +92,7 @@ export const deleteBoost = (
   const boost = definitionOf(boosts, boostId)
   return boost === undefined || boost.set === "archived"
     ? notFound
-    : Result.succeed([
-        { kind: "boost.updated", boost: { ...boost, set: "archived", ...nextVersion(boost, now) } },
-      ])
+    : Result.succeed([{ kind: "boost.updated", boost: archived(boost, now) }])
 }
 
 export const updateBoost = (
@@ -142,26 +141,6 @@ const boostFaults = (state: ProjectState, boost: Boost): ReadonlyArray<Fault> =>
   ...metadataFaults(boost.metadata),
   ...currencyFaults(state, boost.currencies, "/currencies"),
 ]
-
-/** The faults of keys that are no currency's. */
-export const currencyFaults = (
-  state: ProjectState,
-  keys: ReadonlyArray<string>,
-  pointer: string,
-): ReadonlyArray<Fault> => {
-  const known = currencyKeys(state)
-  return keys.flatMap((key, index) =>
-    known.includes(key)
-      ? []
-      : [
-          {
-            pointer: `${pointer}/${index}`,
-            code: "unknown_reference",
-            detail: "matches no currency of this project",
-          },
-        ],
-  )
-}
 
 /*
  * At most `runningBoostsMax` boosts are scheduled or active, so that no more ever run at once: the

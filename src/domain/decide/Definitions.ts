@@ -29,7 +29,7 @@ import {
   type Rule,
   statusAt,
 } from "../project/Definition.ts"
-import { definitionOf, idsByKey, type Keyed } from "../project/DefinitionKey.ts"
+import { definitionOf, definitionWithKey, idsByKey, type Keyed } from "../project/DefinitionKey.ts"
 import type { ProjectSettings, ProjectState } from "../project/Project.ts"
 import type { Segment } from "../project/Segment.ts"
 import type { Fact } from "../record/Record.ts"
@@ -262,7 +262,7 @@ class Plan {
     decide: (before: A | undefined, state: ProjectState, now: number) => Decided,
   ): void {
     this.#take(pointer, workOf, (state, now) => {
-      const before = definitions.get(idsByKey(definitions).get(key) ?? "")
+      const before = definitionWithKey(definitions, key)
       const other = before === undefined ? definitions.get(id) : undefined
       if (other === undefined) return decide(before, state, now)
       const detail = `is the id of the definition with the key ${other.key}, which cannot change`

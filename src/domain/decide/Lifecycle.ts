@@ -4,7 +4,7 @@
  * moment at which somebody asks.
  */
 import { Result } from "effect"
-import { type Definition, type Status, statusAt } from "../project/Definition.ts"
+import { type Definition, nextVersion, type Status, statusAt } from "../project/Definition.ts"
 import { type Fault, type LaurelError, refuse } from "../values/Errors.ts"
 
 /** The stored status with which the definition has the status `to`, or the refusal. */
@@ -48,6 +48,13 @@ export const movedTo = (
   if (set === undefined || set === definition.set) return Result.succeed(definition.set)
   return moved(definition, set === "published" ? "active" : set, now)
 }
+
+/** The definition after its archive. */
+export const archived = <A extends Definition>(definition: A, now: number): A => ({
+  ...definition,
+  set: "archived",
+  ...nextVersion(definition, now),
+})
 
 export const archivedCannotChange = refuse(
   "invalid_transition",

@@ -30,6 +30,7 @@ import {
   textSearchFaults,
 } from "./definitionChecks.ts"
 import {
+  archived,
   archivedCannotChange,
   liveCount,
   moved,
@@ -139,9 +140,7 @@ export const deleteQuest = (
   if (quest === undefined || quest.set === "archived") return notFound
   const refusal = questInUse(state, quest.key)
   return refusal === undefined
-    ? Result.succeed([
-        { kind: "quest.updated", quest: { ...quest, set: "archived", ...nextVersion(quest, now) } },
-      ])
+    ? Result.succeed([{ kind: "quest.updated", quest: archived(quest, now) }])
     : Result.fail(refusal)
 }
 

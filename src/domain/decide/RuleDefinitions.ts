@@ -27,6 +27,7 @@ import {
   textSearchFaults,
 } from "./definitionChecks.ts"
 import {
+  archived,
   archivedCannotChange,
   liveCount,
   moved,
@@ -107,9 +108,7 @@ export const deleteRule = (
   const rule = definitionOf(rules, ruleId)
   return rule === undefined || rule.set === "archived"
     ? notFound
-    : Result.succeed([
-        { kind: "rule.updated", rule: { ...rule, set: "archived", ...nextVersion(rule, now) } },
-      ])
+    : Result.succeed([{ kind: "rule.updated", rule: archived(rule, now) }])
 }
 
 export const updateRule = (

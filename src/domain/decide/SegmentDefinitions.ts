@@ -16,7 +16,7 @@ import { type Fault, invalidRequest, quotaExceeded, refuse } from "../values/Err
 import { type Metadata, patchedMetadata } from "../values/Metadata.ts"
 import { archivedFault, type Conditional, type Decided, noChange } from "./Decided.ts"
 import { claimedKey, metadataFaults, segmentInUse } from "./definitionChecks.ts"
-import { archivedCannotChange, liveCount } from "./Lifecycle.ts"
+import { archived, archivedCannotChange, liveCount } from "./Lifecycle.ts"
 
 /** A merge patch of a segment. */
 export interface SegmentChange
@@ -95,8 +95,7 @@ export const deleteSegment = (
   if (segment === undefined || segment.set === "archived") return notFound
   const refusal = segmentInUse(state, segment.key)
   if (refusal !== undefined) return Result.fail(refusal)
-  const archived = { ...segment, set: "archived", ...nextVersion(segment, now) } as const
-  return Result.succeed([{ kind: "segment.updated", segment: archived }])
+  return Result.succeed([{ kind: "segment.updated", segment: archived(segment, now) }])
 }
 
 /** Replaces `before` by `members`. No facts if both are equal. */

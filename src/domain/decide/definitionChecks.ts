@@ -7,8 +7,15 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Badge, Condition, Quest, Rule } from "../project/Definition.ts"
 import { isCounting } from "../project/Definition.ts"
-import { definitionOf, freeKey, idsByKey, type Keyed, keyFrom } from "../project/DefinitionKey.ts"
-import type { ProjectState } from "../project/Project.ts"
+import {
+  definitionOf,
+  definitionWithKey,
+  freeKey,
+  idsByKey,
+  type Keyed,
+  keyFrom,
+} from "../project/DefinitionKey.ts"
+import { currencyKeys, type ProjectState } from "../project/Project.ts"
 import type { SegmentCondition } from "../project/Segment.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
 import { type Metadata, metadataFault } from "../values/Metadata.ts"
@@ -46,6 +53,20 @@ export const metadataFaults = (metadata: Metadata): ReadonlyArray<Fault> => {
 const unknownReference = (pointer: string, detail: string): ReadonlyArray<Fault> => [
   { pointer, code: "unknown_reference", detail },
 ]
+
+/** The faults of keys that are no currency's. */
+export const currencyFaults = (
+  state: ProjectState,
+  keys: ReadonlyArray<string>,
+  pointer: string,
+): ReadonlyArray<Fault> => {
+  const known = currencyKeys(state)
+  return keys.flatMap((key, index) =>
+    known.includes(key)
+      ? noFaults
+      : unknownReference(`${pointer}/${index}`, "matches no currency of this project"),
+  )
+}
 
 /** The fault of a `badgeId` in the reward of a rule or a quest. */
 export const badgeReferenceFaults = (
@@ -148,7 +169,7 @@ export const segmentReferenceFaults = (
   pointer = "/segment",
 ): ReadonlyArray<Fault> => {
   if (key === null) return noFaults
-  const segment = segments.get(idsByKey(segments).get(key) ?? "")
+  const segment = definitionWithKey(segments, key)
   if (segment === undefined) return unknownReference(pointer, "matches no segment of this project")
   return segment.set === "archived"
     ? unknownReference(pointer, "matches an archived segment")

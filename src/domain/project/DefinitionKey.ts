@@ -55,12 +55,17 @@ export const idsByKey = (definitions: Definitions): Map<string, string> => {
   return ids
 }
 
+/** The definition with this key. */
+export const definitionWithKey = <A extends Keyed>(
+  definitions: Definitions<A>,
+  key: string,
+): A | undefined => definitions.get(idsByKey(definitions).get(key) ?? "")
+
 /** The definition with this id or key. */
 export const definitionOf = <A extends Keyed>(
   definitions: Definitions<A>,
   idOrKey: string,
-): A | undefined =>
-  definitions.get(idOrKey) ?? definitions.get(idsByKey(definitions).get(idOrKey) ?? "")
+): A | undefined => definitions.get(idOrKey) ?? definitionWithKey(definitions, idOrKey)
 
 /** `key`, or if it is taken, the first free one of `key-2`, `key-3` and so on. */
 export const freeKey = (definitions: Definitions, key: string): string => {

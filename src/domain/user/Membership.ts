@@ -16,7 +16,7 @@ import {
   type Test,
   testOf,
 } from "../project/Definition.ts"
-import { idsByKey } from "../project/DefinitionKey.ts"
+import { definitionWithKey, idsByKey } from "../project/DefinitionKey.ts"
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type {
@@ -88,7 +88,7 @@ export const conditionKinds: Readonly<Record<SegmentConditionKind, ConditionKind
     read: ({ project, user }, key) =>
       user?.badges.get(idsByKey(project.badges).get(key) ?? "")?.earnedAt,
     unknown: ({ badges }, key) => {
-      const badge = badges.get(idsByKey(badges).get(key) ?? "")
+      const badge = definitionWithKey(badges, key)
       if (badge === undefined) return "matches no badge of this project"
       return badge.set === "archived" ? "matches an archived badge" : undefined
     },
@@ -187,7 +187,7 @@ export class Membership {
     let answer = this.#answers.get(key)
     if (answer === undefined) {
       const { segments } = this.#person.project
-      const segment = segments.get(idsByKey(segments).get(key) ?? "")
+      const segment = definitionWithKey(segments, key)
       // No definition refers to an archived segment, unless the definition is archived itself.
       answer =
         segment !== undefined && segment.set === "published" && isMember(this.#person, segment)

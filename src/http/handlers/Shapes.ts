@@ -1,10 +1,10 @@
 /** Functions that several groups of handlers share: pages, patches, and users in replies. */
 import { Effect } from "effect"
 import { type Caller, isClient } from "../../accounts/Accounts.ts"
-import { currencyFaults } from "../../domain/decide/BoostDefinitions.ts"
 import type { Conditional, IfMatch } from "../../domain/decide/Decided.ts"
 import {
   badgeReferenceFaults,
+  currencyFaults,
   prerequisiteFaults,
   segmentReferenceFaults,
   streakReferenceFaults,
