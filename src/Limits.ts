@@ -131,6 +131,8 @@ export const limits = {
   boostsMax: 1_000,
   /** Boosts that are scheduled or active. */
   runningBoostsMax: 50,
+  /** Currencies, `xp` and `points` included. */
+  currenciesMax: 20,
   streaksMax: 20,
   segmentsMax: 100,
   /** Archived definitions to keep; the oldest are dropped first, and their keys become free. */
@@ -139,6 +141,8 @@ export const limits = {
   archivedBadgesMax: 10_000,
   archivedBoostsMax: 1_000,
   archivedSegmentsMax: 1_000,
+  /** Archived currencies, which are never dropped: users may still have balances of them. */
+  archivedCurrenciesMax: 100,
   /** Webhooks of an environment: the default and the maximum of `LAUREL_WEBHOOKS_MAX`. */
   webhooks: 50,
   webhooksMax: 1_000,

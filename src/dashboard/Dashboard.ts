@@ -29,6 +29,7 @@ import { limits } from "../Limits.ts"
 import { accountRoutes } from "./pages/account.ts"
 import { badgeRoutes } from "./pages/definitions/badges.ts"
 import { boostRoutes } from "./pages/definitions/boosts.ts"
+import { currencyRoutes } from "./pages/definitions/currencies.ts"
 import { questRoutes } from "./pages/definitions/quests.ts"
 import { ruleRoutes } from "./pages/definitions/rules.ts"
 import { segmentRoutes } from "./pages/definitions/segments.ts"
@@ -93,6 +94,7 @@ export const routes: ReadonlyArray<Route> = [
   ...questRoutes,
   ...badgeRoutes,
   ...boostRoutes,
+  ...currencyRoutes,
   ...segmentRoutes,
   ...settingsRoutes,
   ...testClockRoutes,

@@ -1,5 +1,6 @@
 /** Definitions with everything that a test does not care about. */
 import type { Boost } from "../../src/domain/project/Boost.ts"
+import type { Currency } from "../../src/domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../src/domain/project/Definition.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import type { Segment } from "../../src/domain/project/Segment.ts"
@@ -53,6 +54,16 @@ export const questWith = ({ id = "qst_1", reward, ...rest }: Partly<Quest>): Que
   ...rest,
 })
 
+export const currencyWith = ({ id = "cur_gems", ...currency }: Partial<Currency>): Currency => ({
+  ...shared,
+  id,
+  key: keyOf(id),
+  name: "Gems",
+  spendable: true,
+  max: null,
+  ...currency,
+})
+
 export const badgeWith = ({ id = "bdg_1", ...badge }: Partial<Badge>): Badge => ({
   ...shared,
   id,
@@ -90,11 +101,18 @@ export const segmentWith = ({ id = "seg_1", ...segment }: Partial<Segment>): Seg
 
 /** `facts` with the versions that follow those of the project. */
 export const versioned = (
-  { badges, boosts, quests, rules, segments, settings }: ProjectState,
+  { badges, boosts, currencies, quests, rules, segments, settings }: ProjectState,
   facts: ReadonlyArray<Fact>,
 ): ReadonlyArray<Fact> => {
   const versions = new Map<string, number>([["settings", settings.version]])
-  const kinds = { rule: rules, quest: quests, badge: badges, boost: boosts, segment: segments }
+  const kinds = {
+    rule: rules,
+    quest: quests,
+    badge: badges,
+    boost: boosts,
+    currency: currencies,
+    segment: segments,
+  }
   for (const [kind, all] of Object.entries(kinds)) {
     for (const { id, version } of all.values()) versions.set(`${kind} ${id}`, version)
   }
@@ -117,6 +135,11 @@ export const versioned = (
       case "boost.created":
       case "boost.updated":
         return { ...fact, boost: { ...fact.boost, version: next(`boost ${fact.boost.id}`) } }
+      case "currency.created":
+      case "currency.updated": {
+        const version = next(`currency ${fact.currency.id}`)
+        return { ...fact, currency: { ...fact.currency, version } }
+      }
       case "segment.created":
       case "segment.updated":
         return {

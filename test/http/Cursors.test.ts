@@ -14,6 +14,7 @@ import {
 import {
   badgeId,
   boostId,
+  currencyId,
   exampleCursors,
   projectId,
   questId,
@@ -326,6 +327,7 @@ describe("A cursor", () => {
       rules: [createdAt, ruleId],
       badges: [createdAt, badgeId],
       boosts: [createdAt, boostId],
+      currencies: [createdAt, currencyId],
       segments: [createdAt, segmentId],
       webhooks: [createdAt, webhookId],
       history: [204_878, 0],

@@ -186,7 +186,7 @@ describe("A file of definitions", () => {
     expect((await applied(place, less)).changes).toEqual([])
     expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 8 })
     const { settings, ...left } = await exported(place)
-    expect(left).toEqual({ ...less, segments: [] })
+    expect(left).toEqual({ currencies: [], ...less, segments: [] })
     expect(settings.streaks.length).toBe(1)
   })
 

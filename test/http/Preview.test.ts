@@ -27,7 +27,7 @@ const wholePatch = (kind: Kind, { criteria, key: _, reward, ...given }: Json): J
   const rest = { description: null, startsAt: null, endsAt: null, ...given }
   if (kind === "boost") return { weekly: null, timeZone: null, ...rest }
   const targeted = { segment: null, ...rest }
-  const noReward = { points: null, badgeId: null }
+  const noReward = { points: null, currencies: null, badgeId: null }
   if (kind === "badge") {
     const parts = {
       ...((criteria.kind === "action_count" || criteria.kind === "action_sum") && { where: null }),
@@ -62,6 +62,7 @@ describe("POST /v1/project/preview", () => {
         ],
         ["prerequisites", []],
         ["currencies", ["xp", "points"]],
+        ["currencies.*", ["gems"]],
         ["streak", ["daily"]],
         ["segment", ["beginners"]],
         ["key", ["k1", "k2", "k3", "k4"]],
@@ -69,6 +70,7 @@ describe("POST /v1/project/preview", () => {
         ["endsAt", [inHours(2)]],
       ])
       await place.patch("/v1/project", { streaks: [{ key: "daily" }] })
+      await place.post("/v1/currencies", { key: "gems", name: "Gems", max: 4 })
       const conditions = [{ kind: "level", op: "eq", value: 1 }]
       await place.create("/v1/segments", { name: "Beginners", conditions })
       const values = new SchemaValues(document, random, known)
@@ -125,7 +127,7 @@ describe("POST /v1/project/preview", () => {
     }
     expect(counts.created).toBeGreaterThan(20)
     expect(counts.changed).toBeGreaterThan(20)
-    expect(counts.given).toBeGreaterThan(15)
+    expect(counts.given).toBeGreaterThan(5)
     expect(counts.refused).toBeGreaterThan(0)
   })
 

@@ -35,6 +35,8 @@ describe("/openapi.json", () => {
       "/v1/badges/{id}/backfill",
       "/v1/boosts",
       "/v1/boosts/{id}",
+      "/v1/currencies",
+      "/v1/currencies/{id}",
       "/v1/definitions",
       "/v1/definitions/apply",
       "/v1/definitions/diff",

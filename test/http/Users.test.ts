@@ -60,6 +60,7 @@ describe("PUT /v1/users/:id", () => {
       xp: 0,
       level: 1,
       points: 0,
+      balances: { xp: 0, points: 0 },
       badges: [],
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,

@@ -60,6 +60,20 @@ const badge = ({ ask }: Calls, action: string): Promise<{ id: string }> =>
 const undo = ({ ask }: Calls, userId: string, eventId: string) =>
   ask("DELETE", `/v1/users/${userId}/events/${eventId}`)
 
+const gems = async ({ ask, grant }: Calls, userId: string): Promise<{ rewardId: string }> => {
+  const { currencies } = await ask("GET", "/v1/currencies")
+  if (currencies.every(({ key }: { key: string }) => key !== "gems")) {
+    await ask("POST", "/v1/currencies", { key: "gems", name: "Gems" })
+  }
+  return grant(userId, { reward: { currencies: { gems: 5 } } })
+}
+
+const spendGems = async (calls: Calls, userId: string): Promise<{ spendId: string }> => {
+  await gems(calls, userId)
+  const body = { currencies: { gems: 2 }, reason: "Freeze" }
+  return calls.ask("POST", `/v1/users/${userId}/points/spend`, body)
+}
+
 const spend = async ({ ask, grant }: Calls, userId: string): Promise<{ spendId: string }> => {
   await grant(userId, { type: "points", amount: 5 })
   return ask("POST", `/v1/users/${userId}/points/spend`, { amount: 2, reason: "Freeze" })
@@ -102,6 +116,30 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     await calls.ask("DELETE", `/v1/users/points-refunded/points/spend/${spendId}`)
     const cause = { kind: "revocation", id: spendId }
     return { userId: "points-refunded", spendId, amount: 2, total: 5, shortfall: 0, cause }
+  },
+  "currency.earned": async (calls) => {
+    await gems(calls, "gems-earned")
+    const source = { kind: "reward", id: null }
+    return { userId: "gems-earned", currency: "gems", amount: 5, total: 5, source }
+  },
+  "currency.revoked": async (calls) => {
+    const { rewardId } = await gems(calls, "gems-revoked")
+    await calls.ask("DELETE", `/v1/users/gems-revoked/rewards/${rewardId}`)
+    const cause = { kind: "revocation", id: rewardId }
+    return { userId: "gems-revoked", currency: "gems", amount: 5, total: 0, cause }
+  },
+  "currency.spent": async (calls) => {
+    const { spendId } = await spendGems(calls, "gems-spent")
+    const cause = { kind: "spend", id: spendId }
+    const spent = { currency: "gems", amount: 2, total: 3, reason: "Freeze" }
+    return { userId: "gems-spent", spendId, ...spent, cause }
+  },
+  "currency.refunded": async (calls) => {
+    const { spendId } = await spendGems(calls, "gems-refunded")
+    await calls.ask("DELETE", `/v1/users/gems-refunded/points/spend/${spendId}`)
+    const cause = { kind: "revocation", id: spendId }
+    const refunded = { currency: "gems", amount: 2, total: 5, shortfall: 0 }
+    return { userId: "gems-refunded", spendId, ...refunded, cause }
   },
   "level.changed": async ({ grant }) => {
     await grant("level", { type: "xp", amount: 350 })

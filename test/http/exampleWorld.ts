@@ -7,7 +7,7 @@ export type Json = any
 /** Existing ids by their prefix, and existing keys by those of examples. */
 export type RealIds = Readonly<Record<string, string>>
 
-const ids = /^(qst|bdg|bst|rul|seg|whk|evt|rwd|spd|dlv|msg)_/
+const ids = /^(qst|bdg|bst|cur|rul|seg|whk|evt|rwd|spd|dlv|msg)_/
 
 /** The body with the server's ids and keys in place of those of examples. */
 export const withRealIds = (node: Json, real: RealIds): Json => {
@@ -38,6 +38,13 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     title: "Before",
     reward: { xp: 1 },
   })
+  const { json: known } = await server.call("GET", "/v1/currencies?limit=100")
+  if (known.currencies.every(({ key }: Json) => key !== "gems")) {
+    await post(server, "/v1/currencies", { key: "gems", name: "Gems" })
+  }
+  const currency =
+    known.currencies.find(({ name }: Json) => name === "Coins") ??
+    (await post(server, "/v1/currencies", { name: "Coins" }))
   const limit = { times: 1, per: "day" }
   const rule = await post(server, "/v1/rules", {
     action: "TAP",
@@ -64,6 +71,7 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
   const event = await post(server, "/v1/events", { userId: "user-42", action: "TAP" })
   const reward = await post(server, "/v1/users/user-42/rewards", { type: "xp", amount: 1 })
   await post(server, "/v1/users/user-42/rewards", { type: "points", amount: 300 })
+  await post(server, "/v1/users/user-42/rewards", { reward: { currencies: { gems: 9 } } })
   const spend = await post(server, "/v1/users/user-42/points/spend", { amount: 1 })
   return {
     "first-lesson": badge.key,
@@ -72,6 +80,7 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     "active-learners": segment.key,
     seg: segment.id,
     bdg: badge.id,
+    cur: currency.id,
     qst: quest.id,
     rul: rule.id,
     "happy-hour": boost.key,
@@ -88,6 +97,7 @@ const kindOf: Readonly<Record<string, string>> = {
   rules: "rul",
   badges: "bdg",
   boosts: "bst",
+  currencies: "cur",
   segments: "seg",
   webhooks: "whk",
 }

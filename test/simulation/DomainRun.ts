@@ -25,6 +25,7 @@ import {
   randomBadge,
   randomBoost,
   randomCommand,
+  randomCurrency,
   randomEdit,
   randomQuest,
   randomRule,
@@ -76,10 +77,11 @@ export class DomainRun implements Surroundings {
   readonly sequenceOf = (userId: string): number => this.users.get(userId)?.sequence ?? 0
 
   get definitions(): Definitions {
-    const { badges, boosts, quests, rules, segments, settings } = this.project
+    const { badges, boosts, currencies, quests, rules, segments, settings } = this.project
     return {
       settings,
       badges: [...badges.values()],
+      currencies: [...currencies.values()],
       quests: [...quests.values()],
       segments: [...segments.values()],
       rules: [...rules.values()],
@@ -280,8 +282,9 @@ export class DomainRun implements Surroundings {
     else if (kind < 0.05) this.define({ kind: "badge.created", badge: randomBadge(this) })
     else if (kind < 0.068) this.define({ kind: "quest.created", quest: randomQuest(this) })
     else if (kind < 0.078) this.define({ kind: "boost.created", boost: randomBoost(this) })
-    else if (kind < 0.108) this.define(...randomEdit(this))
-    else if (kind < 0.118) {
+    else if (kind < 0.09) this.define(...randomCurrency(this))
+    else if (kind < 0.12) this.define(...randomEdit(this))
+    else if (kind < 0.13) {
       // A moment belongs to one zone only.
       this.now++
       const before = this.project.settings.timezone

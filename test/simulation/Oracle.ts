@@ -69,10 +69,11 @@ export class Oracle {
     const { closed, moves, project } = this.#defined.findLast(
       (defined) => defined.sequence < sequence,
     )!
-    const { badges, boosts, quests, rules, segments, settings } = project
+    const { badges, boosts, currencies, quests, rules, segments, settings } = project
     return {
       settings,
       badges: [...badges.values()],
+      currencies: [...currencies.values()],
       quests: [...quests.values()],
       segments: [...segments.values()],
       rules: [...rules.values()],

@@ -2,6 +2,7 @@
 
 import { recounted } from "../../src/domain/decide/RuleDefinitions.ts"
 import { type Boost, boostTimeZones, type Spell, weekdays } from "../../src/domain/project/Boost.ts"
+import { type Amounts, type Currency, isBuiltIn } from "../../src/domain/project/Currency.ts"
 import {
   type Badge,
   type Condition,
@@ -93,9 +94,64 @@ const conditions: ReadonlyArray<Condition> = [
 const where = (random: Random): ReadonlyArray<Condition> =>
   random.chance(0.6) ? [] : [random.pick(conditions)]
 
+const furtherKeys = ({ currencies }: ProjectState): ReadonlyArray<string> =>
+  [...currencies.values()]
+    .filter((currency) => currency.set === "published" && !isBuiltIn(currency))
+    .map(({ key }) => key)
+
+/** Amounts of up to two further currencies. */
+const someCurrencies = (
+  project: ProjectState,
+  random: Random,
+): { readonly currencies?: Amounts } => {
+  const keys = furtherKeys(project)
+  if (keys.length === 0 || random.chance(0.6)) return {}
+  const chosen = [random.pick(keys), random.pick(keys)]
+  return {
+    currencies: Object.fromEntries(chosen.map((key) => [key, random.pick([1, 3, 10])])),
+  }
+}
+
+const currencyKeys = ["gems", "constructor", "hearts"]
+
+/** A currency whose key is free, or nothing. */
+export const randomCurrency = ({
+  now,
+  project,
+  random,
+}: Surroundings): ReadonlyArray<ProjectFact> => {
+  const taken = [...project.currencies.values()].map(({ key }) => key)
+  const key = currencyKeys.find((each) => !taken.includes(each))
+  if (key === undefined) return []
+  const currency: Currency = {
+    id: `cur_${key}`,
+    key,
+    name: key,
+    description: null,
+    metadata: {},
+    set: "published",
+    startsAt: null,
+    endsAt: null,
+    spendable: random.chance(0.8),
+    max: random.pick([null, 5, 30]),
+    ...firstVersion(now),
+  }
+  return [{ kind: "currency.created", currency }]
+}
+
+/** An edit of a currency: its `max`, or seldom its archive. */
+const editedCurrency = ({ now, project, random }: Surroundings): ReadonlyArray<ProjectFact> => {
+  const currency = random.pick([...project.currencies.values()])
+  if (currency.set === "archived") return []
+  const set = !isBuiltIn(currency) && random.chance(0.1) ? "archived" : "published"
+  const max = random.pick([null, null, 4, 20, 500])
+  return [{ kind: "currency.updated", currency: { ...currency, max, set, updatedAt: now } }]
+}
+
 const gives = ({ project, random }: Surroundings): Gives => ({
   xp: random.pick([0, 0, 5, 20, 50]),
   points: random.pick([0, 0, 1, 10]),
+  ...someCurrencies(project, random),
   badgeId:
     random.chance(0.15) && project.badges.size > 0 ? random.pick([...project.badges.keys()]) : null,
 })
@@ -120,7 +176,7 @@ const segmentCondition = (run: Surroundings): SegmentCondition => {
     case 1:
       return {
         kind: "balance",
-        currency: random.pick(["xp", "points"]),
+        currency: random.pick(["xp", "points", "gems"]),
         op: random.pick(["gt", "lte", "ne"]),
         value: random.pick([0, 20, 100]),
       }
@@ -399,7 +455,9 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     const { createdAt, id, key } = random.pick(segment)
     return [{ kind: "segment.updated", segment: { ...randomSegment(run), createdAt, id, key } }]
   }
-  switch (random.integer(0, 4)) {
+  switch (random.integer(0, 5)) {
+    case 5:
+      return editedCurrency(run)
     case 0: {
       if (rule.length === 0) return []
       const edited = random.pick(rule)
@@ -513,7 +571,15 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
       ...occurredAt(run),
     }
   }
-  if (kind < 0.66) return { kind: "spend", amount: random.integer(1, 40) }
+  if (kind < 0.66) {
+    if (random.chance(0.5)) return { kind: "spend", amount: random.integer(1, 40) }
+    const keys = [...furtherKeys(project), "points", random.pick(["gems", "none", "xp"])]
+    const chosen = [random.pick(keys), random.pick(keys)]
+    return {
+      kind: "spend",
+      currencies: Object.fromEntries(chosen.map((key) => [key, random.integer(1, 12)])),
+    }
+  }
   if (kind < 0.77) {
     const badgeIds = [...project.badges.keys()]
     if (random.chance(0.3)) {
@@ -521,7 +587,13 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
         ...(random.chance(0.7) && { xp: random.integer(1, 60) }),
         ...(random.chance(0.5) && badgeIds.length > 0 && { badgeId: random.pick(badgeIds) }),
       }
-      return { kind: "reward", reward: { ...reward, points: random.integer(1, 40) } }
+      const currencies = random.chance(0.03)
+        ? { currencies: { none: 1 } }
+        : someCurrencies(project, random)
+      return {
+        kind: "reward",
+        reward: { ...reward, ...currencies, points: random.integer(1, 40) },
+      }
     }
     if (random.chance(0.3) && badgeIds.length > 0)
       return { kind: "reward", type: "badge", badgeId: random.pick(badgeIds) }

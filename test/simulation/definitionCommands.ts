@@ -69,6 +69,14 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
       const change = { currencies, endsAt, factor, startsAt, timeZone, weekly, ...status }
       return { kind: "updateBoost", boostId: id, change }
     }
+    case "currency.created":
+      return { kind: "createCurrency", currency: fact.currency }
+    case "currency.updated": {
+      const { id, max, set } = fact.currency
+      return set === "archived"
+        ? { kind: "deleteCurrency", currencyId: id }
+        : { kind: "updateCurrency", currencyId: id, change: { max } }
+    }
     case "project.updated": {
       const { levelCurve, streaks, timezone } = fact.settings
       return { kind: "updateSettings", change: { levelCurve, streaks, timezone } }

@@ -32,6 +32,7 @@ import {
   randomBadge,
   randomBoost,
   randomCommand,
+  randomCurrency,
   randomEdit,
   randomQuest,
   randomRule,
@@ -412,9 +413,11 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
               ? [{ kind: "quest.created", quest: randomQuest(made) } as const]
               : kind < 0.65
                 ? [{ kind: "boost.created", boost: randomBoost(made) } as const]
-                : kind < 0.9
-                  ? randomEdit(made)
-                  : [{ kind: "project.updated", settings: randomSettings(made) } as const]
+                : kind < 0.7
+                  ? randomCurrency(made)
+                  : kind < 0.9
+                    ? randomEdit(made)
+                    : [{ kind: "project.updated", settings: randomSettings(made) } as const]
     for (const fact of facts) {
       yield* Effect.exit(running.engine.askProject(sandbox, commandOf(oracle.project, fact)))
     }

@@ -27,6 +27,9 @@ export const replayEqualsLive = ({ journal, users }: DomainRun): void => {
 export const historyAddsUp = ({ records, users }: DomainRun): void => {
   for (const [userId, user] of users) {
     const sums = { xp: 0, points: 0 }
+    const balances = new Map<string, number>()
+    const add = (key: string, amount: number) =>
+      balances.set(key, (balances.get(key) ?? 0) + amount)
     for (const { facts, subject } of records) {
       if (subject.actor !== "user" || subject.userId !== userId) continue
       for (const fact of facts) {
@@ -36,8 +39,16 @@ export const historyAddsUp = ({ records, users }: DomainRun): void => {
         if (fact.kind === "points.revoked") sums.points -= fact.amount
         if (fact.kind === "points.spent") sums.points -= fact.amount
         if (fact.kind === "points.refunded") sums.points += fact.amount
+        if (fact.kind === "currency.earned" || fact.kind === "currency.refunded") {
+          add(fact.currency, fact.amount)
+        }
+        if (fact.kind === "currency.revoked" || fact.kind === "currency.spent") {
+          add(fact.currency, -fact.amount)
+        }
       }
     }
+    const further = [...(user?.balances ?? [])].map(([key, { amount }]) => [key, amount] as const)
+    assert.deepEqual(balances, new Map(further))
     assert.deepEqual(sums, { xp: user?.xp ?? 0, points: user?.points ?? 0 })
   }
 }
@@ -60,6 +71,7 @@ export const undoneToNothing = (run: DomainRun): void => {
       run.project,
       run.now,
     )
+    for (const { amount, spent } of user.balances.values()) assert.equal(amount + spent, 0)
     // No points are left either: the debt of a spend that was not undone is forgiven.
     assert.deepEqual({ xp, pointsEarned, questCount }, { xp: 0, pointsEarned: 0, questCount: 0 })
     for (const quest of Object.values(quests)) {

@@ -16,6 +16,7 @@ import {
 import { dateOf, firstDayOf, zoneOf } from "../../src/domain/values/Calendar.ts"
 import { badgesOf, countFor, type Place } from "./model/badges.ts"
 import {
+  furtherOf,
   pointsEarnedOf,
   pointsOf,
   windowsOf,
@@ -43,6 +44,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
     xpSince: user.scoreSequence,
     points: user.points,
     pointsEarned: pointsEarned(user),
+    balances: byKey([...user.balances].map(([key, { amount }]) => [key, amount])),
     level: levelAt(settings.levelCurve, user.xp),
     profile: user.profile,
     badges: byKey(user.badges),
@@ -121,6 +123,7 @@ export const modelView = (
     xpSince: xpSince(log),
     points: pointsOf(log),
     pointsEarned: pointsEarnedOf(log),
+    balances: furtherOf(log),
     level: levelOf(settings.levelCurve, xpOf(log)),
     profile,
     badges: byKey(
@@ -186,14 +189,29 @@ export const modelView = (
 export const outcomeOf = (record: JournalRecord): Outcome => {
   const reply = replyOf(record)
   if (reply.kind === "spend" || reply.kind === "refund") {
-    const earned = reply.kind === "spend" ? -reply.amount : reply.amount
-    return { ...nothingDone, points: { earned, total: reply.total } }
+    const earned = reply.kind === "spend" ? 0 - reply.amount : reply.amount
+    const currencies = Object.entries(reply.currencies ?? {}).map(([key, change]) => [
+      key,
+      {
+        earned: "spent" in change ? 0 - change.spent : change.refunded,
+        total: change.total,
+      },
+    ])
+    return {
+      ...nothingDone,
+      points: { earned, total: reply.total },
+      currencies: Object.fromEntries(currencies),
+      balances: reply.balances,
+    }
   }
   const badges = reply.badges.map(({ earnedAt, id }) => ({ id, earnedAt })).sort(byId)
   if (reply.kind === "done") return { ...nothingDone, badges }
   return {
     xp: reply.xp,
     points: reply.points,
+    currencies: reply.currencies ?? {},
+    capped: reply.capped ?? [],
+    balances: reply.balances,
     level: reply.level,
     badges,
     badgesRevoked: reply.badgesRevoked.map(({ id }) => id).sort(),

@@ -62,7 +62,11 @@ const exportDefinitions = Command.make(
     const definitions = yield* askApi(target, "GET", "/v1/definitions")
     yield* Console.log(JSON.stringify(definitions, null, 2))
   }),
-).pipe(Command.withDescription("Print settings, badges, quests, rules and boosts as JSON"))
+).pipe(
+  Command.withDescription(
+    "Print settings, currencies, segments, badges, quests, rules and boosts as JSON",
+  ),
+)
 
 interface FileFlags extends Target {
   readonly file: string
@@ -121,7 +125,7 @@ const applyDefinitions = Command.make(
 
 export const definitions = Command.make("definitions").pipe(
   Command.withDescription(
-    "Keep settings, badges, quests, rules and boosts in a file, and bring them from one environment to another",
+    "Keep settings, currencies, segments, badges, quests, rules and boosts in a file, and bring them from one environment to another",
   ),
   Command.withSubcommands([exportDefinitions, diffDefinitions, applyDefinitions]),
 )

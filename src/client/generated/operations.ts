@@ -72,6 +72,13 @@ export const operations = {
     update: "PATCH boosts/* body key",
     delete: "DELETE boosts/* - key",
   },
+  currencies: {
+    create: "POST currencies body key",
+    list: "GET currencies query",
+    get: "GET currencies/*",
+    update: "PATCH currencies/* body key",
+    delete: "DELETE currencies/* - key",
+  },
   segments: {
     create: "POST segments body key",
     list: "GET segments query",

@@ -53,6 +53,7 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["/quests", "Quests"],
   ["/badges", "Badges"],
   ["/boosts", "Boosts"],
+  ["/currencies", "Currencies"],
   ["/segments", "Segments"],
   ["/webhooks", "Webhooks"],
   ["/keys", "API keys"],

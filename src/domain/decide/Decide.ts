@@ -37,8 +37,14 @@ import { invalidRequest, type LaurelError, laurelError, refuse } from "../values
 import { questCompleteAction } from "../values/Ids.ts"
 import { awardBadges, awardStreakBadges, countAction, decideBackfill } from "./Badges.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
+import { currencyReferenceFaults } from "./definitionChecks.ts"
 import { completeByEvent, countSteps, expireQuests } from "./Quests.ts"
-import { decideRevocation, decideSpending, type RevocationRefusals } from "./Revocation.ts"
+import {
+  decideRevocation,
+  decideSpending,
+  type RevocationRefusals,
+  type SpendRefusal,
+} from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
 import { breakStreaks, extendStreaks } from "./Streaks.ts"
 
@@ -57,8 +63,12 @@ export interface UserRefusals {
     | "quest_locked"
     | "quest_incomplete"
     | "balance_overflow"
-  readonly reward: "badge_not_found" | "badge_not_active" | "balance_overflow"
-  readonly spend: "user_not_found" | "insufficient_points" | "id_reused"
+  readonly reward:
+    | "badge_not_found"
+    | "badge_not_active"
+    | "currency_not_found"
+    | "balance_overflow"
+  readonly spend: SpendRefusal | "id_reused"
   readonly revocation: RevocationRefusals[Revocable]
   readonly profile: never
   readonly erasure: "user_not_found"
@@ -116,7 +126,7 @@ export function decideUser(
     case "reward":
       return decideReward(userId, user, project, command, now) satisfies DecidedKind<"reward">
     case "spend":
-      return decideSpending(user, command) satisfies DecidedKind<"spend">
+      return decideSpending(user, project, command) satisfies DecidedKind<"spend">
     case "revocation":
       return decideRevocation(
         user,
@@ -209,6 +219,10 @@ const decideReward = (
     if (status !== "active") {
       return refuse("badge_not_active", `The badge's status is ${status}.`)
     }
+  }
+  const [unknown] = currencyReferenceFaults(project, gives.currencies, "/reward/currencies")
+  if (unknown !== undefined) {
+    return refuse("currency_not_found", `${unknown.pointer} ${unknown.detail}.`)
   }
   draft.earn(gives, "reward")
   awardBadges(draft)

@@ -8,9 +8,9 @@
  * streaks deleted, if the file has their kind.
  *
  * Each change is decided on the state after the changes before it, in this order: settings with
- * their streaks, segments, badges, quests after their prerequisites, rules, boosts. A condition of a
- * segment may name a badge of the file. Removals come last, in the opposite order. A badge and a
- * segment that refer to each other are removed together.
+ * their streaks, currencies, segments, badges, quests after their prerequisites, rules, boosts. A
+ * condition of a segment may name a badge of the file. Removals come last, in the opposite order. A
+ * badge and a segment that refer to each other are removed together.
  *
  * Cost: a change may look at many definitions: at the text searches of its action, the
  * prerequisites of its quests, its referrers. The sum of these sizes is the work of the file, which
@@ -19,6 +19,7 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Boost } from "../project/Boost.ts"
+import { type Currency, isBuiltIn } from "../project/Currency.ts"
 import {
   type Badge,
   type Condition,
@@ -46,6 +47,7 @@ import {
   deleteBoost,
   replaceBoost,
 } from "./BoostDefinitions.ts"
+import { createCurrency, deleteCurrency, replaceCurrency } from "./CurrencyDefinitions.ts"
 import { type Conditional, type Decided, noChange } from "./Decided.ts"
 import { createQuest, deleteQuest, replaceQuest } from "./QuestDefinitions.ts"
 import { createRule, deleteRule, type RuleReplacement, replaceRule } from "./RuleDefinitions.ts"
@@ -62,10 +64,12 @@ type BoostOfFile = BoostReplacement & Keyed
 type SegmentOfFile = SegmentReplacement & Keyed
 type QuestOfFile = Replacement<Quest> & Keyed
 type RuleOfFile = RuleReplacement & Keyed
+type CurrencyOfFile = Replacement<Currency> & Keyed
 
 /** A kind that is absent does not change. */
 export interface DefinitionsInput {
   readonly settings?: SettingsChange
+  readonly currencies?: ReadonlyArray<CurrencyOfFile>
   readonly segments?: ReadonlyArray<SegmentOfFile>
   readonly badges?: ReadonlyArray<BadgeOfFile>
   readonly boosts?: ReadonlyArray<BoostOfFile>
@@ -88,6 +92,8 @@ export const applyDefinitions = (
   const { badges, boosts, rules, segments, settings } = definitions
   const plan = new Plan(state, now, badges)
   if (settings !== undefined) plan.settings(withStreaks(plan.state.settings, settings))
+  for (const [index, currency] of definitions.currencies?.entries() ?? [])
+    plan.currency(currency, `/definitions/currencies/${index}`)
   const badgeKeys = new Set(badges?.map(({ key }) => key))
   for (const [index, segment] of segments?.entries() ?? [])
     plan.segment(segment, badgeKeys, `/definitions/segments/${index}`)
@@ -132,6 +138,7 @@ const referencesPerWork = 20
 /** The changes of a file so far, and the state after them. */
 class Plan {
   state: ProjectState
+  readonly #currencies: Map<string, Currency>
   readonly #segments: Map<string, Segment>
   readonly #badges: Map<string, Badge>
   readonly #boosts: Map<string, Boost>
@@ -149,12 +156,14 @@ class Plan {
   #conditions = 0
 
   constructor(state: ProjectState, now: number, badges: ReadonlyArray<Keyed> = []) {
+    this.#currencies = new Map(state.currencies)
     this.#segments = new Map(state.segments)
     this.#badges = new Map(state.badges)
     this.#boosts = new Map(state.boosts)
     this.#quests = new Map(state.quests)
     this.#rules = new Map(state.rules)
     const kinds = {
+      currencies: this.#currencies,
       segments: this.#segments,
       badges: this.#badges,
       boosts: this.#boosts,
@@ -189,6 +198,20 @@ class Plan {
       "/definitions/settings",
       () => 0,
       (state, now) => decideSettings(state, { kind: "updateSettings", change }, now),
+    )
+  }
+
+  currency(currency: CurrencyOfFile, pointer: string): void {
+    const created = { kind: "createCurrency", currency: published(currency) } as const
+    this.#put(
+      pointer,
+      () => 0,
+      this.#currencies,
+      currency,
+      (before, state, now) =>
+        before === undefined
+          ? createCurrency(state, created, now)
+          : replaceCurrency(before, currency, now),
     )
   }
 
@@ -279,7 +302,8 @@ class Plan {
    * Removes the definitions that the file does not name. A definition is removed before those it
    * refers to.
    */
-  remove({ badges, boosts, quests, rules, segments, settings }: DefinitionsInput): void {
+  remove(definitions: DefinitionsInput): void {
+    const { badges, boosts, currencies, quests, rules, segments, settings } = definitions
     for (const boost of missing(this.#boosts, boosts)) {
       if (!isInFile(boost, this.#now)) continue
       this.#take(
@@ -325,6 +349,12 @@ class Plan {
         deleteSegment(state, { kind: "deleteSegment", segmentId }, now),
       )
     }
+    for (const currency of missing(this.#currencies, currencies)) {
+      if (!isInFile(currency, this.#now) || isBuiltIn(currency)) continue
+      this.#take("/definitions/currencies", referring, (state, now) =>
+        deleteCurrency(state, { kind: "deleteCurrency", currencyId: currency.id }, now),
+      )
+    }
     if (settings?.streaks !== undefined) this.settings({ streaks: settings.streaks })
   }
 
@@ -360,6 +390,10 @@ class Plan {
     switch (fact.kind) {
       case "project.updated":
         this.state = { ...this.state, settings: fact.settings }
+        break
+      case "currency.created":
+      case "currency.updated":
+        this.#set(this.#currencies, fact.currency)
         break
       case "segment.created":
       case "segment.updated":

@@ -6,13 +6,14 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { type ActionIndex, actionIndexOf } from "../project/ActionIndex.ts"
 import { boostsAt, noBoosts, type RunningBoosts } from "../project/Boost.ts"
-import { type Badge, type Gives, paysAt } from "../project/Definition.ts"
+import { type Amounts, activeCurrency, type Currency } from "../project/Currency.ts"
+import { type Badge, type Gives, givesNothing, paysAt } from "../project/Definition.ts"
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { HistoryNeeded, type Past } from "../record/Past.ts"
 import type { Cause, Fact, FactOf, Source } from "../record/Record.ts"
 import { Membership } from "../user/Membership.ts"
-import { noWindows, projectZoneAt, type UserState, userZoneAt } from "../user/User.ts"
+import { balanceOf, noWindows, projectZoneAt, type UserState, userZoneAt } from "../user/User.ts"
 import { type WindowKind, windowKinds, windowOfDay, type Zone, zoneOf } from "../values/Calendar.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
@@ -48,6 +49,8 @@ export class Draft {
   #recalledSince: number | undefined
   xp: number
   points: number
+  /** The balances of further currencies that this decision changed, by key. */
+  #balances: Map<string, number> | undefined
   questsCompleted: number
   /** Quests completed by this decision. */
   completed: Set<string> | undefined
@@ -115,37 +118,64 @@ export class Draft {
   /** What a rule or a quest pays: `gives` times the boosts, rounded down. */
   boosted(gives: Gives): Gives {
     const { boosts } = this
-    const { points, xp } = gives
-    if (boosts === noBoosts && Number.isInteger(xp) && Number.isInteger(points)) return gives
-    return { ...gives, xp: boosts.times("xp", xp), points: boosts.times("points", points) }
+    const { currencies, points, xp } = gives
+    if (boosts === noBoosts && currencies === undefined) {
+      if (Number.isInteger(xp) && Number.isInteger(points)) return gives
+    }
+    const further = Object.entries(currencies ?? {}).map(([key, amount]) => [
+      key,
+      boosts.times(key, amount),
+    ])
+    return {
+      ...gives,
+      xp: boosts.times("xp", xp),
+      points: boosts.times("points", points),
+      ...(currencies !== undefined && { currencies: Object.fromEntries(further) }),
+    }
   }
 
   earn(gives: Gives, source: Source): void {
-    this.earnXp(gives.xp, source)
-    this.earnPoints(gives.points, source)
+    this.credit("xp", gives.xp, source)
+    this.credit("points", gives.points, source)
+    if (gives.currencies !== undefined) {
+      for (const [key, amount] of Object.entries(gives.currencies)) this.credit(key, amount, source)
+    }
     if (gives.badgeId !== null) this.giveBadge(gives.badgeId, source)
   }
 
-  earnXp(amount: number, source: Source): void {
+  /**
+   * Credits what a rule, a quest or a reward gives, the only way in which a balance grows but for
+   * refunds. The facts have the amount that the user gets, which an undo takes back, and the amount
+   * that was cut.
+   */
+  credit(key: string, asked: number, source: Source): void {
+    if (asked === 0) return
+    const currency = activeCurrency(this.project.currencies, key)
+    if (currency === undefined) return
+    const amount = this.#uncapped(currency, asked, source)
     if (amount === 0) return
-    this.xp += amount
-    const boosts = this.#appliedTo("xp", source)
-    this.facts.push(
-      boosts === undefined
-        ? { kind: "xp.earned", amount, total: this.xp, source }
-        : { kind: "xp.earned", amount, total: this.xp, source, boosts },
-    )
-  }
-
-  earnPoints(amount: number, source: Source): void {
-    if (amount === 0) return
-    this.points += amount
-    const boosts = this.#appliedTo("points", source)
-    this.facts.push(
-      boosts === undefined
-        ? { kind: "points.earned", amount, total: this.points, source }
-        : { kind: "points.earned", amount, total: this.points, source, boosts },
-    )
+    // Usually no boost runs, and a literal is faster than a spread.
+    const boosts = this.#appliedTo(key, source)
+    if (key === "xp") {
+      this.xp += amount
+      this.facts.push(
+        boosts === undefined
+          ? { kind: "xp.earned", amount, total: this.xp, source }
+          : { kind: "xp.earned", amount, total: this.xp, source, boosts },
+      )
+    } else if (key === "points") {
+      this.points += amount
+      this.facts.push(
+        boosts === undefined
+          ? { kind: "points.earned", amount, total: this.points, source }
+          : { kind: "points.earned", amount, total: this.points, source, boosts },
+      )
+    } else {
+      const total = this.balance(key) + amount
+      this.#balances ??= new Map()
+      this.#balances.set(key, total)
+      this.facts.push({ kind: "currency.earned", currency: key, amount, total, source })
+    }
   }
 
   /** The boosts that multiplied an amount; `undefined`: none. Only rules and quests have boosts. */
@@ -153,13 +183,32 @@ export class Draft {
     return typeof source === "string" ? undefined : this.boosts.appliedTo(currency)
   }
 
+  /** The part of `amount` up to the currency's `max`; a fact has the rest. */
+  #uncapped({ key, max }: Currency, amount: number, source: Source): number {
+    if (max === null) return amount
+    const room = Math.max(0, max - this.balance(key))
+    if (amount <= room) return amount
+    const by = "max"
+    this.facts.push({ kind: "currency.capped", currency: key, amount: amount - room, by, source })
+    return room
+  }
+
+  /** The balance after the facts so far. */
+  balance(key: string): number {
+    if (key === "xp") return this.xp
+    if (key === "points") return this.points
+    return this.#balances?.get(key) ?? balanceOf(this.user, key).amount
+  }
+
   hasBadge(badgeId: string): boolean {
     return this.user?.badges.has(badgeId) === true || this.#given?.has(badgeId) === true
   }
 
   /** Whether `earn` would give anything. */
-  canEarn({ badgeId, points, xp }: Gives): boolean {
-    return xp > 0 || points > 0 || (badgeId !== null && this.#givable(badgeId) !== undefined)
+  canEarn({ badgeId, currencies, points, xp }: Gives): boolean {
+    if (xp > 0 || points > 0) return true
+    if (badgeId !== null && this.#givable(badgeId) !== undefined) return true
+    return currencies !== undefined && !givesNothing({ currencies })
   }
 
   /** The badge, if it pays at the time of the event and the user does not have it. */
@@ -194,10 +243,14 @@ export class Draft {
    * The refusal of a balance above the maximum. A sum of two safe integers is exact, or too large.
    */
   overflow(): LaurelError<"balance_overflow"> | undefined {
-    // Spent points count, since a refund may return them.
-    const points = this.points + (this.user?.pointsSpent ?? 0)
-    const name =
-      this.xp > limits.balanceMax ? "xp" : points > limits.balanceMax ? "points" : undefined
+    // Spent amounts count, since a refund may return them.
+    const exceeds = (key: string) =>
+      this.balance(key) + balanceOf(this.user, key).spent > limits.balanceMax
+    const name = exceeds("xp")
+      ? "xp"
+      : exceeds("points")
+        ? "points"
+        : this.#balances?.keys().find(exceeds)
     return name === undefined
       ? undefined
       : laurelError(
@@ -246,21 +299,47 @@ export class Draft {
     const segments = this.membership.held
     assertBalance("xp", xp)
     assertBalance("points", points)
+    const balances = this.#furtherBalances()
     this.facts.push(
       // Usually there is nothing more, and a literal is faster than a spread.
-      more === undefined && segments === undefined
+      more === undefined && balances === undefined && segments === undefined
         ? { kind: summary, xp, points, level }
         : {
             kind: summary,
             xp,
             points,
             level,
+            ...(balances !== undefined && { balances }),
             ...more,
             ...(segments !== undefined && { segments }),
           },
     )
     return Result.succeed({ cause, facts: this.facts })
   }
+
+  /** The balances of further currencies after this decision; `undefined`: the user has none. */
+  #furtherBalances(): Amounts | undefined {
+    if (this.#balances === undefined && (this.user?.balances.size ?? 0) === 0) return undefined
+    return furtherBalances(this.user, this.project, this.#balances ?? [])
+  }
+}
+
+/**
+ * The user's balances of further currencies that are active, after `changed`; `undefined`: the user
+ * has none.
+ */
+export const furtherBalances = (
+  user: UserState | undefined,
+  { currencies }: ProjectState,
+  changed: Iterable<readonly [string, number]>,
+): Amounts | undefined => {
+  const after = new Map<string, number>()
+  for (const [key, { amount }] of user?.balances ?? []) after.set(key, amount)
+  for (const [key, amount] of changed) after.set(key, amount)
+  for (const key of after.keys()) {
+    if (activeCurrency(currencies, key) === undefined) after.delete(key)
+  }
+  return after.size === 0 ? undefined : Object.fromEntries(after)
 }
 
 /**

@@ -18,6 +18,12 @@ import {
 } from "./BadgeDefinitions.ts"
 import { type BoostCommand, createBoost, deleteBoost, updateBoost } from "./BoostDefinitions.ts"
 import { type CloseWindows, decideCloseWindows } from "./CloseWindows.ts"
+import {
+  type CurrencyCommand,
+  createCurrency,
+  deleteCurrency,
+  updateCurrency,
+} from "./CurrencyDefinitions.ts"
 import { type Conditional, type Decided, versionConflict } from "./Decided.ts"
 import { type ApplyDefinitions, applyDefinitions } from "./Definitions.ts"
 import { createQuest, deleteQuest, type QuestCommand, updateQuest } from "./QuestDefinitions.ts"
@@ -44,6 +50,7 @@ export type ProjectCommand =
   | RuleCommand
   | BadgeCommand
   | BoostCommand
+  | CurrencyCommand
   | SegmentCommand
   | SettingsCommand
   | BackfillCommand
@@ -99,6 +106,14 @@ export interface ProjectRefusals {
     | "quota_exceeded"
     | "version_conflict"
   readonly deleteBoost: "boost_not_found" | "version_conflict"
+  readonly createCurrency: "invalid_request" | "key_taken" | "quota_exceeded"
+  readonly updateCurrency:
+    | "currency_not_found"
+    | "invalid_request"
+    | "invalid_transition"
+    | "in_use"
+    | "version_conflict"
+  readonly deleteCurrency: "currency_not_found" | "in_use" | "version_conflict"
   readonly createSegment: "invalid_request" | "key_taken" | "quota_exceeded"
   readonly updateSegment:
     | "segment_not_found"
@@ -157,6 +172,10 @@ const badgeVersion = ({ badges }: ProjectState, { badgeId }: { readonly badgeId:
   definitionOf(badges, badgeId)?.version
 const boostVersion = ({ boosts }: ProjectState, { boostId }: { readonly boostId: string }) =>
   definitionOf(boosts, boostId)?.version
+const currencyVersion = (
+  { currencies }: ProjectState,
+  { currencyId }: { readonly currencyId: string },
+) => definitionOf(currencies, currencyId)?.version
 const segmentVersion = (
   { segments }: ProjectState,
   { segmentId }: { readonly segmentId: string },
@@ -179,6 +198,9 @@ const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } =
   createBoost: { decide: createBoost },
   updateBoost: { decide: updateBoost, version: boostVersion },
   deleteBoost: { decide: deleteBoost, version: boostVersion },
+  createCurrency: { decide: createCurrency },
+  updateCurrency: { decide: updateCurrency, version: currencyVersion },
+  deleteCurrency: { decide: deleteCurrency, version: currencyVersion },
   createSegment: { decide: createSegment },
   updateSegment: { decide: updateSegment, version: segmentVersion },
   deleteSegment: { decide: deleteSegment, version: segmentVersion },

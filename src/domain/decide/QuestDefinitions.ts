@@ -3,12 +3,13 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import {
+  changedReward,
   firstVersion,
-  type Gives,
   type New,
   nextVersion,
   type Quest,
   type Replacement,
+  type RewardChange,
   type Status,
   targetedDefaults,
   type Versioned,
@@ -21,6 +22,7 @@ import { archivedFault, type Conditional, type Decided, noChange } from "./Decid
 import {
   badgeReferenceFaults,
   claimedKey,
+  currencyReferenceFaults,
   keysOf,
   metadataFaults,
   prerequisiteFaults,
@@ -42,7 +44,7 @@ import {
 /** A merge patch of a quest. `reward` and `metadata` are merged. */
 export interface QuestChange
   extends Partial<Omit<Quest, "id" | "key" | "set" | "reward" | "metadata" | keyof Versioned>> {
-  readonly reward?: Partial<Gives>
+  readonly reward?: RewardChange
   readonly metadata?: Metadata | null
   readonly status?: Status
 }
@@ -94,7 +96,7 @@ export const updateQuest = (
   const changed: Quest = {
     ...quest,
     ...change,
-    reward: { ...quest.reward, ...reward },
+    reward: changedReward(quest.reward, reward),
     prerequisites: keysOf(state.quests, change.prerequisites ?? quest.prerequisites),
     metadata: patchedMetadata(quest.metadata, metadata),
     ...nextVersion(quest, now),
@@ -172,6 +174,7 @@ const questFaults = (state: ProjectState, quest: Quest): ReadonlyArray<Fault> =>
   const faults = [...periodFaults(quest), ...metadataFaults(metadata)]
   faults.push(...segmentReferenceFaults(state, quest.segment))
   faults.push(...badgeReferenceFaults(state, reward.badgeId, "/reward/badgeId"))
+  faults.push(...currencyReferenceFaults(state, reward.currencies, "/reward/currencies"))
   faults.push(...prerequisiteFaults(state, quest))
   faults.push(...steps.flatMap((step, index) => sumTargetFaults(step, `/steps/${index}/target`)))
   const clauses = steps.map((step, index) => ({ ...step, pointer: `/steps/${index}/where` }))

@@ -24,6 +24,7 @@
  * no longer count as spent (`spentAfter`).
  */
 import { Result } from "effect"
+import { type Amounts, activeCurrency } from "../project/Currency.ts"
 import {
   amountOf,
   compileWhere,
@@ -33,19 +34,21 @@ import {
   targetOf,
 } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
+import { countsFor } from "../record/ActionCount.ts"
 import { HistoryNeeded, type Past, rewardingRules } from "../record/Past.ts"
 import {
   type BadgeRef,
-  countsFor,
   decidedAt,
   type Fact,
   type JournalRecord,
   type Revocable,
   type Revocation,
   type Spending,
+  spentBy,
 } from "../record/Record.ts"
 import { criterionNumber } from "../user/Progress.ts"
 import {
+  balanceOf,
   projectZoneAt,
   type QuestState,
   spentAfter,
@@ -55,45 +58,113 @@ import {
 import { type WindowKind, windowKinds } from "../values/Calendar.ts"
 import { type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
-import { behind, type Decision, Draft, openWindows } from "./Draft.ts"
+import { behind, type Decision, Draft, furtherBalances, openWindows } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"
 import { periodAt } from "./Rules.ts"
 
 /*
- * Spends and refunds. They change only points: xp, level and leaderboards stay, and so do badges,
- * since the criterion of points counts all earned points, spent points included.
+ * Spends and refunds. They change only balances of spendable currencies: xp, level and leaderboards
+ * stay, and so do badges, since the criterion of points counts all earned points, spent points
+ * included. A spend takes all of its amounts, or nothing.
  */
+
+export type SpendRefusal =
+  | "user_not_found"
+  | "currency_not_found"
+  | "currency_not_spendable"
+  | "insufficient_points"
+  | "insufficient_balance"
 
 export const decideSpending = (
   user: UserState | undefined,
+  project: ProjectState,
   command: Spending,
-): Result.Result<Decision, LaurelError<"user_not_found" | "insufficient_points">> => {
+): Result.Result<Decision, LaurelError<SpendRefusal>> => {
   if (user === undefined) {
     return refuse("user_not_found", "No event or reward of this user was accepted yet.")
   }
-  const { amount } = command
-  const total = user.points - amount
-  if (total < 0) {
-    const detail = `The user has ${user.points} points, ${amount} are needed.`
-    return Result.fail(laurelError("insufficient_points", detail, { balance: user.points }))
+  const facts: Array<Fact> = []
+  for (const [key, amount] of Object.entries(spentBy(command))) {
+    const refusal = unspendable(user, project, command, key, amount)
+    if (refusal !== undefined) return Result.fail(refusal)
+    const { amount: before, spent } = balanceOf(user, key)
+    const total = before - amount
+    assertBalance(key, total)
+    assertBalance(`spent ${key}`, spent + amount)
+    // The first fact names the spend before this one.
+    const last = facts.length === 0 ? behind(user.lastSpend) : undefined
+    facts.push(
+      key === "points"
+        ? { kind: "points.spent", amount, total, ...last }
+        : { kind: "currency.spent", currency: key, amount, total, ...last },
+    )
   }
-  assertBalance("points", total)
-  assertBalance("spent points", user.pointsSpent + amount)
-  const fact = { kind: "points.spent", amount, total, ...behind(user.lastSpend) } as const
-  return Result.succeed({ cause: command, facts: [fact] })
+  return Result.succeed({ cause: command, facts: settled(user, project, facts) })
+}
+
+/** The refusal to spend `amount` of the currency `key`; `undefined`: it can be spent. */
+const unspendable = (
+  user: UserState,
+  { currencies }: ProjectState,
+  command: Spending,
+  key: string,
+  amount: number,
+): LaurelError<SpendRefusal> | undefined => {
+  const currency = activeCurrency(currencies, key)
+  if (currency === undefined) {
+    return laurelError(
+      "currency_not_found",
+      `No active currency of this project has the key ${key}.`,
+    )
+  }
+  if (!currency.spendable) {
+    return laurelError("currency_not_spendable", `The currency ${key} cannot be spent.`)
+  }
+  const { amount: balance } = balanceOf(user, key)
+  if (balance >= amount) return undefined
+  const detail = `The user has ${balance} ${key}, ${amount} are needed.`
+  return "amount" in command
+    ? laurelError("insufficient_points", detail, { balance })
+    : laurelError("insufficient_balance", detail, { balance, currency: key })
+}
+
+/** The facts of a spend or a refund; with all balances, if the user has further currencies. */
+const settled = (
+  user: UserState,
+  project: ProjectState,
+  facts: ReadonlyArray<Fact>,
+): ReadonlyArray<Fact> => {
+  let { points, xp } = user
+  const changed = new Map<string, number>()
+  for (const fact of facts) {
+    if (fact.kind === "points.spent" || fact.kind === "points.refunded") points = fact.total
+    if (fact.kind === "currency.spent" || fact.kind === "currency.refunded") {
+      changed.set(fact.currency, fact.total)
+    }
+  }
+  const balances = furtherBalances(user, project, changed)
+  return balances === undefined && changed.size === 0
+    ? facts
+    : [...facts, { kind: "balances.settled", xp, points, balances: balances ?? {} }]
 }
 
 /**
- * The fact of a revoked spend. Points whose event or reward was revoked after the spend are not
- * refunded: a user never gets back more points than were earned and not revoked.
+ * The facts of a revoked spend. An amount whose event or reward was revoked after the spend is not
+ * refunded: a user never gets back more than was earned and not revoked. A refund may exceed the
+ * `max` of the currency, and also returns a currency that was archived.
  */
-const refundOf = ({ points, pointsSpent }: UserState, spending: Spending): Fact => {
-  const amount = Math.min(spending.amount, pointsSpent)
-  const total = points + amount
-  assertBalance("points", total)
-  assertBalance("spent points", pointsSpent - amount)
-  return { kind: "points.refunded", amount, total, shortfall: spending.amount - amount }
-}
+const refundOf = (user: UserState, spending: Spending): ReadonlyArray<Fact> =>
+  Object.entries(spentBy(spending)).map(([key, asked]) => {
+    const { amount: before, spent } = balanceOf(user, key)
+    const amount = Math.min(asked, spent)
+    const total = before + amount
+    assertBalance(key, total)
+    assertBalance(`spent ${key}`, spent - amount)
+    const refund = { amount, total, shortfall: asked - amount }
+    return key === "points"
+      ? { kind: "points.refunded", ...refund }
+      : { kind: "currency.refunded", currency: key, ...refund }
+  })
 
 /** The code of a revocation that finds nothing to revoke. */
 export interface RevocationRefusals {
@@ -125,7 +196,8 @@ export const decideRevocation = (
     return Result.fail(revocationNotFound(command.of))
   }
   if (found.cause.kind === "spend") {
-    return Result.succeed({ cause: command, facts: [refundOf(user, found.cause)] })
+    const facts = settled(user, project, refundOf(user, found.cause))
+    return Result.succeed({ cause: command, facts })
   }
   const scores = scoresLeft(user, found, past)
   if (scores instanceof HistoryNeeded) return Result.fail(scores)
@@ -205,12 +277,13 @@ const standingOf = ({ completedAt, expired }: QuestState) => {
 }
 
 /** The state of a revocation: the amounts to revoke, and the counts and quests after it. */
-/** The state of a revocation: the amounts to revoke, and the counts and quests after it. */
 class Undo {
   readonly #draft: Draft
   readonly #user: UserState
   #xp = 0
   #points = 0
+  /** The amounts of further currencies, by key. */
+  readonly #amounts = new Map<string, number>()
   readonly #counts = new Map<string, number>()
   readonly #quests = new Map<string, QuestState>()
   readonly #revoked = new Set<string>()
@@ -232,6 +305,9 @@ class Undo {
         break
       case "points.earned":
         this.#points += fact.amount
+        break
+      case "currency.earned":
+        this.#amounts.set(fact.currency, (this.#amounts.get(fact.currency) ?? 0) + fact.amount)
         break
       case "badge.earned":
         if (fact.source !== "criteria") this.#revoke(fact)
@@ -344,8 +420,8 @@ class Undo {
     const xp = Math.min(this.#xp, this.#user.xp)
     const points = Math.min(this.#points, this.#user.points)
     const total = { xp: this.#user.xp - xp, points: this.#user.points - points }
-    const shortfall = { xp: this.#xp - xp, points: this.#points - points }
-    const pointsSpent = spentAfter(this.#user, shortfall)
+    const missing = { xp: this.#xp - xp, points: this.#points - points }
+    const pointsSpent = spentAfter(this.#user.pointsSpent, missing.points)
     assertBalance("xp", total.xp)
     assertBalance("points", total.points)
     assertBalance("spent points", pointsSpent)
@@ -355,13 +431,43 @@ class Undo {
     }
     if (xp > 0) this.#debitWindows(found, xp)
     if (points > 0) facts.push({ kind: "points.revoked", amount: points, total: total.points })
+    const { balances, currencies } = this.#takeCurrencies()
     this.#revokeUnearned({ ...total, pointsSpent })
     const from = this.#draft.levelOf(this.#user.xp)
     const level = this.#draft.levelOf(total.xp)
     if (level !== from) facts.push({ kind: "level.changed", from, to: level })
     const of = found.cause.kind === "event" ? "event" : "reward"
-    facts.push({ kind: `${of}.revoked`, ...total, level, shortfall })
+    const shortfall = { ...missing, ...(currencies !== undefined && { currencies }) }
+    facts.push({
+      kind: `${of}.revoked`,
+      ...total,
+      level,
+      ...(balances !== undefined && { balances }),
+      shortfall,
+    })
     return facts
+  }
+
+  /** Takes back the amounts of further currencies: the balances after it, and what is missing. */
+  #takeCurrencies(): { readonly balances?: Amounts; readonly currencies?: Amounts } {
+    const { facts, project } = this.#draft
+    const left = new Map<string, number>()
+    const missing: Array<readonly [string, number]> = []
+    for (const [currency, credited] of this.#amounts) {
+      const { amount: before, spent } = balanceOf(this.#user, currency)
+      const amount = Math.min(credited, before)
+      const total = before - amount
+      assertBalance(currency, total)
+      assertBalance(`spent ${currency}`, spentAfter(spent, credited - amount))
+      if (amount > 0) facts.push({ kind: "currency.revoked", currency, amount, total })
+      left.set(currency, total)
+      if (amount < credited) missing.push([currency, credited - amount])
+    }
+    const balances = furtherBalances(this.#user, project, left)
+    return {
+      ...(balances !== undefined && { balances }),
+      ...(missing.length > 0 && { currencies: Object.fromEntries(missing) }),
+    }
   }
 
   #reverted(questId: string, state: QuestState): Fact {

@@ -2,14 +2,15 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import {
+  changedReward,
   countedForm,
   firstVersion,
-  type Gives,
   givesNothing,
   type LimitPeriod,
   type New,
   nextVersion,
   type Replacement,
+  type RewardChange,
   type Rule,
   type Status,
   targetedDefaults,
@@ -22,6 +23,7 @@ import { archivedFault, type Conditional, type Decided, noChange } from "./Decid
 import {
   badgeReferenceFaults,
   claimedKey,
+  currencyReferenceFaults,
   metadataFaults,
   segmentReferenceFaults,
   textSearchFaults,
@@ -53,7 +55,7 @@ export interface RuleChange
   > {
   readonly status?: Status
   readonly metadata?: Metadata | null
-  readonly reward?: Partial<Gives>
+  readonly reward?: RewardChange
   readonly limit?: { readonly times?: number; readonly per?: LimitPeriod } | null
   readonly multiplierPath?: string | null
   /** Null means 0. */
@@ -127,7 +129,7 @@ export const updateRule = (
     ...rule,
     ...change,
     metadata: patchedMetadata(rule.metadata, metadata),
-    reward: { ...rule.reward, ...reward },
+    reward: changedReward(rule.reward, reward),
     limit: limit === undefined ? rule.limit : changedLimit(rule.limit, limit, faults),
     multiplier: changedMultiplier(
       rule.multiplier,
@@ -220,7 +222,13 @@ const changedMultiplier = (
 
 const rewardFaults = ({ reward }: Rule): ReadonlyArray<Fault> =>
   givesNothing(reward)
-    ? [{ pointer: "/reward", code: "missing", detail: "must have xp, points or a badge" }]
+    ? [
+        {
+          pointer: "/reward",
+          code: "missing",
+          detail: "must have xp, points, another currency or a badge",
+        },
+      ]
     : []
 
 const ruleFaults = (state: ProjectState, rule: Rule): ReadonlyArray<Fault> => {
@@ -231,6 +239,7 @@ const ruleFaults = (state: ProjectState, rule: Rule): ReadonlyArray<Fault> => {
     ...segmentReferenceFaults(state, rule.segment),
     ...textSearchFaults(state, id, [{ action, where, pointer: "/where" }]),
     ...badgeReferenceFaults(state, reward.badgeId, "/reward/badgeId"),
+    ...currencyReferenceFaults(state, reward.currencies, "/reward/currencies"),
   ]
   if (multiplier !== null && multiplier.max < multiplier.min) {
     const detail = "must be at least multiplierMin"

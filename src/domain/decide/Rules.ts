@@ -14,6 +14,7 @@
  * (`Past`).
  */
 import { limits } from "../../Limits.ts"
+import type { Amounts } from "../project/Currency.ts"
 import {
   countedForm,
   type Gives,
@@ -174,8 +175,17 @@ const multiplied = ({ multiplier, reward }: Rule, metadata: Metadata | undefined
   const value = multiplier === null ? 1 : valueAt(metadata, multiplier.path)
   if (typeof value !== "number" || multiplier === null) return nothing
   const factor = Math.min(multiplier.max, Math.max(multiplier.min, value))
-  return { ...reward, xp: times(reward.xp, factor), points: times(reward.points, factor) }
+  const { currencies } = reward
+  return {
+    ...reward,
+    xp: times(reward.xp, factor),
+    points: times(reward.points, factor),
+    ...(currencies !== undefined && { currencies: timesEach(currencies, factor) }),
+  }
 }
+
+const timesEach = (amounts: Amounts, factor: number): Amounts =>
+  Object.fromEntries(Object.entries(amounts).map(([key, amount]) => [key, times(amount, factor)]))
 
 /** The product without the noise of binary fractions: 100 times 1.15 is 115. */
 const times = (amount: number, factor: number): number => Number((amount * factor).toPrecision(15))

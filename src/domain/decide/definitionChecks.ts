@@ -5,6 +5,7 @@
 
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
+import { type Amounts, activeCurrency } from "../project/Currency.ts"
 import type { Badge, Condition, Quest, Rule } from "../project/Definition.ts"
 import { isCounting } from "../project/Definition.ts"
 import {
@@ -80,6 +81,28 @@ export const badgeReferenceFaults = (
   return badge.set === "archived"
     ? unknownReference(pointer, "matches an archived badge")
     : noFaults
+}
+
+/** The faults of the currencies in the reward of a rule or a quest. */
+export const currencyReferenceFaults = (
+  { currencies }: ProjectState,
+  amounts: Amounts | undefined,
+  pointer: string,
+): ReadonlyArray<Fault> =>
+  Object.keys(amounts ?? {}).flatMap((key) =>
+    activeCurrency(currencies, key) === undefined
+      ? unknownReference(`${pointer}/${key}`, "matches no active currency of this project")
+      : noFaults,
+  )
+
+/** The refusal to archive a currency that rules or quests pay, or that a segment asks for. */
+export const currencyInUse = (state: ProjectState, key: string): InUse | undefined => {
+  const pays = ({ reward }: Pick<Quest, "reward">) => Object.hasOwn(reward.currencies ?? {}, key)
+  return inUse("currency", [
+    ...liveRules(state, pays),
+    ...liveQuests(state, pays),
+    ...liveSegments(state, ({ currency }) => currency === key),
+  ])
 }
 
 /** The faults of the prerequisites of `quest`. */

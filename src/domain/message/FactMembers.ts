@@ -3,7 +3,7 @@
  * replies derive their shapes from these schemas, so that a member is declared once.
  */
 import { Schema } from "effect"
-import type { Fact, FactOf } from "../record/Record.ts"
+import { capReasons, type Fact, type FactOf } from "../record/Record.ts"
 
 /** A text as the API shows it. */
 export const text = (description: string, example: string) =>
@@ -20,10 +20,16 @@ export const Earned = Schema.Struct({
   examples: [{ earned: 50, total: 1250 }],
 })
 
+const shownAmounts = (description: string, example: { readonly [key: string]: number }) =>
+  Schema.Record(Schema.String, Schema.Int).annotate({ description, examples: [example] })
+
 /** A reward, given or to be given. */
 export const Reward = Schema.Struct({
   xp: count(100, "Experience points."),
   points: count(10, "Points."),
+  currencies: Schema.optionalKey(
+    shownAmounts("Amounts of further currencies, by key. Absent: none.", { gems: 5 }),
+  ),
   badgeId: Schema.NullOr(Schema.String).annotate({
     description: "Id of a badge; null: none.",
     examples: [null],
@@ -55,12 +61,50 @@ export const Source = Schema.Struct({
   description: "The source: a rule, a quest, a reward or, for a badge, its own criteria.",
 })
 
-const outcome = { xp: Earned, points: Earned, level: LevelChange }
+export const Capped = Schema.Struct({
+  currency: text("Key of the currency.", "gems"),
+  amount: count(3, "How many the user did not get."),
+  by: Schema.Literals(capReasons).annotate({
+    description: "`max`: the balance has reached the currency's maximum.",
+    examples: ["max"],
+  }),
+}).annotate({
+  identifier: "Capped",
+  description: "The part of a credit that was cut.",
+  examples: [{ currency: "gems", amount: 3, by: "max" }],
+})
+
+export const Balances = shownAmounts(
+  "All balances by currency, `xp` and `points` included. The outcome of an event, a spend or an undo has them only if the user has further currencies.",
+  { xp: 1250, points: 340, gems: 12 },
+).annotate({ identifier: "Balances" })
+
+/** What a record did to further currencies. */
+export const furtherOutcome = {
+  currencies: Schema.optionalKey(
+    Schema.Record(Schema.String, Earned).annotate({
+      description: "Further currencies that changed, by key. Absent: none.",
+      examples: [{ gems: { earned: 5, total: 12 } }],
+    }),
+  ),
+  capped: Schema.optionalKey(
+    Schema.Array(Capped).annotate({
+      description: "What the user did not get because of a limit of a currency. Absent: nothing.",
+      examples: [[{ currency: "gems", amount: 3, by: "max" }]],
+    }),
+  ),
+  balances: Schema.optionalKey(Balances),
+}
+
+const outcome = { xp: Earned, points: Earned, level: LevelChange, ...furtherOutcome }
 const undone = {
   ...outcome,
   shortfall: Schema.Struct({
     xp: count(0, "Xp missing."),
     points: count(0, "Points missing."),
+    currencies: Schema.optionalKey(
+      shownAmounts("Missing amounts of further currencies, by key. Absent: none.", { gems: 2 }),
+    ),
   }).annotate({
     description: "The part already spent, which could not be revoked.",
     examples: [{ xp: 0, points: 0 }],
@@ -83,6 +127,7 @@ export const AppliedBoosts = Schema.Array(
 })
 
 const earned = { ...balance, source: Source, boosts: Schema.optionalKey(AppliedBoosts) }
+const currency = { currency: text("Key of the currency.", "gems") }
 const badge = {
   badgeId: text("The badge's id.", "bdg_01a1fc1e64c07345932e273286b5ca30"),
   key: text("The badge's key.", "first-lesson"),
@@ -155,6 +200,15 @@ export const factMembers = {
     ...balance,
     shortfall: count(0, "Points missing, since their events or rewards were revoked."),
   },
+  "currency.earned": { ...currency, ...balance, source: Source },
+  "currency.revoked": { ...currency, ...balance },
+  "currency.spent": { ...currency, ...balance },
+  "currency.refunded": {
+    ...currency,
+    ...balance,
+    shortfall: count(0, "Amount missing, since its events or rewards were revoked."),
+  },
+  "currency.capped": { ...Capped.fields, source: Source },
   "level.changed": {
     from: count(4, "The level before."),
     to: count(5, "The level afterwards; lower if xp were revoked."),

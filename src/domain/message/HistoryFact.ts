@@ -12,12 +12,14 @@ import {
   type JournalRecord,
   type QuestRef,
   type Source,
+  spentBy,
 } from "../record/Record.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
 import { isoTime } from "../values/isoTime.ts"
 import { factMembers, granted, type MembersOf, type ShownKind, text } from "./FactMembers.ts"
 import {
   type EventReply,
+  furtherOf,
   grantedOf,
   type RevocationReply,
   type RewardReply,
@@ -77,6 +79,12 @@ export const HistoryCause = Schema.Union([
     spendId: SpendId,
     id: CallersId,
     amount: Schema.Int.annotate({ description: "Points spent.", examples: [120] }),
+    currencies: Schema.optionalKey(
+      Schema.Record(Schema.String, Schema.Int).annotate({
+        description: "Amounts spent by currency, if sent so; points included. Absent: only points.",
+        examples: [{ gems: 3, points: 120 }],
+      }),
+    ),
     reason: Schema.NullOr(Schema.String).annotate({
       description: "The reason sent with the spend.",
       examples: ["Streak freeze"],
@@ -126,13 +134,14 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
   switch (fact.kind) {
     case "event.tracked":
     case "reward.granted": {
-      const { level, points, xp } = replyOf(record) as EventReply | RewardReply
-      return { xp, points, level }
+      const reply = replyOf(record) as EventReply | RewardReply
+      return { xp: reply.xp, points: reply.points, level: reply.level, ...furtherOf(reply) }
     }
     case "event.revoked":
     case "reward.revoked": {
-      const { level, points, shortfall, xp } = replyOf(record) as RevocationReply
-      return { xp, points, level, shortfall }
+      const reply = replyOf(record) as RevocationReply
+      const { level, points, shortfall, xp } = reply
+      return { xp, points, level, ...furtherOf(reply), shortfall }
     }
     case "xp.earned":
     case "points.earned":
@@ -148,6 +157,12 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
       return { amount: fact.amount, total: fact.total }
     case "points.refunded":
       return { amount: fact.amount, total: fact.total, shortfall: fact.shortfall }
+    case "currency.earned":
+    case "currency.revoked":
+    case "currency.spent":
+    case "currency.refunded":
+    case "currency.capped":
+      return currencyMembers(fact)
     case "level.changed":
       return { from: fact.from, to: fact.to }
     case "badge.earned":
@@ -184,6 +199,28 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
 
 const badgeOf = ({ badgeId, key, name }: BadgeRef) => ({ badgeId, key, name })
 
+const currencyMembers = (
+  fact: Extract<FactOf<ShownKind>, { readonly currency: string }>,
+): MembersOf<ShownKind> => {
+  switch (fact.kind) {
+    case "currency.earned": {
+      const { amount, currency, source, total } = fact
+      return { currency, amount, total, source: showSource(source) }
+    }
+    case "currency.revoked":
+    case "currency.spent":
+      return { currency: fact.currency, amount: fact.amount, total: fact.total }
+    case "currency.refunded": {
+      const { amount, currency, shortfall, total } = fact
+      return { currency, amount, total, shortfall }
+    }
+    case "currency.capped": {
+      const { amount, by, currency, source } = fact
+      return { currency, amount, by, source: showSource(source) }
+    }
+  }
+}
+
 const questOf = ({ key, questId, title }: QuestRef) => ({ questId, key, title })
 
 const showSource = (source: Source): MembersOf<"xp.earned">["source"] => {
@@ -208,8 +245,10 @@ const causeOf = (record: JournalRecord): CauseType => {
       return { kind: "reward", rewardId: recordId("rwd", record), id, ...grantedOf(cause), reason }
     }
     case "spend": {
-      const { amount, id = null, reason = null } = cause
-      return { kind: "spend", spendId: recordId("spd", record), id, amount, reason }
+      const { id = null, reason = null } = cause
+      const { points: amount = 0 } = spentBy(cause)
+      const parts = "currencies" in cause && { currencies: cause.currencies }
+      return { kind: "spend", spendId: recordId("spd", record), id, amount, ...parts, reason }
     }
     case "revocation": {
       const idIf = (of: typeof cause.of) =>

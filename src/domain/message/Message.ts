@@ -27,6 +27,7 @@ import type { MessageData } from "./MessageData.ts"
 import { kindOfFact, type MessageKind } from "./MessageKind.ts"
 import {
   type EventReply,
+  furtherOf,
   type RefundReply,
   type RevocationReply,
   type RewardReply,
@@ -158,11 +159,25 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
       const received = isoTime(receivedAt)
       const occurred = occurredAt === receivedAt ? received : isoTime(occurredAt)
       const times = { occurredAt: occurred, receivedAt: received }
-      return { ...common, eventId, action, ...times, metadata, xp, points, level }
+      const outcome = { xp, points, level, ...furtherOf(reply) }
+      return { ...common, eventId, action, ...times, metadata, ...outcome }
     }
     case "points.spent": {
       const { amount, reason, spendId, total } = replyOf(record) as SpendReply
       return { ...common, spendId, amount, total, reason }
+    }
+    case "currency.spent": {
+      const { reason, spendId } = replyOf(record) as SpendReply
+      return {
+        ...common,
+        spendId,
+        ...membersOf(record, fact),
+        reason,
+      } as MessageData["currency.spent"]
+    }
+    case "currency.refunded": {
+      const { spendId } = replyOf(record) as RefundReply
+      return { ...common, spendId, ...membersOf(record, fact) } as MessageData["currency.refunded"]
     }
     case "points.refunded": {
       const { amount, shortfall, spendId, total } = replyOf(record) as RefundReply
@@ -174,11 +189,13 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
       const reply = replyOf(record) as RewardReply
       const { amount, badgeId, level, points, reward, rewardId, type, xp } = reply
       const reason = (record.cause.kind === "reward" && record.cause.reason) || null
-      return { ...common, rewardId, reward, type, amount, badgeId, reason, xp, points, level }
+      const outcome = { xp, points, level, ...furtherOf(reply) }
+      return { ...common, rewardId, reward, type, amount, badgeId, reason, ...outcome }
     }
     case "reward.revoked": {
-      const { id, level, points, shortfall, xp } = replyOf(record) as RevocationReply
-      return { ...common, rewardId: id, xp, points, level, shortfall }
+      const reply = replyOf(record) as RevocationReply
+      const { id, level, points, shortfall, xp } = reply
+      return { ...common, rewardId: id, xp, points, level, ...furtherOf(reply), shortfall }
     }
     default:
       if (!isShown(fact)) throw new Error(`No message tells of ${fact.kind}`)

@@ -89,6 +89,19 @@ const data = {
     spendId: text("The spend that was revoked."),
     ...factMembers["points.refunded"],
   }),
+  "currency.earned": content({ ...user, ...factMembers["currency.earned"] }),
+  "currency.revoked": content({ ...user, ...factMembers["currency.revoked"] }),
+  "currency.spent": content({
+    ...user,
+    spendId: text("Id of the spend."),
+    ...factMembers["currency.spent"],
+    reason: textOrNull("The reason sent with the spend."),
+  }),
+  "currency.refunded": content({
+    ...user,
+    spendId: text("The spend that was revoked."),
+    ...factMembers["currency.refunded"],
+  }),
   "level.changed": content({
     ...user,
     ...factMembers["level.changed"],
@@ -193,6 +206,12 @@ interface Entry<Kind extends MessageKind> {
   readonly example: MessageData[Kind]
 }
 
+const further = {
+  currencies: { gems: { earned: 3, total: 100 } },
+  capped: [{ currency: "gems", amount: 2, by: "max" }],
+  balances: { xp: 1_250, points: 340, gems: 100 },
+} as const
+
 const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   "event.tracked": {
     description: "An event was accepted. Its effects have messages of their own.",
@@ -205,6 +224,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       metadata: { lesson: 7 },
       xp: { earned: 50, total: 1_250 },
       points: { earned: 5, total: 340 },
+      ...further,
       level: { before: 4, after: 5 },
     },
   },
@@ -243,6 +263,38 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       spendId,
       amount: 120,
       total: 340,
+      shortfall: 0,
+    },
+  },
+  "currency.earned": {
+    description: "A user earned a currency other than xp and points from one source.",
+    example: { ...of, currency: "gems", amount: 5, total: 12, source: rule },
+  },
+  "currency.revoked": {
+    description: "An amount of a currency was revoked with an event or a reward.",
+    example: { ...of, cause: taken, currency: "gems", amount: 5, total: 7 },
+  },
+  "currency.spent": {
+    description: "A user spent a currency other than points: one message for each currency.",
+    example: {
+      ...of,
+      cause: { kind: "spend", id: spendId },
+      spendId,
+      currency: "gems",
+      amount: 3,
+      total: 9,
+      reason: "Streak freeze",
+    },
+  },
+  "currency.refunded": {
+    description: "A spend was revoked: one message for each currency.",
+    example: {
+      ...of,
+      cause: { kind: "revocation", id: spendId },
+      spendId,
+      currency: "gems",
+      amount: 3,
+      total: 12,
       shortfall: 0,
     },
   },
@@ -303,6 +355,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       reason: "Helped a friend",
       xp: { earned: 50, total: 1_250 },
       points: { earned: 0, total: 340 },
+      ...further,
       level: { before: 4, after: 5 },
     },
   },
@@ -314,6 +367,9 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       rewardId: taken.id,
       xp: { earned: -50, total: 1_200 },
       points: { earned: 0, total: 340 },
+      currencies: { gems: { earned: -3, total: 97 } },
+      capped: [],
+      balances: { xp: 1_200, points: 340, gems: 97 },
       level: { before: 5, after: 4 },
       shortfall: { xp: 0, points: 0 },
     },

@@ -4,9 +4,11 @@
  */
 import type { Repeat } from "../decide/Repeat.ts"
 import type { AppliedBoost } from "../project/Boost.ts"
+import type { Amounts } from "../project/Currency.ts"
 import type { Badge, Gives } from "../project/Definition.ts"
 import {
   decidedAt,
+  type Fact,
   type GrantedReward,
   givenBy,
   type JournalRecord,
@@ -78,15 +80,33 @@ export interface Granted {
 
 export const grantedOf = (cause: GrantedReward): Granted => {
   const reward = givenBy(cause)
-  const { badgeId, points, xp } = reward
+  const { badgeId, currencies, points, xp } = reward
   const parts: ReadonlyArray<readonly ["xp" | "points" | "badge", number | null]> = [
     ...(xp > 0 ? [["xp", xp] as const] : []),
     ...(points > 0 ? [["points", points] as const] : []),
     ...(badgeId === null ? [] : [["badge", null] as const]),
   ]
-  const [type, amount] = parts.length === 1 ? parts[0]! : [null, null]
+  const isOne = parts.length === 1 && currencies === undefined
+  const [type, amount] = isOne ? parts[0]! : [null, null]
   return { reward, type, amount, badgeId }
 }
+
+/** What a reply says of further currencies, and of cut credits. */
+type Further = Pick<MembersOf<"event.tracked">, "balances" | "capped" | "currencies">
+
+/** The members of `Further` that a reply has; `undefined`: none. */
+export const furtherOf = ({
+  balances,
+  capped,
+  currencies,
+}: { readonly [Name in keyof Further]: Further[Name] | undefined }): Further | undefined =>
+  balances === undefined && capped === undefined && currencies === undefined
+    ? undefined
+    : {
+        ...(currencies !== undefined && { currencies }),
+        ...(capped !== undefined && { capped }),
+        ...(balances !== undefined && { balances }),
+      }
 
 export interface RevocationReply extends Outcome, Undone {
   readonly kind: "revocation"
@@ -97,11 +117,17 @@ export interface RevocationReply extends Outcome, Undone {
 
 type Undone = Pick<MembersOf<"event.revoked">, "shortfall">
 
+/** `amount` and `total`: points spent, and points left. */
 export interface SpendReply extends MembersOf<"points.spent">, Repeated {
   readonly kind: "spend"
   readonly userId: string
   readonly spendId: string
   readonly reason: string | null
+  /** By currency, of a spend that named currencies or of a user who has further ones. */
+  readonly currencies?: {
+    readonly [key: string]: { readonly spent: number; readonly total: number }
+  }
+  readonly balances?: Amounts
 }
 
 /** The reply to the revocation of a spend. */
@@ -109,6 +135,14 @@ export interface RefundReply extends MembersOf<"points.refunded"> {
   readonly kind: "refund"
   readonly userId: string
   readonly spendId: string
+  readonly currencies?: {
+    readonly [key: string]: {
+      readonly refunded: number
+      readonly total: number
+      readonly shortfall: number
+    }
+  }
+  readonly balances?: Amounts
 }
 
 /** The reply to a command without an outcome of its own. */
@@ -150,25 +184,20 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
   if (subject.actor !== "user" || cause.kind === "request") {
     throw new Error(`Record ${record.sequence} answers no command of a user`)
   }
-  const points = record.facts[0]
-  if (points?.kind === "points.spent" && cause.kind === "spend") {
-    const { amount, total } = points
+  const { userId } = subject
+  if (cause.kind === "spend") {
     const { reason = null } = cause
-    const spendId = recordId("spd", record)
-    const { userId } = subject
-    return { kind: "spend", ...repeated(repeat), userId, spendId, amount, total, reason }
+    return { kind: "spend", ...repeated(repeat), userId, ...spendOf(record), reason }
   }
-  if (points?.kind === "points.refunded" && cause.kind === "revocation") {
-    const { amount, shortfall, total } = points
-    const spendId = recordId("spd", cause)
-    return { kind: "refund", userId: subject.userId, spendId, amount, total, shortfall }
+  if (cause.kind === "revocation" && cause.of === "spend") {
+    return { kind: "refund", userId, ...refundOf(record, recordId("spd", cause)) }
   }
-  const outcome = outcomeOf(record, subject.userId)
+  const outcome = outcomeOf(record, userId)
   switch (cause.kind) {
     case "event": {
       const receivedAt = decidedAt(record)
       // Nearly all replies are of this kind, and a literal is faster than a spread.
-      return {
+      const reply: EventReply = {
         kind: "event",
         duplicate: repeat !== undefined,
         differs: repeat?.differs ?? nothing,
@@ -189,20 +218,81 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
         boosts: boostsOf(record),
         withheld: withheldOf(record),
       }
+      const further = furtherOf(outcome)
+      return further === undefined ? reply : { ...reply, ...further }
     }
     case "reward": {
       const rewardId = recordId("rwd", record)
       return { kind: "reward", ...repeated(repeat), ...outcome, rewardId, ...grantedOf(cause) }
     }
     case "revocation": {
-      if (cause.of === "spend") throw new Error(`Record ${record.sequence} refunds nothing`)
-      const id = recordId(revocablePrefix[cause.of], cause)
-      return { kind: "revocation", ...outcome, of: cause.of, id, shortfall: shortfallOf(record) }
+      const of = cause.of === "event" ? "event" : "reward"
+      const id = recordId(revocablePrefix[of], cause)
+      return { kind: "revocation", ...outcome, of, id, shortfall: shortfallOf(record) }
     }
     default:
-      return { kind: "done", at: record.at, userId: subject.userId, badges: outcome.badges }
+      return { kind: "done", at: record.at, userId, badges: outcome.badges }
   }
 }
+
+/** What a spend took. */
+const spendOf = (
+  record: JournalRecord,
+): Omit<SpendReply, keyof Repeated | "kind" | "userId" | "reason"> => {
+  let [amount, total] = [0, 0]
+  let balances: Amounts | undefined
+  const currencies: Record<string, { readonly spent: number; readonly total: number }> = {}
+  for (const fact of record.facts) {
+    if (fact.kind === "points.spent") ({ amount, total } = fact)
+    if (fact.kind === "currency.spent") {
+      currencies[fact.currency] = { spent: fact.amount, total: fact.total }
+    }
+    if (fact.kind === "balances.settled") {
+      total = fact.points
+      balances = allBalances(fact)
+    }
+  }
+  const spendId = recordId("spd", record)
+  const spent = { spendId, amount, total }
+  if (balances === undefined) return spent
+  return { ...spent, ...(Object.keys(currencies).length > 0 && { currencies }), balances }
+}
+
+/** What the revocation of a spend returned. */
+const refundOf = (record: JournalRecord, spendId: string): Omit<RefundReply, "kind" | "userId"> => {
+  let [amount, shortfall, total] = [0, 0, 0]
+  let balances: Amounts | undefined
+  const currencies: Record<string, NonNullable<RefundReply["currencies"]>[string]> = {}
+  for (const fact of record.facts) {
+    if (fact.kind === "points.refunded") ({ amount, shortfall, total } = fact)
+    if (fact.kind === "currency.refunded") {
+      const { amount: refunded, currency, shortfall, total } = fact
+      currencies[currency] = { refunded, total, shortfall }
+    }
+    if (fact.kind === "balances.settled") {
+      total = fact.points
+      balances = allBalances(fact)
+    }
+  }
+  return {
+    spendId,
+    amount,
+    total,
+    shortfall,
+    ...(Object.keys(currencies).length > 0 && { currencies }),
+    ...(balances !== undefined && { balances }),
+  }
+}
+
+const allBalances = ({
+  balances,
+  points,
+  xp,
+}: {
+  readonly xp: number
+  readonly points: number
+  readonly balances?: Amounts
+}): Amounts => ({ xp, points, ...balances })
 
 const repeated = (repeat: Repeat | undefined): Repeated =>
   repeat === undefined
@@ -224,6 +314,7 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
   let points = 0
   let before: number | undefined
   let after = 1
+  let further: FurtherChange | undefined
   const achieved: Achievements = {
     badges: nothing,
     badgesRevoked: nothing,
@@ -244,6 +335,11 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
       case "points.revoked":
         pointsEarned -= fact.amount
         break
+      case "currency.earned":
+      case "currency.revoked":
+      case "currency.capped":
+        further = furtherAfter(further, fact)
+        break
       case "level.changed":
         before = fact.from
         break
@@ -252,6 +348,7 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
       case "event.revoked":
       case "reward.revoked":
         ;({ xp, points, level: after } = fact)
+        if (fact.balances !== undefined) further = { ...further, balances: allBalances(fact) }
         break
       default:
         achieve(achieved, fact, decidedAt(record))
@@ -262,6 +359,7 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
     userId,
     xp: { earned: xpEarned, total: xp },
     points: { earned: pointsEarned, total: points },
+    ...further,
     level: { before: before ?? after, after },
     badges,
     // A badge that was revoked and earned again in the same record does not count as revoked.
@@ -272,6 +370,28 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
     quests: quests === undefined ? nothing : [...quests.values()],
     streaks,
   }
+}
+
+type FurtherChange = { -readonly [Name in keyof Further]: Further[Name] }
+
+/** The changes of further currencies, with one more. */
+const furtherAfter = (
+  before: FurtherChange = {},
+  fact: Extract<Fact, { readonly currency: string }>,
+): FurtherChange => {
+  const { amount, currency } = fact
+  if (fact.kind === "currency.capped") {
+    const cut = { currency, amount, by: fact.by }
+    return { ...before, capped: [...(before.capped ?? []), cut] }
+  }
+  const known = Object.hasOwn(before.currencies ?? {}, currency)
+  const earned = known ? before.currencies![currency]!.earned : 0
+  const change = fact.kind === "currency.earned" ? amount : -amount
+  const currencies = {
+    ...before.currencies,
+    [currency]: { earned: earned + change, total: fact.total },
+  }
+  return { ...before, currencies }
 }
 
 const achieve = (

@@ -136,6 +136,8 @@ export type LimitPeriod = (typeof limitPeriods)[number]
 export interface Gives {
   readonly xp: number
   readonly points: number
+  /** Amounts of further currencies, by key; absent: none. */
+  readonly currencies?: Readonly<Record<string, number>>
   readonly badgeId: string | null
 }
 
@@ -143,12 +145,44 @@ export interface Gives {
 export interface Reward {
   readonly xp?: number
   readonly points?: number
+  readonly currencies?: Readonly<Record<string, number>>
   readonly badgeId?: string
 }
 
+/**
+ * The change of a definition's reward: the parts that it names. `currencyPatch` merges the amounts of
+ * further currencies, `currencies` replaces them.
+ */
+export interface RewardChange extends Partial<Omit<Gives, "currencies">> {
+  readonly currencies?: Gives["currencies"] | undefined
+  readonly currencyPatch?: { readonly [key: string]: number | null } | null
+}
+
+/** The reward after a change. */
+export const changedReward = (before: Gives, change: RewardChange | undefined): Gives => {
+  if (change === undefined) return before
+  const { currencies: amounts, ...parts } = before
+  const { currencies: given, currencyPatch, ...changed } = change
+  const patched =
+    currencyPatch === undefined
+      ? "currencies" in change
+        ? given
+        : amounts
+      : Object.fromEntries(
+          Object.entries({ ...(currencyPatch !== null && amounts), ...currencyPatch }).filter(
+            (entry): entry is [string, number] => entry[1] !== null,
+          ),
+        )
+  const some = patched !== undefined && Object.keys(patched).length > 0
+  return { ...parts, ...changed, ...(some && { currencies: patched }) }
+}
+
 /** Whether a reward is empty. */
-export const givesNothing = ({ badgeId, points, xp }: Partial<Gives>): boolean =>
-  (xp ?? 0) === 0 && (points ?? 0) === 0 && (badgeId ?? null) === null
+export const givesNothing = ({ badgeId, currencies, points, xp }: Partial<Gives>): boolean =>
+  (xp ?? 0) === 0 &&
+  (points ?? 0) === 0 &&
+  (badgeId ?? null) === null &&
+  (currencies === undefined || Object.values(currencies).every((amount) => amount === 0))
 
 /**
  * How a user's state counts the uses of a rule: per period, or only their `times`; `undefined`: not

@@ -5,6 +5,7 @@
  */
 import type { PastZone, WindowKind } from "../values/Calendar.ts"
 import type { Boost } from "./Boost.ts"
+import { builtInCurrencies, type Currency } from "./Currency.ts"
 import type { Badge, Quest, Rule, Versioned } from "./Definition.ts"
 import { defaultLevelCurve, type LevelCurve } from "./Level.ts"
 import type { Segment } from "./Segment.ts"
@@ -125,6 +126,7 @@ export interface ProjectState {
   readonly rules: ReadonlyMap<string, Rule>
   readonly badges: ReadonlyMap<string, Badge>
   readonly boosts: ReadonlyMap<string, Boost>
+  readonly currencies: ReadonlyMap<string, Currency>
   readonly segments: ReadonlyMap<string, Segment>
   readonly webhooks: ReadonlyMap<string, Webhook>
   /** The latest backfill of each badge that is not archived. */
@@ -170,6 +172,7 @@ export const emptyProject: ProjectState = {
   rules: new Map(),
   badges: new Map(),
   boosts: new Map(),
+  currencies: builtInCurrencies,
   segments: new Map(),
   webhooks: new Map(),
   backfills: new Map(),

@@ -98,6 +98,7 @@ const rewardingRule = (fact: Fact): string | undefined => {
       return fact.times > 0 ? fact.ruleId : undefined
     case "xp.earned":
     case "points.earned":
+    case "currency.earned":
     case "badge.earned":
       return typeof fact.source === "object" && "ruleId" in fact.source
         ? fact.source.ruleId

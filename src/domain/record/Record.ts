@@ -7,19 +7,8 @@
  */
 import type { AccountFact } from "../accounts/Account.ts"
 import type { AppliedBoost, Boost } from "../project/Boost.ts"
-import {
-  amountOf,
-  type Badge,
-  type CountingCriterion,
-  compileWhere,
-  type Gives,
-  isOpenAt,
-  plusAmount,
-  type Quest,
-  type Reward,
-  type Rule,
-  type Where,
-} from "../project/Definition.ts"
+import type { Amounts, Currency } from "../project/Currency.ts"
+import type { Badge, Gives, Quest, Reward, Rule } from "../project/Definition.ts"
 import type { ApiKey, Project, ProjectLimit } from "../project/Directory.ts"
 import type { DisabledReason, ProjectSettings, TestClock, Webhook } from "../project/Project.ts"
 import type { Segment } from "../project/Segment.ts"
@@ -66,13 +55,16 @@ export const givenBy = (granted: GrantedReward): Gives => {
 
 const nothingGiven: Gives = { xp: 0, points: 0, badgeId: null }
 
-/** Spends points of the user's balance. */
-export interface Spending {
+/** Spends `amount` points, or amounts of several currencies, all or nothing. */
+export type Spending = {
   readonly kind: "spend"
   readonly id?: string | undefined
   readonly reason?: string | undefined
-  readonly amount: number
-}
+} & ({ readonly amount: number } | { readonly currencies: Amounts })
+
+/** The amounts that a spend asks for, by currency. */
+export const spentBy = (spending: Spending): Amounts =>
+  "currencies" in spending ? spending.currencies : { points: spending.amount }
 
 /** A command that may have an id of the caller. */
 export type Named = TrackedEvent | GrantedReward | Spending
@@ -156,6 +148,18 @@ export interface BadgeRef {
   readonly name: string
 }
 
+/** Why a credit was cut: the balance would exceed the currency's `max`. */
+export const capReasons = ["max"] as const
+export type CapReason = (typeof capReasons)[number]
+
+/** The amounts that a revocation could not take back. */
+export interface Shortfall {
+  readonly xp: number
+  readonly points: number
+  /** Of further currencies; absent: none. */
+  readonly currencies?: Amounts
+}
+
 /** A quest as facts name it. */
 export interface QuestRef {
   readonly questId: string
@@ -182,9 +186,10 @@ export type UserFact =
       readonly completed: ReadonlyArray<string>
     }
   /**
-   * `matched: false`: no active definition named the action of the event (`namesAction`). `before`:
-   * the sequence of the user's reward by request before this one; absent: there is none. `segments`:
-   * the keys of the segments that the user was in, of those that the decision asked for
+   * `balances`: the balances of further currencies after the record; absent: the user has none.
+   * `matched: false`: no active definition named the action of the event (`namesAction`).
+   * `before`: the sequence of the user's reward by request before this one; absent: there is none.
+   * `segments`: the keys of the segments that the user was in, of those that the decision asked for
    * (`Membership`). A backfill of a badge with a segment reads them.
    */
   | {
@@ -192,6 +197,7 @@ export type UserFact =
       readonly xp: number
       readonly points: number
       readonly level: number
+      readonly balances?: Amounts
       readonly matched?: false
       readonly before?: number
       readonly segments?: ReadonlyArray<string>
@@ -202,7 +208,8 @@ export type UserFact =
       readonly xp: number
       readonly points: number
       readonly level: number
-      readonly shortfall: { readonly xp: number; readonly points: number }
+      readonly balances?: Amounts
+      readonly shortfall: Shortfall
     }
   /** `boosts`: those that multiplied the amount, as they were then; absent: none. */
   | {
@@ -236,6 +243,43 @@ export type UserFact =
       readonly amount: number
       readonly total: number
       readonly shortfall: number
+    }
+  /** As the facts of points, for the currency with the key `currency`. */
+  | {
+      readonly kind: "currency.earned"
+      readonly currency: string
+      readonly amount: number
+      readonly total: number
+      readonly source: Source
+    }
+  | {
+      readonly kind: "currency.revoked" | "currency.spent"
+      readonly currency: string
+      readonly amount: number
+      readonly total: number
+      readonly before?: number
+    }
+  | {
+      readonly kind: "currency.refunded"
+      readonly currency: string
+      readonly amount: number
+      readonly total: number
+      readonly shortfall: number
+    }
+  /** The amount of a credit that the user did not get, of any currency, and why. */
+  | {
+      readonly kind: "currency.capped"
+      readonly currency: string
+      readonly amount: number
+      readonly by: CapReason
+      readonly source: Source
+    }
+  /** All balances after a spend or a refund of a user who has further currencies. */
+  | {
+      readonly kind: "balances.settled"
+      readonly xp: number
+      readonly points: number
+      readonly balances: Amounts
     }
   /**
    * The xp of the record (negative for a revocation), and the index of each window that it counts
@@ -335,6 +379,7 @@ export type ProjectFact =
   | { readonly kind: "rule.created" | "rule.updated"; readonly rule: Rule }
   | { readonly kind: "badge.created" | "badge.updated"; readonly badge: Badge }
   | { readonly kind: "boost.created" | "boost.updated"; readonly boost: Boost }
+  | { readonly kind: "currency.created" | "currency.updated"; readonly currency: Currency }
   | { readonly kind: "segment.created" | "segment.updated"; readonly segment: Segment }
   | { readonly kind: "project.updated"; readonly settings: ProjectSettings }
   | ({ readonly kind: "testClock.moved" } & TestClock)
@@ -476,67 +521,6 @@ export const decidedAt = ({ aheadMs = 0, at }: JournalRecord): number => at + ah
 /** Whether the record sends no messages: it is imported history or a silent backfill. */
 export const isSilent = ({ cause }: JournalRecord): boolean =>
   cause.kind === "event" ? cause.imported === true : cause.kind === "backfill" && !cause.notify
-
-/*
- * Counts a user's events for a badge, or sums a number of their metadata. It reads the history
- * backwards, so the revocation of an event comes before the event, which then does not count.
- */
-
-/** A badge that counts, and the period and the segment of its events. */
-export interface CountedBadge extends Pick<Badge, "set" | "startsAt" | "endsAt" | "segment"> {
-  readonly criteria: CountingCriterion
-}
-
-export class ActionCount {
-  current = 0
-  readonly #badge: CountedBadge
-  readonly #where: Where
-  /** The sequences of revoked events that were not read yet. */
-  readonly #revoked = new Set<number>()
-
-  constructor(badge: CountedBadge) {
-    this.#badge = badge
-    this.#where = compileWhere(badge.criteria.where)
-  }
-
-  /** Whether revoked events remain to be read. */
-  get open(): boolean {
-    return this.#revoked.size > 0
-  }
-
-  /** Adds the user's next older record. */
-  add(record: JournalRecord): void {
-    const { cause, facts, sequence } = record
-    if (cause.kind === "revocation" && cause.of === "event" && facts.length > 0) {
-      this.#revoked.add(cause.sequence)
-      return
-    }
-    if (cause.kind !== "event" || this.#revoked.delete(sequence)) return
-    if (!countsFor(this.#badge, cause, record) || !this.#where(cause.metadata)) return
-    this.plus(amountOf(this.#badge.criteria, cause.metadata))
-  }
-
-  plus(amount: number): void {
-    this.current = plusAmount(this.#badge.criteria, this.current, amount)
-  }
-}
-
-/**
- * Whether the event of `record` has the badge's action, occurred in its period, and is that of a
- * member of its segment, as the record says. So an event from before any definition asked for the
- * segment does not count.
- */
-export const countsFor = (
-  badge: CountedBadge,
-  event: TrackedEvent,
-  record: JournalRecord,
-): boolean => {
-  const { criteria, segment } = badge
-  if (criteria.action !== event.action) return false
-  const at = decidedAt(record)
-  if (!isOpenAt(badge, Math.min(event.occurredAt ?? at, at))) return false
-  return segment === null || heldSegments(record).includes(segment)
-}
 
 /** The segments of an event or a reward: those that the decision asked for and the user was in. */
 export const heldSegments = ({ facts }: JournalRecord): ReadonlyArray<string> => {

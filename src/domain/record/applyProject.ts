@@ -49,6 +49,9 @@ const withLatest = <A extends Definition>(
 
 const isArchived = ({ set }: Definition): boolean => set === "archived"
 
+/** Archived currencies are never dropped (`Currency.ts`). */
+const keptForEver = Number.POSITIVE_INFINITY
+
 /** Copies each map once, at its first change: a record may change hundreds of definitions. */
 class Copies {
   readonly #made = new Set<unknown>()
@@ -98,6 +101,10 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
       case "boost.updated":
         next = { ...next, boosts: copies.with(next.boosts, fact.boost, limits.archivedBoostsMax) }
         break
+      case "currency.created":
+      case "currency.updated":
+        next = { ...next, currencies: copies.with(next.currencies, fact.currency, keptForEver) }
+        break
       case "segment.created":
       case "segment.updated":
         next = withSegment(next, copies, fact.segment)
@@ -128,24 +135,32 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         assertCloses(fact.window, fact.index, next.closedThrough[fact.window])
         next = { ...next, closedThrough: { ...next.closedThrough, [fact.window]: fact.index } }
         break
-      case "backfill.started": {
-        const { badgeId, notify } = fact
-        const startedAt = decidedAt(record)
-        const run = { notify, startedAt, finishedAt: null, checked: 0, awarded: 0 }
-        next = { ...next, backfills: copies.of(next.backfills).set(badgeId, run) }
+      case "backfill.started":
+      case "backfill.finished":
+        next = withBackfill(next, fact, record, copies)
         break
-      }
-      case "backfill.finished": {
-        const { awarded, badgeId, checked } = fact
-        const run = next.backfills.get(badgeId)
-        if (run === undefined) break
-        const finished = { ...run, finishedAt: decidedAt(record), checked, awarded }
-        next = { ...next, backfills: copies.of(next.backfills).set(badgeId, finished) }
-        break
-      }
     }
   }
   return next
+}
+
+const withBackfill = (
+  state: ProjectState,
+  fact: FactOf<"backfill.started" | "backfill.finished">,
+  record: JournalRecord,
+  copies: Copies,
+): ProjectState => {
+  const { badgeId } = fact
+  const at = decidedAt(record)
+  if (fact.kind === "backfill.started") {
+    const run = { notify: fact.notify, startedAt: at, finishedAt: null, checked: 0, awarded: 0 }
+    return { ...state, backfills: copies.of(state.backfills).set(badgeId, run) }
+  }
+  const run = state.backfills.get(badgeId)
+  if (run === undefined) return state
+  const { awarded, checked } = fact
+  const finished = { ...run, finishedAt: at, checked, awarded }
+  return { ...state, backfills: copies.of(state.backfills).set(badgeId, finished) }
 }
 
 const withBadge = (state: ProjectState, copies: Copies, badge: Badge): ProjectState => ({
@@ -167,7 +182,7 @@ const begun = (state: ProjectState, { facts, sequence }: JournalRecord): Project
 
 /** Whether the fact changes what a file of definitions has. */
 const isDefinition = ({ kind }: Fact): boolean =>
-  /^(?:project|quest|badge|boost|rule|segment)\./.test(kind)
+  /^(?:project|quest|badge|boost|rule|currency|segment)\./.test(kind)
 
 const disabledWebhook = (
   webhook: Webhook,

@@ -4,8 +4,11 @@
  * only for a record that breaks an invariant (`invariants.ts`).
  */
 import { limits } from "../../Limits.ts"
+import type { Amounts } from "../project/Currency.ts"
 import type { QuestState } from "../user/User.ts"
 import {
+  type Balance,
+  balanceOf,
   newcomer,
   type RuleUse,
   spentAfter,
@@ -19,7 +22,14 @@ import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.
 /** A state while a record is applied. */
 type Folding = { -readonly [Part in keyof UserState]: UserState[Part] }
 
-type MapPart = "badges" | "badgeCounts" | "badgeRecounts" | "quests" | "streaks" | "ruleUses"
+type MapPart =
+  | "balances"
+  | "badges"
+  | "badgeCounts"
+  | "badgeRecounts"
+  | "quests"
+  | "streaks"
+  | "ruleUses"
 
 /**
  * Returns a part for changes. The first change copies it from `before`; a record may have thousands
@@ -59,7 +69,9 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
     case "points.spent":
       state.points = fact.total
       state.pointsSpent += fact.amount
-      state.lastSpend = follow("spend", before.lastSpend, fact, record)
+      if (state.lastSpend !== record.sequence) {
+        state.lastSpend = follow("spend", before.lastSpend, fact, record)
+      }
       break
     case "reward.granted":
       state.lastReward = follow("reward", before.lastReward, fact, record)
@@ -70,7 +82,8 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       break
     case "event.revoked":
     case "reward.revoked":
-      state.pointsSpent = spentAfter(state, fact.shortfall)
+      state.pointsSpent = spentAfter(state.pointsSpent, fact.shortfall.points)
+      forgive(state, before, fact.shortfall.currencies)
       break
     case "windows.credited":
       state.windows = windowsAfter(state.windows, fact, record.sequence)
@@ -92,6 +105,30 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
     }
     case "badge.revoked":
       own(state, before, "badges").delete(fact.badgeId)
+      break
+    default:
+      foldProgress(state, before, fact, record)
+  }
+}
+
+/** Facts of streaks, quests and further currencies, of which a user may have many. */
+const foldProgress = (
+  state: Folding,
+  before: UserState,
+  fact: Fact,
+  record: JournalRecord,
+): void => {
+  switch (fact.kind) {
+    case "currency.spent":
+      if (state.lastSpend !== record.sequence) {
+        state.lastSpend = follow("spend", before.lastSpend, fact, record)
+      }
+      foldCurrency(state, own(state, before, "balances"), fact)
+      break
+    case "currency.earned":
+    case "currency.revoked":
+    case "currency.refunded":
+      foldCurrency(state, own(state, before, "balances"), fact)
       break
     case "streak.extended":
     case "streak.counted":
@@ -117,6 +154,37 @@ const follow = (
 ): number => {
   assertBehind(what, sequence, before, last)
   return sequence
+}
+
+/** Further currencies that a revocation could not take back no longer count as spent. */
+const forgive = (state: Folding, before: UserState, missing: Amounts = {}): void => {
+  for (const [key, amount] of Object.entries(missing)) {
+    const { spent, ...balance } = balanceOf(state, key)
+    own(state, before, "balances").set(key, { ...balance, spent: spentAfter(spent, amount) })
+  }
+}
+
+const foldCurrency = (
+  state: UserState,
+  balances: Map<string, Balance>,
+  {
+    amount,
+    currency,
+    kind,
+    total,
+  }: FactOf<"currency.earned" | "currency.revoked" | "currency.spent" | "currency.refunded">,
+): void => {
+  const { spent: before } = balanceOf(state, currency)
+  const spent =
+    kind === "currency.spent"
+      ? before + amount
+      : kind === "currency.refunded"
+        ? before - amount
+        : before
+  assertBalance(currency, total)
+  assertBalance(`spent ${currency}`, spent)
+  assertBalance(`earned ${currency}`, total + spent)
+  balances.set(currency, { amount: total, spent })
 }
 
 const foldQuest = (
@@ -267,6 +335,7 @@ export const applyUser = (
     scoreSequence: before.scoreSequence,
     points: before.points,
     pointsSpent: before.pointsSpent,
+    balances: before.balances,
     windows: before.windows,
     profile: before.profile,
     badges: before.badges,

@@ -10,6 +10,7 @@
  * contract (`http/api/Segments.ts`). A new kind needs a name in `segmentConditionKinds` and an entry
  * here.
  */
+import { activeCurrency } from "../project/Currency.ts"
 import {
   type ConditionOperator,
   conditionOperators,
@@ -27,7 +28,7 @@ import type {
 } from "../project/Segment.ts"
 import { murmur3 } from "../values/murmur3.ts"
 import { streakNow } from "./Streak.ts"
-import { type UserState, userZones } from "./User.ts"
+import { balanceOf, type UserState, userZones } from "./User.ts"
 
 /** A user as of a moment. `user`: `undefined` for a user without a state. */
 export interface Person {
@@ -53,12 +54,6 @@ interface ConditionKind {
 const order = ["eq", "ne", "gt", "gte", "lt", "lte"] as const
 const numbers = { min: 0, max: Number.MAX_SAFE_INTEGER }
 
-/** The balances by the key of their currency. */
-const balances: ReadonlyMap<string, (user: UserState) => number> = new Map([
-  ["xp", ({ xp }: UserState) => xp],
-  ["points", ({ points }: UserState) => points],
-])
-
 export const conditionKinds: Readonly<Record<SegmentConditionKind, ConditionKind>> = {
   attribute: {
     name: "attribute",
@@ -79,8 +74,11 @@ export const conditionKinds: Readonly<Record<SegmentConditionKind, ConditionKind
     name: "currency",
     operators: order,
     numbers,
-    read: ({ user }, name) => (user === undefined ? 0 : balances.get(name)?.(user)),
-    unknown: (_, name) => (balances.has(name) ? undefined : "matches no currency"),
+    read: ({ user }, key) => balanceOf(user, key).amount,
+    unknown: ({ currencies }, key) =>
+      activeCurrency(currencies, key) === undefined
+        ? "matches no active currency of this project"
+        : undefined,
   },
   badge: {
     name: "badge",

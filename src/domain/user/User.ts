@@ -96,6 +96,13 @@ export interface WindowScores {
   readonly sequenceBefore: number
 }
 
+/** The balance of a currency other than xp and points. */
+export interface Balance {
+  readonly amount: number
+  /** What was spent and neither refunded nor forgiven (`spentAfter`). */
+  readonly spent: number
+}
+
 /** The state of a user. Times are epoch milliseconds. */
 export interface UserState {
   readonly id: string
@@ -107,6 +114,8 @@ export interface UserState {
   readonly points: number
   /** The spent points whose source was not revoked. `pointsEarned` is `points + pointsSpent`. */
   readonly pointsSpent: number
+  /** By the key of the currency; xp and points are not among them. */
+  readonly balances: ReadonlyMap<string, Balance>
   readonly windows: Readonly<Record<WindowKind, WindowScores>>
   readonly profile: Profile
   readonly badges: ReadonlyMap<string, EarnedBadge>
@@ -166,6 +175,7 @@ export const newcomer: UserState = {
   scoreSequence: 0,
   points: 0,
   pointsSpent: 0,
+  balances: none,
   windows: noWindows,
   profile: emptyProfile,
   badges: none,
@@ -226,10 +236,18 @@ export const projectZoneAt = (
 export const pointsEarned = ({ points, pointsSpent }: UserState): number => points + pointsSpent
 
 /**
- * The spent points after a revocation with a `shortfall`: the missing points were spent, and no
- * longer count as earned.
+ * The spent amount after a revocation with a `shortfall`: the missing amount was spent, and no
+ * longer counts as earned.
  */
-export const spentAfter = (
-  { pointsSpent }: Pick<UserState, "pointsSpent">,
-  shortfall: { readonly points: number },
-): number => Math.max(0, pointsSpent - shortfall.points)
+export const spentAfter = (spent: number, shortfall: number): number =>
+  Math.max(0, spent - shortfall)
+
+const noBalance: Balance = { amount: 0, spent: 0 }
+
+/** The user's balance of the currency with this key. */
+export const balanceOf = (user: UserState | undefined, key: string): Balance => {
+  if (user === undefined) return noBalance
+  if (key === "xp") return { amount: user.xp, spent: 0 }
+  if (key === "points") return { amount: user.points, spent: user.pointsSpent }
+  return user.balances.get(key) ?? noBalance
+}

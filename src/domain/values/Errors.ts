@@ -21,6 +21,7 @@ export const errorKinds = {
   quest_not_found: { status: 404, title: "Quest not found" },
   badge_not_found: { status: 404, title: "Badge not found" },
   boost_not_found: { status: 404, title: "Boost not found" },
+  currency_not_found: { status: 404, title: "Currency not found" },
   event_not_found: { status: 404, title: "Event not found" },
   reward_not_found: { status: 404, title: "Reward not found" },
   spend_not_found: { status: 404, title: "Spend not found" },
@@ -45,6 +46,8 @@ export const errorKinds = {
   invalid_transition: { status: 409, title: "Invalid change of status" },
   webhook_disabled: { status: 409, title: "Webhook disabled" },
   insufficient_points: { status: 409, title: "Insufficient points" },
+  insufficient_balance: { status: 409, title: "Insufficient balance" },
+  currency_not_spendable: { status: 409, title: "Currency not spendable" },
   balance_overflow: { status: 409, title: "Balance out of range" },
   key_taken: { status: 409, title: "Key taken" },
   in_use: { status: 409, title: "Used by other definitions" },
@@ -92,8 +95,10 @@ export interface LaurelError<Code extends ErrorCode = ErrorCode> {
   readonly detail: string
   readonly errors?: ReadonlyArray<Fault>
   readonly retryAfterSeconds?: number
-  /** The user's points. Only with `insufficient_points`. */
+  /** The user's balance. Only with `insufficient_points` and `insufficient_balance`. */
   readonly balance?: number
+  /** The key of the currency of `balance`. Only with `insufficient_balance`. */
+  readonly currency?: string
   /**
    * The scope of the caller's key or token, and the scopes of secret keys that permit the request.
    * Only with `insufficient_scope`.
@@ -113,7 +118,14 @@ export const laurelError = <Code extends ErrorCode>(
   detail: string,
   more?: Pick<
     LaurelError,
-    "balance" | "differs" | "errors" | "neededScopes" | "retryAfterSeconds" | "scope" | "version"
+    | "balance"
+    | "currency"
+    | "differs"
+    | "errors"
+    | "neededScopes"
+    | "retryAfterSeconds"
+    | "scope"
+    | "version"
   >,
 ): LaurelError<Code> => ({ _tag: "LaurelError", code, detail, ...more })
 

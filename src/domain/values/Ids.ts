@@ -72,6 +72,7 @@ export const idPrefixes = [
   "rul",
   "bdg",
   "bst",
+  "cur",
   "seg",
   "whk",
   "prj",

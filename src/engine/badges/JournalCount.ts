@@ -11,7 +11,8 @@
  * number for each user with such an event.
  */
 import { Effect, Stream } from "effect"
-import { ActionCount, type CountedBadge, type JournalRecord } from "../../domain/record/Record.ts"
+import { ActionCount, type CountedBadge } from "../../domain/record/ActionCount.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { asBuffer } from "../../storage/Keys.ts"
 import type { Broken, Storage, StoredRecord } from "../../storage/Storage.ts"

@@ -32,7 +32,9 @@ import type { Deduplicator } from "../dedupe/Deduplicator.ts"
  */
 
 /** The kinds of commands that can be drafts. */
-type DraftKind = `${"create" | "update"}${"Badge" | "Boost" | "Quest" | "Rule"}` | "updateSettings"
+type DraftKind =
+  | `${"create" | "update"}${"Badge" | "Boost" | "Currency" | "Quest" | "Rule"}`
+  | "updateSettings"
 
 /** A draft. The pointers of its faults begin with `pointer`, such as `/rule`. */
 export interface DraftCommand<Kind extends DraftKind = DraftKind> {

@@ -4,6 +4,7 @@
  */
 import type { Account, Invitation, Session } from "../../domain/accounts/Account.ts"
 import type { Boost } from "../../domain/project/Boost.ts"
+import type { Currency } from "../../domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../domain/project/Definition.ts"
 import type { ApiKey, DirectoryState, Project } from "../../domain/project/Directory.ts"
 import type { ProjectState, Webhook } from "../../domain/project/Project.ts"
@@ -42,6 +43,7 @@ const definitionsText = (definitions: ReadonlyMap<string, object>): string => {
 export const encodeProject = ({
   badges,
   boosts,
+  currencies,
   quests,
   rules,
   segments,
@@ -49,7 +51,7 @@ export const encodeProject = ({
 }: ProjectState): string => {
   const { backfills, webhooks } = rest
   const others = { ...rest, webhooks: [...webhooks.values()], backfills: [...backfills] }
-  const definitions = Object.entries({ quests, rules, badges, boosts, segments })
+  const definitions = Object.entries({ quests, rules, badges, boosts, currencies, segments })
   const texts = definitions.map(([name, all]) => `"${name}":${definitionsText(all)}`)
   return `${JSON.stringify(others).slice(0, -1)},${texts.join(",")}}`
 }
@@ -62,6 +64,7 @@ export const decodeProject = (value: Uint8Array): ProjectState => {
     rules: byId<Rule>(stored.rules),
     badges: byId<Badge>(stored.badges),
     boosts: byId<Boost>(stored.boosts),
+    currencies: byId<Currency>(stored.currencies),
     segments: byId<Segment>(stored.segments),
     webhooks: byId<Webhook>(stored.webhooks),
     backfills: new Map(stored.backfills),

@@ -17,8 +17,8 @@
  * Cost: `npm run bench -- states` prints a user's bytes, and times of an encode and a decode.
  */
 
-import type { DayRange, StreakState } from "../../domain/user/Streak.ts"
 import {
+  type Balance,
   emptyProfile,
   noWindows,
   type Profile,
@@ -41,6 +41,7 @@ import {
   writeText,
   written,
 } from "./StateBytes.ts"
+import { readStreak, writeStreak } from "./StreakBytes.ts"
 
 export { BadState }
 
@@ -59,6 +60,7 @@ const tags = {
   streaks: 9,
   ruleUses: 10,
   latest: 11,
+  currencies: 12,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -121,6 +123,13 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   if (begins(tags.latest, Number(user.lastReward > 0 || user.lastSpend > 0))) {
     writeNumber(user.lastReward)
     writeNumber(user.lastSpend)
+  }
+  if (begins(tags.currencies, user.balances.size)) {
+    for (const [key, { amount, spent }] of user.balances) {
+      writeName(key, names)
+      writeNumber(amount)
+      writeNumber(spent)
+    }
   }
   return written()
 }
@@ -224,38 +233,6 @@ const writeQuests = ({ quests }: UserState, names: Names): void => {
       writeName(step, names)
       writeNumber(steps[step]!)
     }
-  }
-}
-
-const brokenFlag = 1
-const forgottenFlag = 2
-const bestForgottenFlag = 4
-
-const writeStreak = (streak: StreakState): void => {
-  const { best, bestForgotten, broken, days, first, forgotten, freezes, length } = streak
-  writeByte(
-    (broken ? brokenFlag : 0) |
-      (forgotten === undefined ? 0 : forgottenFlag) |
-      (bestForgotten === undefined ? 0 : bestForgottenFlag),
-  )
-  writeNumber(first)
-  writeNumber(length)
-  writeNumber(freezes)
-  writeNumber(best)
-  if (forgotten !== undefined) {
-    writeNumber(forgotten.first)
-    writeNumber(forgotten.last)
-    writeNumber(forgotten.days)
-    writeNumber(forgotten.freezes)
-  }
-  if (bestForgotten !== undefined) writeNumber(bestForgotten)
-  writeNumber(days.length)
-  // As distances, which take one byte each.
-  let before = 0
-  for (const [from, to] of days) {
-    writeNumber(from - before)
-    writeNumber(to - from)
-    before = to
   }
 }
 
@@ -369,6 +346,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     scoreSequence: 0,
     points: 0,
     pointsSpent: 0,
+    balances: none,
     windows: noWindows,
     profile: hidden ? { ...emptyProfile, hidden } : emptyProfile,
     badges: none,
@@ -427,7 +405,7 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
       }))
       return
     case tags.streaks:
-      state.streaks = readMap(count, names, readStreak)
+      state.streaks = readMap(count, names, () => readStreak(reader))
       return
     case tags.ruleUses:
       state.ruleUses = readMap(count, names, readUse)
@@ -437,6 +415,9 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
       state.lastSpend = reader.number()
       if (count === 1 && (state.lastReward > 0 || state.lastSpend > 0)) return
       throw bad("a latest record has no sequence")
+    case tags.currencies:
+      state.balances = readMap(count, names, readBalance)
+      return
     default:
       throw bad(`section ${tag} is unknown`)
   }
@@ -523,6 +504,8 @@ const readBalances = (state: Building, count: number, names: Names): void => {
   }
 }
 
+const readBalance = (): Balance => ({ amount: reader.number(), spent: reader.number() })
+
 const readCount = (): number => reader.number()
 const readBadge = () => {
   const earnedAt = reader.number()
@@ -546,42 +529,6 @@ const readQuest = (names: Names): QuestState => {
     completedAt,
     expired: (flags & expiredFlag) !== 0,
     times,
-  }
-}
-
-const readStreak = (): StreakState => {
-  const flags = reader.flags(brokenFlag | forgottenFlag | bestForgottenFlag)
-  const first = reader.number()
-  const length = reader.number()
-  const freezes = reader.number()
-  const best = reader.number()
-  const forgotten =
-    (flags & forgottenFlag) === 0
-      ? undefined
-      : {
-          first: reader.number(),
-          last: reader.number(),
-          days: reader.number(),
-          freezes: reader.number(),
-        }
-  const bestForgotten = (flags & bestForgottenFlag) === 0 ? undefined : reader.number()
-  const days: Array<DayRange> = []
-  let before = 0
-  for (let left = reader.count(); left > 0; left--) {
-    const from = before + reader.number()
-    before = from + reader.number()
-    days.push([from, before])
-  }
-  const broken = (flags & brokenFlag) !== 0
-  return {
-    days,
-    first,
-    length,
-    freezes,
-    best,
-    ...(forgotten !== undefined && { forgotten }),
-    ...(bestForgotten !== undefined && { bestForgotten }),
-    broken,
   }
 }
 

@@ -9,6 +9,7 @@ import { version } from "../../Build.ts"
 import { Badges } from "./Badges.ts"
 import { Boosts } from "./Boosts.ts"
 import { oneOf } from "./Common.ts"
+import { Currencies } from "./Currencies.ts"
 import { DefinitionFiles } from "./DefinitionFiles.ts"
 import { Actions, Events } from "./Events.ts"
 import { Leaderboard } from "./Leaderboard.ts"
@@ -91,6 +92,7 @@ const declared = HttpApi.make("laurel")
     Rules,
     Badges,
     Boosts,
+    Currencies,
     Segments,
     Projects,
     DefinitionFiles,

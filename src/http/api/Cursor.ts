@@ -20,6 +20,7 @@ interface Positions {
   readonly rules: readonly [createdAt: number, id: string]
   readonly badges: readonly [createdAt: number, id: string]
   readonly boosts: readonly [createdAt: number, id: string]
+  readonly currencies: readonly [createdAt: number, id: string]
   readonly segments: readonly [createdAt: number, id: string]
   readonly webhooks: readonly [createdAt: number, id: string]
   /** The number of the fact in its record. */
@@ -41,6 +42,7 @@ const partsOf: { readonly [List in ListName]: ReadonlyArray<"number" | "string">
   rules: ["number", "string"],
   badges: ["number", "string"],
   boosts: ["number", "string"],
+  currencies: ["number", "string"],
   segments: ["number", "string"],
   webhooks: ["number", "string"],
   history: ["number", "number"],

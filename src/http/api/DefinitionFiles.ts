@@ -1,5 +1,6 @@
 /**
- * Definitions as a file: all settings, segments, badges, quests, rules and boosts of an environment.
+ * Definitions as a file: all settings, currencies, segments, badges, quests, rules and boosts of an
+ * environment.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -7,17 +8,18 @@ import { limits } from "../../Limits.ts"
 import { NewBadge } from "./Badges.ts"
 import { NewBoost } from "./Boosts.ts"
 import { ApiKey, BodyBytesMax, distinct, list, OpenTo, oneOf, pattern } from "./Common.ts"
+import { NewCurrency } from "./Currencies.ts"
 import { DefinitionKey, fileStatus } from "./DefinitionShapes.ts"
 import { changeHeaders, readHeaders } from "./EntityTags.ts"
 import { appliedFile, definitionsFile, fileDiff } from "./examples/definitionExamples.ts"
-import { badgeId, boostId, questId, ruleId, segmentId } from "./examples/exampleIds.ts"
+import { badgeId, boostId, currencyId, questId, ruleId, segmentId } from "./examples/exampleIds.ts"
 import { DefinitionConflict, readProblems, VersionConflict, writeProblems } from "./Problems.ts"
 import { ProjectPatch } from "./Projects.ts"
 import { NewQuest } from "./Quests.ts"
 import { NewRule, strayBounds } from "./Rules.ts"
 import { NewSegment } from "./Segments.ts"
 
-const idOf = (prefix: "bdg" | "bst" | "qst" | "rul" | "seg", example: string) =>
+const idOf = (prefix: "bdg" | "bst" | "cur" | "qst" | "rul" | "seg", example: string) =>
   Schema.optionalKey(
     pattern(
       new RegExp(`^${prefix}_[a-z0-9_-]{1,64}$`),
@@ -52,6 +54,15 @@ const key = DefinitionKey.annotate({
 
 export const DefinitionsFile = Schema.Struct({
   settings: Schema.optionalKey(ProjectPatch),
+  currencies: Schema.optionalKey(
+    listOf(
+      Schema.Struct({ id: idOf("cur", currencyId), ...NewCurrency.fields, key }).annotate({
+        identifier: "FileCurrency",
+      }),
+      limits.currenciesMax,
+      "currencies",
+    ),
+  ),
   segments: Schema.optionalKey(
     listOf(
       Schema.Struct({ id: idOf("seg", segmentId), ...NewSegment.fields, key }).annotate({
@@ -134,7 +145,7 @@ const change = {
     description: "`delete`: the definition is archived.",
     examples: ["update"],
   }),
-  kind: oneOf(["settings", "segment", "badge", "quest", "rule", "boost"]).annotate({
+  kind: oneOf(["settings", "currency", "segment", "badge", "quest", "rule", "boost"]).annotate({
     description: "The kind of definition.",
     examples: ["badge"],
   }),
@@ -250,6 +261,6 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
   .annotateMerge(
     OpenApi.annotations({
       title: "Definitions",
-      description: "Settings, segments, badges, quests, rules and boosts as one file.",
+      description: "Settings, currencies, segments, badges, quests, rules and boosts as one file.",
     }),
   )

@@ -294,22 +294,62 @@ const amount = (description: string, example: number) =>
 const givenXp = amount("Experience points.", 100)
 const givenPoints = amount("Points, a balance separate from xp.", 10)
 
+/** Amounts by the key of a currency, without keys that are reserved. */
+export const amountsBy = <Amount extends Schema.Top>(
+  amount: Amount,
+  isReserved: (key: string) => boolean = () => false,
+) =>
+  Schema.Record(Schema.String, amount).check(
+    check(
+      "out_of_range",
+      `must have 1 to ${limits.currenciesMax} members`,
+      (amounts) => {
+        const { length } = Object.keys(amounts)
+        return length > 0 && length <= limits.currenciesMax
+      },
+      { minProperties: 1, maxProperties: limits.currenciesMax },
+    ),
+    Schema.makeFilter(
+      (amounts) =>
+        Object.keys(amounts).flatMap((key) =>
+          isReserved(key)
+            ? [faultAt([key], "unknown_member", "is a member of the reward itself")]
+            : [],
+        ),
+      { toJsonSchema: () => [{}, true] },
+    ),
+  )
+
+const isOwnPart = (key: string): boolean => key === "xp" || key === "points"
+
+const givenAmount = integer(1, limits.amountMax)
+const givenCurrencies = amountsBy(givenAmount, isOwnPart).annotate({
+  description: "Amounts of further currencies, by key.",
+  examples: [{ gems: 5 }],
+})
+
 const parts = {
   xp: Schema.optionalKey(givenXp),
   points: Schema.optionalKey(givenPoints),
+  currencies: Schema.optionalKey(givenCurrencies),
   badgeId: Schema.optionalKey(BadgeId),
 }
 
 /** A reward in requests. */
 export const NewReward = Schema.Struct(parts)
   .check(
-    check("missing", "must have xp, points or a badge", (reward) => !givesNothing(reward), {
-      minProperties: 1,
-    }),
+    check(
+      "missing",
+      "must have xp, points, another currency or a badge",
+      (reward) => !givesNothing(reward),
+      {
+        minProperties: 1,
+      },
+    ),
   )
   .annotate({
     identifier: "NewReward",
-    description: "What to give: at least xp, points or a badge.",
+    description: "What to give: at least xp, points, another currency or a badge.",
     examples: [{ xp: 100, points: 10 }],
   })
 
@@ -318,7 +358,7 @@ export const NewQuestReward = Schema.Struct(parts)
   .check(
     check(
       "missing",
-      "must have xp, points or a badge",
+      "must have xp, points, another currency or a badge",
       (reward) => Object.keys(reward).length > 0,
       {
         minProperties: 1,
@@ -335,6 +375,12 @@ export const NewQuestReward = Schema.Struct(parts)
 export const RewardPatch = Schema.Struct({
   xp: Schema.optionalKey(Schema.NullOr(givenXp)),
   points: Schema.optionalKey(Schema.NullOr(givenPoints)),
+  currencies: Schema.optionalKey(
+    Schema.NullOr(amountsBy(Schema.NullOr(givenAmount), isOwnPart)).annotate({
+      description: "Amounts of further currencies, by key; null removes one.",
+      examples: [{ gems: 5 }],
+    }),
+  ),
   badgeId: Schema.optionalKey(Schema.NullOr(BadgeId)),
 }).annotate({
   identifier: "RewardPatch",

@@ -5,6 +5,7 @@ import {
   AppliedBoosts,
   Earned,
   factMembers,
+  furtherOutcome,
   LevelChange,
 } from "../../domain/message/FactMembers.ts"
 import { withheldReasons } from "../../domain/record/Record.ts"
@@ -162,6 +163,7 @@ export const EventOutcome = Schema.Struct({
   receivedAt: Time,
   xp: Earned,
   points: Earned,
+  ...furtherOutcome,
   level: LevelChange,
   badges: Schema.Array(EarnedBadge).annotate({ description: "Badges earned by the event." }),
   quests: Schema.Array(QuestOutcome).annotate({

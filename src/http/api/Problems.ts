@@ -60,6 +60,7 @@ const exampleOf = (code: ProblemCode, more: Partial<Occurrence> = {}) => {
     requestId: "req_01a1fc1e64c07345932e273286b5ca30",
     ...(code === "invalid_request" && { errors: [fault] }),
     ...(code === "insufficient_points" && { balance: 300 }),
+    ...(code === "insufficient_balance" && { balance: 2, currency: "gems" }),
     ...(code === "insufficient_scope" && { scope: "read", neededScopes: ["full", "ingest"] }),
     ...(code === "version_conflict" && { version: 4 }),
     ...(code === "id_reused" && { differs: ["/amount"] }),
@@ -150,8 +151,16 @@ export const RuleNotFound = problem("RuleNotFound", ["rule_not_found"])
 export const SegmentNotFound = problem("SegmentNotFound", ["segment_not_found"])
 export const BadgeNotFound = problem("BadgeNotFound", ["badge_not_found"])
 export const BoostNotFound = problem("BoostNotFound", ["boost_not_found"])
+export const CurrencyNotFound = problem("CurrencyNotFound", ["currency_not_found"])
 export const EventNotFound = problem("EventNotFound", ["event_not_found"])
 export const RewardNotFound = problem("RewardNotFound", ["reward_not_found"])
+/** The badge or a currency of a reward. */
+export const RewardedNotFound = problem("RewardedNotFound", [
+  "badge_not_found",
+  "currency_not_found",
+])
+/** The user or a currency of a spend. */
+export const SpenderNotFound = problem("SpenderNotFound", ["user_not_found", "currency_not_found"])
 export const SpendNotFound = problem("SpendNotFound", ["spend_not_found"])
 export const BackfillNotFound = problem("BackfillNotFound", [
   "backfill_not_found",
@@ -189,7 +198,13 @@ export const RewardConflict = problem("RewardConflict", [
   "balance_overflow",
   "idempotency_in_progress",
 ])
-const spendConflicts = ["insufficient_points", "id_reused", "idempotency_in_progress"] as const
+const spendConflicts = [
+  "insufficient_points",
+  "insufficient_balance",
+  "currency_not_spendable",
+  "id_reused",
+  "idempotency_in_progress",
+] as const
 export const SpendConflict = declare(
   "SpendConflict",
   spendConflicts,
@@ -197,7 +212,12 @@ export const SpendConflict = declare(
     ...members,
     code: codeOf(spendConflicts),
     balance: Schema.optionalKey(Schema.Int).annotate({
-      description: "For `insufficient_points`: the user's points.",
+      description:
+        "For `insufficient_points`: the user's points. For `insufficient_balance`: the user's balance of `currency`.",
+    }),
+    currency: Schema.optionalKey(Schema.String).annotate({
+      description:
+        "For `insufficient_balance`: the key of the first currency of which the user has too little.",
     }),
     differs: differs("For `id_reused`", "/amount"),
   }),

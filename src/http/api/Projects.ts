@@ -1,7 +1,7 @@
 /** Operations on the settings of an environment, and the simulation of an event. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { Earned, LevelChange } from "../../domain/message/FactMembers.ts"
+import { Earned, furtherOutcome, LevelChange } from "../../domain/message/FactMembers.ts"
 import { environmentNames, tiers } from "../../domain/project/Directory.ts"
 import { levelCurveKinds } from "../../domain/project/Level.ts"
 import { limits } from "../../Limits.ts"
@@ -24,6 +24,7 @@ import {
   UserId,
   versionFields,
 } from "./Common.ts"
+import { NewCurrency } from "./Currencies.ts"
 import { Key, patchWords } from "./DefinitionShapes.ts"
 import { changeHeaders, readHeaders } from "./EntityTags.ts"
 import {
@@ -36,12 +37,13 @@ import {
   withheld,
 } from "./Events.ts"
 import { project, streak } from "./examples/definitionExamples.ts"
-import { badgeId, boostId, questId, ruleId } from "./examples/exampleIds.ts"
+import { badgeId, boostId, currencyId, questId, ruleId } from "./examples/exampleIds.ts"
 import { simulation } from "./examples/userExamples.ts"
 import {
   BadgeNotFound,
   BoostNotFound,
   ChangeConflict,
+  CurrencyNotFound,
   DefinitionConflict,
   EventConflict,
   QuestNotFound,
@@ -274,6 +276,12 @@ const Given = Schema.Struct({
   }).annotate({ description: "The source." }),
   xp: Schema.Int.annotate({ description: "Experience points.", examples: [50] }),
   points: Schema.Int.annotate({ description: "Points.", examples: [0] }),
+  currencies: Schema.optionalKey(
+    Schema.Record(Schema.String, Schema.Int).annotate({
+      description: "Amounts of further currencies, by key. Absent: none.",
+      examples: [{ gems: 5 }],
+    }),
+  ),
   badges: Schema.Array(Schema.String).annotate({
     description: "The ids of badges.",
     examples: [[]],
@@ -293,6 +301,7 @@ export const Simulation = Schema.Struct({
   occurredAt: Time,
   xp: Earned,
   points: Earned,
+  ...furtherOutcome,
   level: LevelChange,
   badges: Schema.Array(
     Schema.Struct({
@@ -341,7 +350,7 @@ const replaced = (noun: string, id: string) =>
 
 /** A check that the id of a replaced definition comes with its draft. */
 const strayIds = (preview: Readonly<Record<string, unknown>>) =>
-  ["rule", "quest", "badge", "boost"].flatMap((noun) =>
+  ["rule", "quest", "badge", "boost", "currency"].flatMap((noun) =>
     preview[noun] === undefined && preview[`${noun}Id`] !== undefined
       ? [faultAt([`${noun}Id`], "unknown_member", `requires a ${noun}`)]
       : [],
@@ -350,6 +359,8 @@ const strayIds = (preview: Readonly<Record<string, unknown>>) =>
 export const PreviewRequest = Schema.Struct({
   event: Event,
   settings: Schema.optionalKey(ProjectPatch),
+  currency: Schema.optionalKey(NewCurrency),
+  currencyId: replaced("currency", currencyId),
   badge: Schema.optionalKey(NewBadge),
   badgeId: replaced("badge", badgeId),
   boost: Schema.optionalKey(NewBoost),
@@ -362,7 +373,8 @@ export const PreviewRequest = Schema.Struct({
   .check(Schema.makeFilter(strayIds, { toJsonSchema: () => [{}, true] }))
   .annotate({
     identifier: "PreviewRequest",
-    description: "An event, and drafts of settings, a badge, a boost, a quest and a rule.",
+    description:
+      "An event, and drafts of settings, a currency, a badge, a boost, a quest and a rule.",
     examples: [
       {
         event: { userId: "user-42", action: "LESSON_DONE", metadata: { score: 93 } },
@@ -461,6 +473,7 @@ A new level curve applies to every user at once, without a message; xp stay. A n
         RuleNotFound,
         BadgeNotFound,
         BoostNotFound,
+        CurrencyNotFound,
         EventConflict,
         DefinitionConflict,
         ChangeConflict,
@@ -471,7 +484,7 @@ A new level curve applies to every user at once, without a message; xp stay. A n
         OpenApi.annotations({
           summary: "Simulate an event with drafts",
           description:
-            "Returns the outcome that the event would have once the drafts were saved, and changes nothing. A draft with an id replaces every member of that definition but key and metadata, and the status if the draft has none; `settings` is merged. A new definition has the id `rul_draft`, `qst_draft`, `bdg_draft` or `bst_draft` in the reply. It is refused where a draft or the event would be refused; faults of a draft have pointers below `/rule`, `/quest`, `/badge`, `/boost` or `/settings`, those of the event below `/event`. An `Idempotency-Key` is ignored.",
+            "Returns the outcome that the event would have once the drafts were saved, and changes nothing. A draft with an id replaces every member of that definition but key and metadata, and the status if the draft has none; `settings` is merged. A new definition has the id `rul_draft`, `qst_draft`, `bdg_draft`, `bst_draft` or `cur_draft` in the reply. It is refused where a draft or the event would be refused; faults of a draft have pointers below `/rule`, `/quest`, `/badge`, `/boost`, `/currency` or `/settings`, those of the event below `/event`. An `Idempotency-Key` is ignored.",
         }),
       ),
   )

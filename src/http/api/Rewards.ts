@@ -35,7 +35,8 @@ import {
   UserNotFound,
   writeProblems,
 } from "./Problems.ts"
-import { aboutReward, eitherId, RewardOutcome, Spend } from "./Users.ts"
+import { Spend } from "./Spends.ts"
+import { aboutReward, eitherId, RewardOutcome } from "./Users.ts"
 
 const ownId = (what: string, example: string) =>
   Schema.NullOr(Schema.String).annotate({

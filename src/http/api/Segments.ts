@@ -40,7 +40,7 @@ const Name = text(1, limits.titleCharactersMax).annotate({
 const SegmentCondition = Schema.Struct({
   kind: oneOf(segmentConditionKinds).annotate({
     description:
-      "What of the user is compared. `attribute`: the custom attribute named by `attribute`; `level`; `balance`: the balance of `currency`, `xp` or `points`; `badge`: whether the user has the badge with this key (`exists`); `streak`: the present days of the streak; `account_age_days` and `inactive_days`: whole days of 24 hours since the user's creation, and since the latest event occurred (`exists`: whether there was one); `percent`: a number from 0 to below 100 that follows from `salt` and the user's id.",
+      "What of the user is compared. `attribute`: the custom attribute named by `attribute`; `level`; `balance`: the balance of `currency`; `badge`: whether the user has the badge with this key (`exists`); `streak`: the present days of the streak; `account_age_days` and `inactive_days`: whole days of 24 hours since the user's creation, and since the latest event occurred (`exists`: whether there was one); `percent`: a number from 0 to below 100 that follows from `salt` and the user's id.",
     examples: ["level"],
   }),
   attribute: Schema.optionalKey(text(1, limits.attributeNameCharactersMax)).annotate({

@@ -1,6 +1,6 @@
 /** Shapes of users. */
 import { Schema } from "effect"
-import { profileMembers } from "../../domain/message/FactMembers.ts"
+import { Balances, profileMembers } from "../../domain/message/FactMembers.ts"
 import { nameFault } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import {
@@ -88,6 +88,7 @@ export const User = Schema.Struct({
   xp: Xp,
   level: Level,
   points: Points,
+  balances: Balances,
   badges: Schema.Array(
     Schema.Struct({
       id: BadgeId,
@@ -145,6 +146,7 @@ export const Progress = Schema.Struct({
     description: "Rank on the all-time leaderboard; null: not listed.",
   }),
   points: Points,
+  balances: Balances,
   badges: Schema.Array(
     Schema.Struct({
       id: BadgeId,

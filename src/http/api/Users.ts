@@ -1,7 +1,13 @@
 /** Operations on users. */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Earned, granted, LevelChange } from "../../domain/message/FactMembers.ts"
+import {
+  Balances,
+  Earned,
+  furtherOutcome,
+  granted,
+  LevelChange,
+} from "../../domain/message/FactMembers.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
@@ -25,35 +31,35 @@ import {
   UserNamed,
 } from "./Common.ts"
 import { NewReward } from "./DefinitionShapes.ts"
-import { QuestOutcome, repeatMembers, revokedSince } from "./Events.ts"
-import { badgeId, eventKey, spendId } from "./examples/exampleIds.ts"
+import { QuestOutcome, repeatMembers } from "./Events.ts"
+import { badgeId, eventKey } from "./examples/exampleIds.ts"
 import {
   eventRevocation,
-  refund,
   repeatedReward,
   rewardOutcome,
   rewardRevocation,
-  spend,
   tokenRequest,
   userToken,
 } from "./examples/userExamples.ts"
 import { HistoryKindIn, HistoryPage } from "./History.ts"
 import {
-  BadgeNotFound,
   BodyTooLarge,
   bodyProblems,
   EventNotFound,
   keyedProblems,
   RewardConflict,
+  RewardedNotFound,
   RewardNotFound,
   readProblems,
   SegmentNotFound,
   SpendConflict,
+  SpenderNotFound,
   SpendNotFound,
   UserNotFound,
   writeProblems,
 } from "./Problems.ts"
 import { UserSegments } from "./Segments.ts"
+import { NewSpend, Refund, Spend } from "./Spends.ts"
 import { ProfileChange, Progress, User, UserExport, UserPage } from "./UserShapes.ts"
 
 /* Rewards granted by request, and revocations. */
@@ -114,10 +120,8 @@ export const RewardOutcome = Schema.Struct({
   ...repeatMembers("reward"),
   xp: Earned,
   points: Earned,
-  balances: Schema.Struct({
-    xp: Schema.Int.annotate({ description: "Experience points.", examples: [1250] }),
-    points: Schema.Int.annotate({ description: "Points.", examples: [300] }),
-  }).annotate({ identifier: "Balances", description: "All balances after this request." }),
+  ...furtherOutcome,
+  balances: Balances,
   level: LevelChange,
   badges: Schema.Array(EarnedBadge).annotate({
     description:
@@ -142,6 +146,13 @@ const undone = {
   userId: UserId,
   xp: revoked("xp"),
   points: revoked("points"),
+  currencies: Schema.optionalKey(
+    Schema.Record(Schema.String, revoked("currency")).annotate({
+      description: "Effect on further currencies, by key. Absent: none.",
+      examples: [{ gems: { revoked: 5, total: 7 } }],
+    }),
+  ),
+  balances: furtherOutcome.balances,
   level: LevelChange,
   badges: Schema.Array(Schema.Struct({ id: BadgeId, key: BadgeKey, name: BadgeName })).annotate({
     description: "Badges revoked: those that it gave, and those whose target is no longer reached.",
@@ -149,7 +160,16 @@ const undone = {
   quests: Schema.Array(QuestOutcome).annotate({
     description: "Quests that lost progress, as they are now.",
   }),
-  shortfall: Schema.Struct({ xp: missing("xp"), points: missing("points") }).annotate({
+  shortfall: Schema.Struct({
+    xp: missing("xp"),
+    points: missing("points"),
+    currencies: Schema.optionalKey(
+      Schema.Record(Schema.String, Schema.Int).annotate({
+        description: "Missing amounts of further currencies, by key. Absent: none.",
+        examples: [{ gems: 2 }],
+      }),
+    ),
+  }).annotate({
     identifier: "Shortfall",
     description: "Amounts that could not be revoked, since no balance goes below 0.",
   }),
@@ -177,86 +197,6 @@ export const RewardRevocation = Schema.Struct({
   identifier: "RewardRevocation",
   description: "The durable outcome of revoking a reward.",
   examples: [rewardRevocation],
-})
-
-/* Points that users spend. */
-
-const SpendId = Schema.String.annotate({
-  description: "Laurel's id of the spend.",
-  examples: [spendId],
-})
-
-const spent = Schema.Int.annotate({ description: "Points spent.", examples: [120] })
-
-export const NewSpend = Schema.Struct({
-  amount: integer(1, limits.amountMax).annotate({
-    description: "Points to spend.",
-    examples: [120],
-  }),
-  reason: Schema.optionalKey(
-    text(0, limits.reasonCharactersMax, "multiple").annotate({
-      description: "Purpose of the spend, kept in the user's history.",
-      examples: ["Streak freeze"],
-    }),
-  ),
-  id: Schema.optionalKey(
-    callerId.annotate({
-      description:
-        "Your id of this spend. Repeating a spend of the same user with the same content changes nothing and returns the first outcome; another amount or reason is 409 `id_reused`.",
-      examples: ["order-1001"],
-    }),
-  ),
-}).annotate({
-  identifier: "NewSpend",
-  description: "Points to spend.",
-  examples: [{ amount: 120, reason: "Streak freeze", id: "order-1001" }],
-})
-
-export const Spend = Schema.Struct({
-  spendId: SpendId,
-  userId: UserId,
-  amount: spent,
-  reason: Schema.NullOr(Schema.String).annotate({
-    description: "The reason sent with the spend.",
-    examples: ["Streak freeze"],
-  }),
-  duplicate: Schema.Boolean.annotate({
-    description:
-      "Whether an earlier spend of the user has this `id`. Nothing changed then, and the first outcome is returned.",
-    examples: [false],
-  }),
-  revoked: revokedSince("spend"),
-  points: Schema.Struct({
-    spent,
-    total: Schema.Int.annotate({ description: "Balance after this request.", examples: [180] }),
-  }).annotate({ description: "Effect on the points." }),
-}).annotate({
-  identifier: "Spend",
-  description: "The durable outcome of a spend.",
-  examples: [spend],
-})
-
-export const Refund = Schema.Struct({
-  spendId: SpendId,
-  userId: UserId,
-  points: Schema.Struct({
-    refunded: Schema.Int.annotate({
-      description: "Points returned to the balance.",
-      examples: [120],
-    }),
-    total: Schema.Int.annotate({ description: "Balance after this request.", examples: [300] }),
-  }).annotate({ description: "Effect on the points." }),
-  shortfall: Schema.Struct({
-    points: Schema.Int.annotate({
-      description:
-        "Points not returned, since the events or rewards that gave them were revoked after the spend.",
-      examples: [0],
-    }),
-  }).annotate({ description: "Amounts that could not be refunded." }),
-}).annotate({
-  identifier: "Refund",
-  description: "The durable outcome of revoking a spend.",
-  examples: [refund],
 })
 
 /* User tokens. */
@@ -473,7 +413,7 @@ export const Users = HttpApiGroup.make("users")
       headers: idempotencyHeaders,
       payload: RewardGrant,
       success: RewardOutcome,
-      error: [...writeProblems, BadgeNotFound, RewardConflict],
+      error: [...writeProblems, RewardedNotFound, RewardConflict],
     })
       .annotate(OpenTo, [])
       .annotateMerge(
@@ -488,14 +428,14 @@ export const Users = HttpApiGroup.make("users")
       headers: idempotencyHeaders,
       payload: NewSpend,
       success: Spend,
-      error: [...writeProblems, UserNotFound, SpendConflict],
+      error: [...writeProblems, SpenderNotFound, SpendConflict],
     })
       .annotate(OpenTo, [])
       .annotateMerge(
         OpenApi.annotations({
-          summary: "Spend points",
+          summary: "Spend points and other currencies",
           description:
-            "Takes points from the user's balance, whole or not at all: 409 `insufficient_points` names the balance if it is too small. An `id` that the user has used for a spend changes nothing: with the same content the reply is the first outcome with `duplicate: true`, with other content 409 `id_reused`, which tells by `differs` where. Xp, level, badges and leaderboards do not change; badges by points count the points earned, spent ones included. Replies once the outcome is on disk.",
+            "Takes points, or amounts of several currencies, from the user's balances, whole or not at all: 409 `insufficient_points` (of `amount`) or `insufficient_balance` (of `currencies`) names the balance if it is too small. An `id` that the user has used for a spend changes nothing: with the same content the reply is the first outcome with `duplicate: true`, with other content 409 `id_reused`, which tells by `differs` where. Xp, level, badges and leaderboards do not change; badges by points count the points earned, spent ones included. Replies once the outcome is on disk.",
         }),
       ),
     HttpApiEndpoint.delete("refund", "/v1/users/:id/points/spend/:spendId", {
@@ -512,7 +452,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Revoke a spend",
           description:
-            "Returns the points of a spend to the balance. Points whose event or reward was revoked after they were spent are not returned; `shortfall` has them. So a user never has more points than were earned and not revoked. Revoking twice returns 404.",
+            "Returns the points and other currencies of a spend to the balances, above a currency's `max` too. What was spent and whose event or reward was revoked afterwards is not returned; `shortfall` has it. So a user never has more than was earned and not revoked. Revoking twice returns 404.",
         }),
       ),
     HttpApiEndpoint.delete("revokeReward", "/v1/users/:id/rewards/:rewardId", {

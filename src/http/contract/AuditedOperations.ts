@@ -3,9 +3,10 @@
  * change by a page of the dashboard is handed to the dashboard (`ChangeNotes`), which writes one
  * entry for the form.
  *
- * - The log has changes of what a project defines (settings, rules, quests, badges, boosts, segments, webhooks),
- *   advances of test clocks, and erasures of users, which also erase the users' histories. A user's history has all other
- *   changes of the user, with their causes (`notLogged`).
+ * - The log has changes of what a project defines (settings, rules, quests, badges, boosts,
+ *   currencies, segments, webhooks), advances of test clocks, and erasures of users, which also erase
+ *   the users' histories. A user's history has all other changes of the user, with their causes
+ *   (`notLogged`).
  * - An entry shows each changed member before and after the change. Logged changes of one
  *   environment run one at a time, so that the value before a change is the value that the change
  *   replaced.
@@ -64,6 +65,9 @@ export const loggedOperations: Partial<Record<OperationName, Logging>> = {
   "boosts.create": { action: "boost.create" },
   "boosts.update": { action: "boost.update", before: "boosts.get" },
   "boosts.delete": { action: "boost.archive", before: "boosts.get" },
+  "currencies.create": { action: "currency.create" },
+  "currencies.update": { action: "currency.update", before: "currencies.get" },
+  "currencies.delete": { action: "currency.archive", before: "currencies.get" },
   "segments.create": { action: "segment.create" },
   "segments.update": { action: "segment.update", before: "segments.get" },
   "segments.delete": { action: "segment.archive", before: "segments.get" },

@@ -5,17 +5,20 @@ import type { Conditional, IfMatch } from "../../domain/decide/Decided.ts"
 import {
   badgeReferenceFaults,
   currencyFaults,
+  currencyReferenceFaults,
   prerequisiteFaults,
   segmentReferenceFaults,
   streakReferenceFaults,
 } from "../../domain/decide/definitionChecks.ts"
 import type { SettingsChange } from "../../domain/decide/Settings.ts"
-import type { RewardReply } from "../../domain/message/UserReply.ts"
+import { furtherOf, type RewardReply, type SpendReply } from "../../domain/message/UserReply.ts"
+import type { Amounts } from "../../domain/project/Currency.ts"
 import {
   type Condition,
   type Definition,
   type Gives,
   type Reward,
+  type RewardChange,
   type Status,
   statusAt,
   type Targeted,
@@ -30,7 +33,7 @@ import {
   questProgress,
   streakProgress,
 } from "../../domain/user/Progress.ts"
-import type { UserState } from "../../domain/user/User.ts"
+import { balanceOf, type UserState } from "../../domain/user/User.ts"
 import { canonicalTimeZone } from "../../domain/values/Calendar.ts"
 import {
   type ErrorCode,
@@ -58,8 +61,24 @@ export const showBadges = <Badge extends { readonly earnedAt: number }>(
 export const allParts = (reward: Reward): Gives => ({ xp: 0, points: 0, badgeId: null, ...reward })
 
 /** The change of a definition's reward; null removes a part. */
-export const partsChange = ({ points, xp, ...rest }: typeof RewardPatch.Type): Partial<Gives> =>
-  named({ ...rest, xp: xp === null ? 0 : xp, points: points === null ? 0 : points })
+export const partsChange = ({
+  currencies,
+  points,
+  xp,
+  ...rest
+}: typeof RewardPatch.Type): RewardChange =>
+  named({
+    ...rest,
+    xp: xp === null ? 0 : xp,
+    points: points === null ? 0 : points,
+    currencyPatch: currencies,
+  })
+
+/** The change of a definition's reward to `reward`: all of its parts. */
+export const wholeReward = (reward: Gives): RewardChange => ({
+  ...reward,
+  currencies: reward.currencies,
+})
 
 /** The members of a reply that tell a repeat of an id from its first use. */
 export const showRepeat = ({
@@ -263,7 +282,8 @@ export const mayKnow = (
 
 /** The outcome of a reward. */
 export const rewardBody = (reply: RewardReply) => {
-  const { amount, badgeId, badges, level, points, reward, rewardId, type, userId, xp } = reply
+  const { amount, badgeId, badges, balances, level, points, reward, rewardId, type, userId, xp } =
+    reply
   return {
     rewardId,
     userId,
@@ -274,11 +294,31 @@ export const rewardBody = (reply: RewardReply) => {
     ...showRepeat(reply),
     xp,
     points,
-    balances: { xp: xp.total, points: points.total },
+    ...furtherOf(reply),
+    balances: balances ?? { xp: xp.total, points: points.total },
     level,
     badges: showBadges(badges),
   }
 }
+
+/** The outcome of a spend. */
+export const spendBody = (reply: SpendReply) => {
+  const { amount, reason, spendId, total, userId } = reply
+  const points = { spent: amount, total }
+  return { spendId, userId, amount, reason, points, ...furtherParts(reply) }
+}
+
+/** What a spend or a refund did to further currencies. */
+export const furtherParts = <Change>({
+  balances,
+  currencies,
+}: {
+  readonly balances?: Amounts
+  readonly currencies?: { readonly [key: string]: Change }
+}) => ({
+  ...(currencies !== undefined && { currencies }),
+  ...(balances !== undefined && { balances }),
+})
 
 export const showUser = (user: UserState, project: ProjectState): typeof User.Type => {
   const { attributes, displayName, hidden, timezone } = user.profile
@@ -291,10 +331,20 @@ export const showUser = (user: UserState, project: ProjectState): typeof User.Ty
     xp: user.xp,
     level: levelAt(project.settings.levelCurve, user.xp),
     points: user.points,
+    balances: balancesOf(user, project),
     badges: showBadges(badgesOf(user, project)),
     createdAt: isoTime(user.createdAt),
     updatedAt: isoTime(user.updatedAt),
   }
+}
+
+/** The user's balances of all active currencies, by key. */
+const balancesOf = (user: UserState, { currencies }: ProjectState): Amounts => {
+  const balances: Record<string, number> = {}
+  for (const { key, set } of currencies.values()) {
+    if (set === "published") balances[key] = balanceOf(user, key).amount
+  }
+  return balances
 }
 
 /** The user's progress at `now`, in epoch milliseconds. */
@@ -310,6 +360,7 @@ export const showProgress = (
   levelProgress: levelProgress(project.settings.levelCurve, user.xp),
   rank,
   points: user.points,
+  balances: balancesOf(user, project),
   badges: badgeProgress(user, project, now).map((badge) => ({
     ...badge,
     earnedAt: isoTimeOrNull(badge.earnedAt),
@@ -346,6 +397,12 @@ export const referenceFaults =
       if (keys.every((key) => typeof key === "string")) {
         faults.push(...currencyFaults(state, keys, "/currencies"))
       }
+    }
+    const paid = memberOf(memberOf(body, "reward"), "currencies")
+    if (typeof paid === "object" && paid !== null && !Array.isArray(paid)) {
+      const named = Object.entries(paid).filter(([, amount]) => amount !== null)
+      const amounts = Object.fromEntries(named.slice(0, limits.currenciesMax)) as Amounts
+      faults.push(...currencyReferenceFaults(state, amounts, "/reward/currencies"))
     }
     const criteria = memberOf(body, "criteria")
     const streak = memberOf(criteria, "streak")

@@ -11,6 +11,7 @@ import {
 } from "../../domain/decide/Definitions.ts"
 import { decideProject } from "../../domain/decide/Project.ts"
 import type { Boost } from "../../domain/project/Boost.ts"
+import { type Currency, isBuiltIn } from "../../domain/project/Currency.ts"
 import type { Badge, Definition, Quest, Rule, Targeted } from "../../domain/project/Definition.ts"
 import type { ProjectSettings, ProjectState } from "../../domain/project/Project.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
@@ -22,6 +23,7 @@ import type { DefinitionFiles, DefinitionsFile } from "../api/DefinitionFiles.ts
 import type { Handlers } from "../contract/Interpreter.ts"
 import { newBadge } from "./badgeHandlers.ts"
 import { newBoost } from "./boostHandlers.ts"
+import { newCurrency } from "./currencyHandlers.ts"
 import { newQuest } from "./questHandlers.ts"
 import { newRule } from "./ruleHandlers.ts"
 import { onlyIf, settingsChange, shownVersion } from "./Shapes.ts"
@@ -74,7 +76,7 @@ type File = typeof DefinitionsFile.Type
 const nothing = { created: 0, updated: 0, deleted: 0, changes: [] }
 
 const commandOf = ({
-  definitions: { badges, boosts, quests, rules, segments, settings },
+  definitions: { badges, boosts, currencies, quests, rules, segments, settings },
   delete: removes = false,
 }: {
   readonly definitions: File
@@ -82,6 +84,9 @@ const commandOf = ({
 }) => {
   const definitions: DefinitionsInput = {
     ...(settings && { settings: settingsChange(settings) }),
+    ...(currencies && {
+      currencies: currencies.map((currency) => fromFile(currency, "cur", newCurrency)),
+    }),
     ...(segments && { segments: segments.map((one) => fromFile(one, "seg", newSegment)) }),
     ...(badges && { badges: badges.map((badge) => fromFile(badge, "bdg", newBadge)) }),
     ...(quests && { quests: quests.map((quest) => fromFile(quest, "qst", newQuest)) }),
@@ -101,7 +106,7 @@ const fromFile = <
   Made,
 >(
   { id, status, ...members }: A,
-  prefix: "bdg" | "bst" | "qst" | "rul" | "seg",
+  prefix: "bdg" | "bst" | "cur" | "qst" | "rul" | "seg",
   make: (members: Omit<A, "id" | "status">, id: string) => Made & { readonly set: unknown },
 ) => ({
   ...make(members, id ?? makeId(prefix)),
@@ -110,11 +115,12 @@ const fromFile = <
 })
 
 const fileOf = (state: ProjectState, now: number): File => {
-  const { badges, boosts, quests, rules, segments, settings } = state
+  const { badges, boosts, currencies, quests, rules, segments, settings } = state
   const inFile = <A extends Definition>(definitions: ReadonlyMap<string, A>) =>
     [...definitions.values()].filter((definition) => isInFile(definition, now))
   return {
     settings: fileSettings(settings),
+    currencies: inFile(currencies).filter(isTold).map(fileCurrency),
     segments: inFile(segments).map(fileSegment),
     badges: inFile(badges).map(fileBadge),
     quests: inFile(quests).map(fileQuest),
@@ -123,9 +129,8 @@ const fileOf = (state: ProjectState, now: number): File => {
   }
 }
 
-type Item<Kind extends "badges" | "boosts" | "quests" | "rules" | "segments"> = NonNullable<
-  File[Kind]
->[number]
+type Kind = "badges" | "boosts" | "currencies" | "quests" | "rules" | "segments"
+type Item<Of extends Kind> = NonNullable<File[Of]>[number]
 
 /**
  * `members` without values that are undefined, null, false or empty: a file leaves out defaults.
@@ -166,6 +171,16 @@ const fileDefinition = (definition: Definition & Partial<Targeted>, own: object)
   }
 }
 
+/** Whether a file has the currency: `xp` and `points` exist without it. */
+const isTold = (currency: Currency): boolean => !isBuiltIn(currency) || currency.version > 1
+
+const fileCurrency = (currency: Currency) => {
+  const { key, max, name, spendable } = currency
+  const isUsual = spendable === (key !== "xp")
+  const own = { name, ...(!isUsual && { spendable }), ...given({ max }) }
+  return fileDefinition(currency, own) as Item<"currencies">
+}
+
 const fileSegment = (segment: Segment) => {
   const { conditions, match, name } = segment
   const own = { name, ...(match !== "all" && { match }), conditions }
@@ -178,8 +193,8 @@ const fileBadge = (badge: Badge) => {
   return fileDefinition(badge, own) as Item<"badges">
 }
 
-const fileReward = ({ badgeId, points, xp }: Rule["reward"]) =>
-  given({ xp: xp || undefined, points: points || undefined, badgeId })
+const fileReward = ({ badgeId, currencies, points, xp }: Rule["reward"]) =>
+  given({ xp: xp || undefined, points: points || undefined, currencies, badgeId })
 
 const fileQuest = (quest: Quest) => {
   const { prerequisites, recurrence, reward, steps, title } = quest
@@ -222,6 +237,13 @@ const fileBoost = (boost: Boost) => {
 /** The definition in a fact, with its kind and its name for people. */
 const definitionIn = (fact: Fact) => {
   switch (fact.kind) {
+    case "currency.created":
+    case "currency.updated":
+      return {
+        kind: "currency",
+        definition: fact.currency,
+        name: fact.currency.name,
+      } as const
     case "segment.created":
     case "segment.updated":
       return { kind: "segment", definition: fact.segment, name: fact.segment.name } as const
@@ -274,6 +296,9 @@ const countsOf = (changes: ReadonlyArray<Change>) => {
 /** The members that a fact changes, in the form of the file. */
 const diffOf = (state: ProjectState, fact: Fact) => {
   switch (fact.kind) {
+    case "currency.created":
+    case "currency.updated":
+      return differing(fileCurrency, state.currencies, fact.currency)
     case "segment.created":
     case "segment.updated":
       return differing(fileSegment, state.segments, fact.segment)

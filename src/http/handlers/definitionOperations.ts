@@ -27,7 +27,14 @@ import {
 type Prepared<Command, Code extends ErrorCode> = Command | Effect.Effect<Command, LaurelError<Code>>
 
 /** The lists of definitions, and of webhooks, which are listed in the same way. */
-type DefinitionList = "badges" | "boosts" | "quests" | "rules" | "segments" | "webhooks"
+type DefinitionList =
+  | "badges"
+  | "boosts"
+  | "currencies"
+  | "quests"
+  | "rules"
+  | "segments"
+  | "webhooks"
 
 interface Shows {
   readonly version: number

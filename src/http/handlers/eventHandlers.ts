@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
-import { type EventReply, replyOf } from "../../domain/message/UserReply.ts"
+import { type EventReply, furtherOf, replyOf } from "../../domain/message/UserReply.ts"
 import type { TrackedEvent } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
@@ -152,6 +152,7 @@ const readEvent = (engine: Engine["Service"]): Handlers<typeof Events, Inputs>["
         receivedAt: isoTime(reply.receivedAt),
         xp,
         points,
+        ...furtherOf(reply),
         level,
         badges: showBadges(badges),
         quests,
@@ -181,7 +182,13 @@ export const eventText = (reply: EventReply, isoTime: (ms: number) => string): s
 const eventMembers = (reply: EventReply, isoTime: (ms: number) => string): string => {
   const { level, points, xp } = reply
   // Laurel's ids, actions and times have no characters that JSON escapes.
-  return `"eventId":"${reply.eventId}","userId":${JSON.stringify(reply.userId)},"action":"${reply.action}","duplicate":${reply.duplicate}${repeatText(reply)},"occurredAt":"${isoTime(reply.occurredAt)}","receivedAt":"${isoTime(reply.receivedAt)}","xp":{"earned":${xp.earned},"total":${xp.total}},"points":{"earned":${points.earned},"total":${points.total}},"level":{"before":${level.before},"after":${level.after}},"badges":${badgesText(reply.badges)},"quests":${listText(reply.quests)},"streaks":${listText(reply.streaks)}${reply.boosts.length === 0 ? "" : `,"boosts":${JSON.stringify(reply.boosts)}`}${reply.matched ? "" : unmatched}${reply.withheld.length === 0 ? "" : `,"withheld":${JSON.stringify(reply.withheld)}`}}`
+  return `"eventId":"${reply.eventId}","userId":${JSON.stringify(reply.userId)},"action":"${reply.action}","duplicate":${reply.duplicate}${repeatText(reply)},"occurredAt":"${isoTime(reply.occurredAt)}","receivedAt":"${isoTime(reply.receivedAt)}","xp":{"earned":${xp.earned},"total":${xp.total}},"points":{"earned":${points.earned},"total":${points.total}}${furtherText(reply)},"level":{"before":${level.before},"after":${level.after}},"badges":${badgesText(reply.badges)},"quests":${listText(reply.quests)},"streaks":${listText(reply.streaks)}${reply.boosts.length === 0 ? "" : `,"boosts":${JSON.stringify(reply.boosts)}`}${reply.matched ? "" : unmatched}${reply.withheld.length === 0 ? "" : `,"withheld":${JSON.stringify(reply.withheld)}`}}`
+}
+
+/** The members about further currencies, which few replies have. */
+const furtherText = (reply: EventReply): string => {
+  const further = furtherOf(reply)
+  return further === undefined ? "" : `,${JSON.stringify(further).slice(1, -1)}`
 }
 
 /** How a duplicate relates to the first event; empty for all others. */

@@ -17,6 +17,7 @@ import type { Handlers } from "../contract/Interpreter.ts"
 import type { EventMetrics } from "../request/RequestMetrics.ts"
 import { badgeHandlers } from "./badgeHandlers.ts"
 import { boostHandlers } from "./boostHandlers.ts"
+import { currencyHandlers } from "./currencyHandlers.ts"
 import { definitionFileHandlers } from "./definitionFileHandlers.ts"
 import { eventHandlers } from "./eventHandlers.ts"
 import { questHandlers } from "./questHandlers.ts"
@@ -168,6 +169,7 @@ export const handlersOf = (
     rules: ruleHandlers(engine),
     badges: badgeHandlers(engine),
     boosts: boostHandlers(engine),
+    currencies: currencyHandlers(engine),
     segments: segmentHandlers(engine),
     project: projectHandlers(engine),
     definitions: definitionFileHandlers(engine),

@@ -21,6 +21,7 @@ import {
   referenceFaults,
   replacementOf,
   showDefinition,
+  wholeReward,
   withWhere,
 } from "./Shapes.ts"
 
@@ -74,8 +75,10 @@ export const newQuest = (payload: typeof NewQuest.Type, id: string) => {
  * The change of a quest to the one that `payload` describes. Key and metadata stay, and so does
  * the status if `payload` has none.
  */
-export const questReplacement = (payload: typeof NewQuest.Type): QuestChange =>
-  replacementOf(newQuest(payload, ""), payload)
+export const questReplacement = (payload: typeof NewQuest.Type): QuestChange => {
+  const { reward, ...members } = replacementOf(newQuest(payload, ""), payload)
+  return { ...members, reward: wholeReward(reward) }
+}
 
 const questChange = (patch: typeof QuestPatch.Type): QuestChange => {
   const { prerequisites, recurrence, reward, steps, ...rest } = patchOf(patch)

@@ -115,7 +115,8 @@ export const readListed = Effect.fnUntraced(function* <Kind extends Listed>(
 /** The sequence of the user's reward or spend before this one; 0: there is none. */
 const beforeOf = ({ facts }: JournalRecord): number => {
   for (const fact of facts) {
-    if (fact.kind === "reward.granted" || fact.kind === "points.spent") return fact.before ?? 0
+    if (fact.kind === "points.spent" || fact.kind === "currency.spent") return fact.before ?? 0
+    if (fact.kind === "reward.granted") return fact.before ?? 0
   }
   return 0
 }

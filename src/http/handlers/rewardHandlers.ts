@@ -30,7 +30,14 @@ import {
   readListed,
   readRevocation,
 } from "./readHistory.ts"
-import { foundOr, type PageQuery, pageAsked, rewardBody, userNotFound } from "./Shapes.ts"
+import {
+  foundOr,
+  type PageQuery,
+  pageAsked,
+  rewardBody,
+  spendBody,
+  userNotFound,
+} from "./Shapes.ts"
 
 type Shown<A> = Effect.Effect<A, LaurelError<StorageCode>>
 
@@ -147,11 +154,10 @@ const showSpend =
   (engine: Engine["Service"]) =>
   (record: RecordOf<"spend">): Shown<typeof SpendDetails.Type> =>
     Effect.map(readRevocation(engine, record), (revocation) => {
-      const { amount, reason, spendId, total, userId } = replyOf(record) as SpendReply
-      const points = { spent: amount, total }
+      const spend = spendBody(replyOf(record) as SpendReply)
       const { id = null } = record.cause
       const spentAt = isoTime(decidedAt(record))
-      return { spendId, userId, amount, reason, points, id, spentAt, ...revocation }
+      return { ...spend, id, spentAt, ...revocation }
     })
 
 const rewardNotFound = laurelError(

@@ -20,6 +20,7 @@ import {
   referenceFaults,
   replacementOf,
   showDefinition,
+  wholeReward,
 } from "./Shapes.ts"
 
 export const ruleHandlers = (engine: Engine["Service"]): Handlers<typeof Rules> =>
@@ -66,9 +67,10 @@ export const newRule = (payload: typeof NewRule.Type, id: string) => {
  * and so does the status if `payload` has none.
  */
 export const ruleReplacement = (payload: typeof NewRule.Type): RuleChange => {
-  const { multiplier: _, ...members } = replacementOf(newRule(payload, ""), payload)
+  const { multiplier: _, reward, ...members } = replacementOf(newRule(payload, ""), payload)
   const { multiplierMax = null, multiplierMin = null, multiplierPath = null } = payload
-  return { ...members, multiplierMax, multiplierMin, multiplierPath }
+  const multiplier = { multiplierMax, multiplierMin, multiplierPath }
+  return { ...members, reward: wholeReward(reward), ...multiplier }
 }
 
 const ruleChange = (patch: typeof RulePatch.Type): RuleChange => {

@@ -1,6 +1,7 @@
 /** Simulated events, with the present definitions or with drafts. */
 import { Effect } from "effect"
-import { type EventReply, replyOf } from "../../domain/message/UserReply.ts"
+import { type EventReply, furtherOf, replyOf } from "../../domain/message/UserReply.ts"
+import { type Amounts, plusAmountOf } from "../../domain/project/Currency.ts"
 import { heldSegments, type Source } from "../../domain/record/Record.ts"
 import type { ErrorCode, Fault, LaurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
@@ -11,6 +12,7 @@ import { decodeEventBody, type EventInput } from "../body/EventDecoder.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { badgeReplacement, newBadge } from "./badgeHandlers.ts"
 import { boostReplacement, newBoost } from "./boostHandlers.ts"
+import { currencyReplacement, newCurrency } from "./currencyHandlers.ts"
 import { newQuest, questReplacement } from "./questHandlers.ts"
 import { newRule, ruleReplacement } from "./ruleHandlers.ts"
 import { memberOf, referenceFaults, settingsChange, showRepeat } from "./Shapes.ts"
@@ -46,7 +48,7 @@ export const simulationHandlers = (
   },
 })
 
-const draftPointer = /^\/(?:badge|boost|quest|rule|settings)\//
+const draftPointer = /^\/(?:badge|boost|currency|quest|rule|settings)\//
 
 /** Adds `/event` to the pointers of all faults that are not faults of a draft. */
 const ofEvent = <Code extends ErrorCode>(error: LaurelError<Code>): LaurelError<Code> =>
@@ -63,14 +65,16 @@ const below = (pointer: string, faults: ReadonlyArray<Fault>): ReadonlyArray<Fau
   faults.map((fault) => ({ ...fault, pointer: `${pointer}${fault.pointer}` }))
 
 /**
- * The badge comes before the quest, and the quest before the rule, so that drafts can refer to each
- * other.
+ * The currency comes before the badge, the badge before the quest, and the quest before the rule,
+ * so that drafts can refer to each other.
  */
 const draftsOf = ({
   badge,
   badgeId,
   boost,
   boostId,
+  currency,
+  currencyId,
   quest,
   questId,
   rule,
@@ -81,6 +85,11 @@ const draftsOf = ({
     kind: "updateSettings",
     change: settingsChange(patch),
   })),
+  ...draft(currency, "/currency", (body) =>
+    currencyId === undefined
+      ? { kind: "createCurrency", currency: newCurrency(body, "cur_draft") }
+      : { kind: "updateCurrency", currencyId, change: currencyReplacement(body) },
+  ),
   ...draft(badge, "/badge", (body) =>
     badgeId === undefined
       ? { kind: "createBadge", badge: newBadge(body, "bdg_draft") }
@@ -121,6 +130,7 @@ const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
     occurredAt: isoTime(occurredAt),
     xp,
     points,
+    ...furtherOf(reply),
     level,
     badges: badges.map(({ id, key, name }) => ({ id, key, name })),
     quests,
@@ -135,21 +145,28 @@ const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
 
 /** The rewards in a record, grouped by rule, quest and criterion. */
 const givenBy = ({ facts }: Simulated["record"]): (typeof Simulation.Type)["given"] => {
-  const given = new Map<
-    string,
-    { source: ReturnType<typeof showSource>; xp: number; points: number; badges: Array<string> }
-  >()
+  interface Gift {
+    readonly source: ReturnType<typeof showSource>
+    xp: number
+    points: number
+    currencies?: Amounts
+    readonly badges: Array<string>
+  }
+  const given = new Map<string, Gift>()
   const of = (source: Source) => {
     const shown = showSource(source)
     const key = `${shown.kind} ${shown.id}`
-    const entry = given.get(key) ?? { source: shown, xp: 0, points: 0, badges: [] }
+    const entry: Gift = given.get(key) ?? { source: shown, xp: 0, points: 0, badges: [] }
     given.set(key, entry)
     return entry
   }
   for (const fact of facts) {
     if (fact.kind === "xp.earned") of(fact.source).xp += fact.amount
     else if (fact.kind === "points.earned") of(fact.source).points += fact.amount
-    else if (fact.kind === "badge.earned") of(fact.source).badges.push(fact.badgeId)
+    else if (fact.kind === "currency.earned") {
+      const gift = of(fact.source)
+      gift.currencies = plusAmountOf(gift.currencies, fact.currency, fact.amount)
+    } else if (fact.kind === "badge.earned") of(fact.source).badges.push(fact.badgeId)
   }
   return [...given.values()]
 }

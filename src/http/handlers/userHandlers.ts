@@ -7,12 +7,18 @@ import type { GrantedReward, Revocable, Revocation, Spending } from "../../domai
 import { segmentsOf } from "../../domain/user/Membership.ts"
 import type { Profile, UserState } from "../../domain/user/User.ts"
 import { canonicalTimeZone } from "../../domain/values/Calendar.ts"
-import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import {
+  type Fault,
+  invalidRequest,
+  type LaurelError,
+  laurelError,
+} from "../../domain/values/Errors.ts"
 import { recordNameOf, revocablePrefix } from "../../domain/values/Ids.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Answer, Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { continueWith } from "../../storage/exitOf.ts"
+import type { NewSpend } from "../api/Spends.ts"
 import type { ProfileChange, User } from "../api/UserShapes.ts"
 import type { Users } from "../api/Users.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
@@ -21,6 +27,8 @@ import type { StreamedReply } from "../stream/StreamedReply.ts"
 import { readHistoryFacts } from "./readHistory.ts"
 import {
   foundOr,
+  furtherParts,
+  memberOf,
   type PageQuery,
   pageAsked,
   rewardBody,
@@ -28,6 +36,7 @@ import {
   showProgress,
   showRepeat,
   showUser,
+  spendBody,
   userNotFound,
 } from "./Shapes.ts"
 
@@ -288,19 +297,29 @@ const balanceHandlers = (engine: Engine["Service"]): Pick<UserHandlers, "reward"
     },
   },
   spend: {
+    moreFaults: noAmount,
     handle: ({ caller, idempotency, params, payload }) => {
-      const command: Spending = { kind: "spend", ...payload }
+      const command = spending(payload)
       const message = { userId: params.id, command }
       const asked = engine.askUser(caller.environment, message, idempotency)
       return Effect.map(asked, ({ replayed, reply }) => {
-        const { amount, reason, spendId, total, userId } = reply
-        const points = { spent: amount, total }
-        const body = { spendId, userId, amount, reason, ...showRepeat(reply), points }
-        return { body, replayed }
+        return { body: { ...spendBody(reply), ...showRepeat(reply) }, replayed }
       })
     },
   },
 })
+
+/** The fault of a body without an amount, which its schema finds only if it has no other fault. */
+const noAmount = (body: unknown): ReadonlyArray<Fault> =>
+  memberOf(body, "amount") === undefined && memberOf(body, "currencies") === undefined
+    ? [{ pointer: "/amount", code: "missing", detail: "is required, or currencies" }]
+    : []
+
+/** The command of a body that has either an amount of points or amounts by currency. */
+const spending = ({ amount = 0, currencies, ...about }: typeof NewSpend.Type): Spending =>
+  currencies === undefined
+    ? { kind: "spend", amount, ...about }
+    : { kind: "spend", currencies, ...about }
 
 const rewardReply = ({ reply, replayed }: Answer<RewardReply>) => ({
   body: rewardBody(reply),
@@ -332,7 +351,8 @@ const revocationHandlers = (
         Effect.map(revoke(request, "spend", request.params.spendId), ({ replayed, reply }) => {
           const { amount, shortfall, spendId, total, userId } = reply
           const points = { refunded: amount, total }
-          return { body: { spendId, userId, points, shortfall: { points: shortfall } }, replayed }
+          const body = { spendId, userId, points, shortfall: { points: shortfall } }
+          return { body: { ...body, ...furtherParts(reply) }, replayed }
         }),
     },
     revokeReward: {
@@ -357,6 +377,8 @@ const noRecord = { sequence: 0, at: 0 } as const
 
 const undone = ({
   badgesRevoked,
+  balances,
+  currencies,
   level,
   points,
   quests,
@@ -367,6 +389,15 @@ const undone = ({
   userId,
   xp: { revoked: 0 - xp.earned, total: xp.total },
   points: { revoked: 0 - points.earned, total: points.total },
+  ...(currencies !== undefined && {
+    currencies: Object.fromEntries(
+      Object.entries(currencies).map(([key, { earned, total }]) => [
+        key,
+        { revoked: 0 - earned, total },
+      ]),
+    ),
+  }),
+  ...(balances !== undefined && { balances }),
   level,
   badges: badgesRevoked,
   quests,

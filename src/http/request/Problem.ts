@@ -17,6 +17,7 @@ export const problemBody = (error: LaurelError, path: string, requestId: string)
     requestId,
     errors: error.errors,
     balance: error.balance,
+    currency: error.currency,
     scope: error.scope,
     neededScopes: error.neededScopes,
     version: error.version,

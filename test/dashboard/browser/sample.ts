@@ -109,6 +109,7 @@ const defineLong = async (
     startsAt: "2026-11-01T00:00:00Z",
     endsAt: "2030-11-01T00:00:00Z",
   })
+  await post("/currencies", { key: "l".repeat(64), name: longName })
   await post("/segments", {
     name: longName,
     match: "any",
@@ -150,6 +151,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     limit: { times: 20, per: "day" },
   })
   await post("/rules", { action: "SHARED", reward: { xp: 5 }, cooldownSeconds: 60 })
+  const currency = await post("/currencies", { key: "gems", name: "Gems", max: 100 })
   const badge = await post("/badges", {
     name: "Three lessons",
     description: "For three lessons with 90 points or more",
@@ -194,6 +196,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     badge: badge.id,
     boost: boost.id,
     quest: quest.id,
+    currency: currency.id,
     segment: segment.id,
     webhook: webhook.id,
     delivery: deliveries[0].id,

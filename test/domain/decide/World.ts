@@ -3,6 +3,7 @@
 import { Result } from "effect"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
 import { type ReplyTo, replyOf } from "../../../src/domain/message/UserReply.ts"
+import type { Amounts, Currency } from "../../../src/domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../../src/domain/project/Definition.ts"
 import {
   defaultSettings,
@@ -23,7 +24,14 @@ import type {
 } from "../../../src/domain/record/Record.ts"
 import type { Profile, UserState } from "../../../src/domain/user/User.ts"
 import type { LaurelError } from "../../../src/domain/values/Errors.ts"
-import { badgeWith, questWith, ruleWith, segmentWith, withFacts } from "../definitions.ts"
+import {
+  badgeWith,
+  currencyWith,
+  questWith,
+  ruleWith,
+  segmentWith,
+  withFacts,
+} from "../definitions.ts"
 import { decideRecalling } from "../recalled.ts"
 
 const subject = { actor: "user", environment: "p:sandbox", userId: "u1" } as const
@@ -69,6 +77,12 @@ export class World {
   badge(badge: Partial<Badge>): Badge {
     const made = badgeWith(badge)
     this.define({ kind: "badge.updated", badge: made })
+    return made
+  }
+
+  currency(currency: Partial<Currency>): Currency {
+    const made = currencyWith(currency)
+    this.define({ kind: "currency.updated", currency: made })
     return made
   }
 
@@ -132,8 +146,14 @@ export class World {
     return this.do<Revocation<typeof of>>({ kind: "revocation", of, sequence, at }, record)
   }
 
-  spend(amount: number, more: Partial<Spending> = {}): Done<Spending> {
-    return this.do({ kind: "spend", amount, ...more })
+  /** Grants amounts of further currencies. */
+  give(currencies: Amounts): Done<GrantedReward> {
+    return this.do({ kind: "reward", reward: { currencies } })
+  }
+
+  spend(amount: number | Amounts, more: Pick<Spending, "id" | "reason"> = {}): Done<Spending> {
+    const spent = typeof amount === "number" ? { amount } : { currencies: amount }
+    return this.do<Spending>({ kind: "spend", ...spent, ...more })
   }
 
   refund({ record: { at, sequence }, record }: Done<Spending>): Done<Revocation<"spend">> {

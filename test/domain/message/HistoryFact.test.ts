@@ -39,6 +39,10 @@ const everything = () => {
   world.track("LATE", { occurredAt: Date.parse("2026-11-03T12:00:00Z"), imported: true })
   world.badge({ id: "x", criteria: { kind: "xp", target: 1 } })
   world.do({ kind: "backfill", badgeId: "x", notify: false })
+  world.currency({ id: "cur_gems", key: "gems", max: 4 })
+  const gems = world.give({ gems: 5 })
+  world.refund(world.spend({ gems: 3, points: 1 }))
+  world.undo(gems)
   return world
 }
 
@@ -69,7 +73,12 @@ describe("The facts in a history", () => {
         .filter((fact) => !isShown(fact))
         .map(({ kind }) => kind),
     )
-    expect([...hidden].sort()).toEqual(["badge.counted", "rule.used", "windows.credited"])
+    expect([...hidden].sort()).toEqual([
+      "badge.counted",
+      "balances.settled",
+      "rule.used",
+      "windows.credited",
+    ])
   })
 
   it("adds up to the balances", () => {

@@ -64,6 +64,10 @@ const everything = (): World => {
   world.undo(second)
   world.refund(world.spend(2, { reason: "Freeze" }))
   world.undo(granted)
+  world.currency({ id: "cur_gems", key: "gems" })
+  const gems = world.give({ gems: 5 })
+  world.refund(world.spend({ gems: 2 }))
+  world.undo(gems)
   world.at("2026-11-05T12:00:00Z")
   world.do({ kind: "tick" })
   world.do({ kind: "erasure" })
@@ -126,8 +130,10 @@ describe("A message", () => {
       ["points.revoked", event],
       ["points.revoked", reward],
       ["reward.revoked", reward],
+      ["currency.revoked", recordId("rwd", records[7]!)],
+      ["reward.revoked", recordId("rwd", records[7]!)],
     ])
-    expect(revoked.at(-1)?.data).toMatchObject({
+    expect(revoked.at(4)?.data).toMatchObject({
       points: { earned: -5 },
       shortfall: { xp: 0, points: 0 },
     })

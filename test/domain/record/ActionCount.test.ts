@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
+import { ActionCount } from "../../../src/domain/record/ActionCount.ts"
 import type { Cause, JournalRecord } from "../../../src/domain/record/Record.ts"
-import { ActionCount } from "../../../src/domain/record/Record.ts"
 import { badgeWith } from "../definitions.ts"
 
 const record = (sequence: number, cause: Cause, facts: JournalRecord["facts"]): JournalRecord => ({

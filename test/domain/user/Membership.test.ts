@@ -36,6 +36,11 @@ describe("A condition of a segment", () => {
     [{ kind: "balance", currency: "xp", op: "gt", value: 9 }, { xp: 10 }, { xp: 9 }],
     [{ kind: "balance", currency: "points", op: "lte", value: 9 }, { points: 9 }, { points: 10 }],
     [
+      { kind: "balance", currency: "gems", op: "gte", value: 5 },
+      { balances: new Map([["gems", { amount: 5, spent: 0 }]]) },
+      { balances: new Map([["gems", { amount: 4, spent: 9 }]]) },
+    ],
+    [
       { kind: "badge", badge: "first", op: "exists" },
       { badges: new Map([["bdg_first", { earnedAt: 1 }]]) },
       { badges: new Map([["first", { earnedAt: 1 }]]) },
@@ -68,6 +73,7 @@ describe("A condition of a segment", () => {
     for (const condition of [
       { kind: "level", op: "eq", value: 1 },
       { kind: "balance", currency: "points", op: "eq", value: 0 },
+      { kind: "balance", currency: "gems", op: "eq", value: 0 },
       { kind: "streak", streak: "daily", op: "eq", value: 0 },
       { kind: "account_age_days", op: "eq", value: 0 },
       { kind: "inactive_days", op: "exists", value: false },

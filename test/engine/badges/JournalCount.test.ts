@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { ActionCount, type CountedBadge } from "../../../src/domain/record/Record.ts"
+import { ActionCount, type CountedBadge } from "../../../src/domain/record/ActionCount.ts"
 import { isWorthwhile, JournalCount } from "../../../src/engine/badges/JournalCount.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"

@@ -62,6 +62,10 @@ const rich: UserState = {
   questsCompleted: 2,
   points: 7,
   pointsSpent: 3,
+  balances: new Map([
+    ["gems", { amount: 12, spent: 5 }],
+    ["quests", { amount: 0, spent: 0 }],
+  ]),
   streaks: new Map([
     [
       "daily",
@@ -157,8 +161,8 @@ describe("A user's state", () => {
   it("is refused with a section or a name that is unknown", () => {
     const names = new Names()
     const bytes = Buffer.from(encodeUser(plain, 0, names))
-    expect(() => decodeUser("ada", Buffer.concat([bytes, Buffer.of(12, 2, 0)]), names)).toThrow(
-      "section 12 is unknown",
+    expect(() => decodeUser("ada", Buffer.concat([bytes, Buffer.of(99, 2, 0)]), names)).toThrow(
+      "section 99 is unknown",
     )
     expect(() => decodeUser("ada", Buffer.concat([bytes, Buffer.of(1, 2, 0)]), names)).toThrow(
       "section 1 follows section 3",

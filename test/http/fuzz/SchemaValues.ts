@@ -47,7 +47,7 @@ export class SchemaValues {
     const type = Array.isArray(schema.type) ? this.pick(schema.type) : schema.type
     switch (type) {
       case "object":
-        return this.#object(schema, depth)
+        return this.#object(schema, name, depth)
       case "array": {
         const most = Math.min(schema.maxItems ?? 4, 4)
         const count = Math.max(schema.minItems ?? 0, this.below(most + 1))
@@ -67,7 +67,7 @@ export class SchemaValues {
     }
   }
 
-  #object(schema: Json, depth: number): Json {
+  #object(schema: Json, of: string, depth: number): Json {
     const value: Record<string, Json> = {}
     const required: ReadonlyArray<string> = schema.required ?? []
     for (const [name, member] of Object.entries(schema.properties ?? {})) {
@@ -78,7 +78,8 @@ export class SchemaValues {
     if (schema.properties === undefined && more !== false) {
       for (let count = this.below(4); count > 0; count--) {
         const member = typeof more === "object" ? more : {}
-        value[this.pick(["score", "lesson", "a.b", "__proto__x", "é"])] = this.valid(member)
+        const names = this.#known.get(`${of}.*`) ?? ["score", "lesson", "a.b", "__proto__x", "é"]
+        value[this.pick(names)] = this.valid(member)
       }
     }
     return value

@@ -1,4 +1,5 @@
 import type { Boost } from "../../../src/domain/project/Boost.ts"
+import type { Currency } from "../../../src/domain/project/Currency.ts"
 import type {
   Badge,
   Definition,
@@ -15,6 +16,7 @@ export interface Definitions {
   readonly settings: ProjectSettings
   readonly rules: ReadonlyArray<Rule>
   readonly badges: ReadonlyArray<Badge>
+  readonly currencies: ReadonlyArray<Currency>
   readonly quests: ReadonlyArray<Quest>
   readonly boosts: ReadonlyArray<Boost>
   readonly segments: ReadonlyArray<Segment>

@@ -8,6 +8,7 @@
  */
 
 import type { AppliedBoost, Boost } from "../../../src/domain/project/Boost.ts"
+import type { Amounts, Currency } from "../../../src/domain/project/Currency.ts"
 import type { Gives } from "../../../src/domain/project/Definition.ts"
 import { isCounting } from "../../../src/domain/project/Definition.ts"
 import type {
@@ -32,12 +33,12 @@ import {
   type Place,
   regained,
 } from "./badges.ts"
-import { pointsOf, xpOf } from "./balances.ts"
+import { balanceOf, furtherOf, pointsOf, xpOf } from "./balances.ts"
 import { runningThen } from "./boosts.ts"
 import { dateAt } from "./calendar.ts"
 import { type Definitions, pays } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
-import type { Entry, Happened, Log, Refunded, Spent, Undone } from "./log.ts"
+import type { Capped, Entry, Happened, Log, Refunded, Spent, Undone } from "./log.ts"
 import { completeByHand, countForSteps, revertedBy, shareDone } from "./quests.ts"
 import { type Named, whereDiffers } from "./repeats.ts"
 import { boosted, ruleGifts } from "./rules.ts"
@@ -49,6 +50,13 @@ import { stillOpen, windowsFor } from "./windows.ts"
 export interface Outcome {
   readonly xp: { readonly earned: number; readonly total: number }
   readonly points: { readonly earned: number; readonly total: number }
+  /** Further currencies that changed, by key. */
+  readonly currencies: {
+    readonly [key: string]: { readonly earned: number; readonly total: number }
+  }
+  readonly capped: ReadonlyArray<Capped>
+  /** All balances, if the user has further currencies that are active. */
+  readonly balances: Amounts | undefined
   readonly level: { readonly before: number; readonly after: number }
   readonly badges: ReadonlyArray<{ readonly id: string; readonly earnedAt: number }>
   readonly badgesRevoked: ReadonlyArray<string>
@@ -133,7 +141,7 @@ export class Model {
         ? this.event(userId, command, definitions, moment)
         : command.kind === "reward"
           ? this.reward(userId, command, definitions, moment)
-          : this.spend(userId, command, moment)
+          : this.spend(userId, command, definitions, moment)
     if (command.id !== undefined && !("refused" in reply)) {
       const { sequence } = moment
       this.#firstUses.set(useKey(userId, command), { command, sequence, reply })
@@ -188,8 +196,11 @@ export class Model {
     }
     const running = runningThen(boosts, clocks, event.occurredAt)
     const give = (gives: Gives) => {
-      noteBoosts(event, gives, running)
-      return gift(event, gives, definitions, badgesOf(after))
+      const { points, xp } = event
+      const given = gift(event, gives, definitions, badgesOf(after), after)
+      // What a maximum cut to nothing was not multiplied.
+      noteBoosts(event, { ...gives, xp: event.xp - xp, points: event.points - points }, running)
+      return given
     }
     const touched: Array<Outcome["quests"][number]> = []
     if (command.action === "QUEST_COMPLETE") {
@@ -254,11 +265,13 @@ export class Model {
         : command.type === "badge"
           ? { badgeId: command.badgeId }
           : { [command.type]: command.amount }
-    const { badgeId = null, points = 0, xp = 0 } = parts
+    const { badgeId = null, currencies = {}, points = 0, xp = 0 } = parts
+    const isKnown = (key: string) => activeIn(definitions, key) !== undefined
     const badge = definitions.badges.find(({ id, set }) => id === badgeId && set !== "archived")
     if (badgeId !== null && badge === undefined) return { refused: "badge_not_found" }
     if (badge !== undefined && !pays(badge, now)) return { refused: "badge_not_active" }
-    gift(reward, { xp, points, badgeId }, definitions, badgesOf(before))
+    if (!Object.keys(currencies).every(isKnown)) return { refused: "currency_not_found" }
+    gift(reward, { xp, points, currencies, badgeId }, definitions, badgesOf(before), after)
     const { timezone } = definitions.settings
     reward.windows = windowsFor(before, timezone, definitions.closed, dateAt(timezone, now), now)
     const { held, isIn } = this.membership(userId, place, now)
@@ -267,27 +280,65 @@ export class Model {
     return this.#done(userId, before, reward, place, { now, sequence }, [])
   }
 
-  spend(userId: string, { amount }: Spending, { now, sequence }: Moment): Outcome | Refused {
+  spend(
+    userId: string,
+    command: Spending,
+    definitions: Definitions,
+    { now, sequence }: Moment,
+  ): Outcome | Refused {
     const before = this.log(userId)
     if (before.length === 0) return { refused: "user_not_found" }
-    if (pointsOf(before) < amount) return { refused: "insufficient_points" }
-    return this.#paid(userId, { kind: "spent", sequence, at: now, amount })
+    const amounts = "amount" in command ? { points: command.amount } : command.currencies
+    for (const [key, amount] of Object.entries(amounts)) {
+      const currency = activeIn(definitions, key)
+      if (currency === undefined) return { refused: "currency_not_found" }
+      if (!currency.spendable) return { refused: "currency_not_spendable" }
+      if (balanceOf(before, key) < amount) {
+        return { refused: "amount" in command ? "insufficient_points" : "insufficient_balance" }
+      }
+    }
+    return this.#paid(userId, { kind: "spent", sequence, at: now, amounts }, amounts, definitions)
   }
 
-  #refund(userId: string, command: Revocation, { now, sequence }: Moment): Outcome | Refused {
+  #refund(
+    userId: string,
+    command: Revocation,
+    definitions: Definitions,
+    { now, sequence }: Moment,
+  ): Outcome | Refused {
     const before = this.log(userId)
     const spent = before.find((entry) => entry.sequence === command.sequence)
     const again = before.some((entry) => entry.kind === "refunded" && entry.spent === spent)
     if (spent?.kind !== "spent" || spent.at !== command.at || again)
       return { refused: "spend_not_found" }
-    return this.#paid(userId, { kind: "refunded", sequence, at: now, spent })
+    const { amounts } = spent
+    const entry = { kind: "refunded", sequence, at: now, spent } as const
+    return this.#paid(userId, entry, amounts, definitions)
   }
 
-  #paid(userId: string, entry: Spent | Refunded): Outcome {
-    const before = pointsOf(this.log(userId))
+  #paid(
+    userId: string,
+    entry: Spent | Refunded,
+    amounts: Amounts,
+    definitions: Definitions,
+  ): Outcome {
+    const before = this.log(userId)
     this.#append(userId, entry)
-    const total = pointsOf(this.log(userId))
-    return { ...nothingDone, points: { earned: total - before, total } }
+    const after = this.log(userId)
+    const change = (key: string) => {
+      const total = balanceOf(after, key)
+      return { earned: total - balanceOf(before, key), total }
+    }
+    const further = Object.keys(amounts).filter((key) => key !== "points")
+    const balances = shownBalances(after, definitions)
+    // A reply without further currencies shows the points only if they were spent.
+    const asked = "points" in amounts || further.length > 0 || balances !== undefined
+    return {
+      ...nothingDone,
+      points: asked ? change("points") : nothingDone.points,
+      currencies: Object.fromEntries(further.map((key) => [key, change(key)])),
+      balances: further.length > 0 ? (balances ?? only(after)) : balances,
+    }
   }
 
   undo(
@@ -296,7 +347,7 @@ export class Model {
     definitions: Definitions,
     { now, sequence }: Moment,
   ): Outcome | Refused {
-    if (command.of === "spend") return this.#refund(userId, command, { now, sequence })
+    if (command.of === "spend") return this.#refund(userId, command, definitions, { now, sequence })
     const before = this.log(userId)
     const of = before.find((entry) => entry.sequence === command.sequence)
     const again = before.some((entry) => entry.kind === "undone" && entry.of === of)
@@ -401,13 +452,22 @@ export class Model {
     const after = [...before, entry]
     const [xpBefore, xp] = [xpOf(before), xpOf(after)]
     const [pointsBefore, points] = [pointsOf(before), pointsOf(after)]
-    if (!Number.isSafeInteger(xp) || !Number.isSafeInteger(points))
-      return { refused: "balance_overflow" }
+    const all = [xp, points, ...Object.values(furtherOf(after))]
+    if (!all.every(Number.isSafeInteger)) return { refused: "balance_overflow" }
     this.#append(userId, entry)
     const { levelCurve, streaks } = place.settings
     return {
       xp: { earned: xp - xpBefore, total: xp },
       points: { earned: points - pointsBefore, total: points },
+      currencies: Object.fromEntries(
+        [...(entry.kind === "undone" ? entry.of : entry).currencies.keys()].flatMap((key) => {
+          const total = balanceOf(after, key)
+          const earned = total - balanceOf(before, key)
+          return earned === 0 ? [] : [[key, { earned, total }]]
+        }),
+      ),
+      capped: entry.kind === "undone" ? [] : entry.capped,
+      balances: shownBalances(after, place),
       level: { before: levelOf(levelCurve, xpBefore), after: levelOf(levelCurve, xp) },
       badges: entry.badges.map(({ badgeId }) => ({ id: badgeId, earnedAt: now })),
       boosts:
@@ -440,6 +500,9 @@ const zoneOfProject = (log: Log, { moves, settings }: Definitions, ms: number): 
 export const nothingDone: Outcome = {
   xp: { earned: 0, total: 0 },
   points: { earned: 0, total: 0 },
+  currencies: {},
+  capped: [],
+  balances: undefined,
   level: { before: 1, after: 1 },
   badges: [],
   badgesRevoked: [],
@@ -457,6 +520,8 @@ const nothing = (sequence: number, now: number): Happened => ({
   metadata: undefined,
   xp: 0,
   points: 0,
+  currencies: new Map(),
+  capped: [],
   windows: {},
   boosts: new Map(),
   segments: [],
@@ -482,14 +547,51 @@ const noteBoosts = (to: Happened, { points, xp }: Gives, running: ReadonlyArray<
  */
 const gift = (
   to: Happened,
-  { badgeId, points, xp }: Gives,
-  { badges }: Definitions,
+  { badgeId, currencies = {}, points, xp }: Gives,
+  definitions: Definitions,
   held: ReadonlyMap<string, unknown>,
+  /** The user's log with `to` as its last entry. */
+  log: Log,
 ): boolean => {
-  to.xp += xp
-  to.points += points
+  const { badges } = definitions
+  const amounts = Object.entries({ xp, points, ...currencies })
+  for (const [key, amount] of amounts) credit(to, key, amount, definitions, log)
   const badge = badges.find(({ id }) => id === badgeId)
   const earned = badge !== undefined && pays(badge, to.occurredAt) && !held.has(badge.id)
   if (earned) to.badges.push({ badgeId: badge.id })
-  return xp > 0 || points > 0 || earned
+  return amounts.some(([, amount]) => amount > 0) || earned
 }
+
+const activeIn = ({ currencies }: Definitions, key: string): Currency | undefined =>
+  currencies.find((one) => one.key === key && one.set === "published")
+
+/** Adds an amount of a currency, as far as its limits allow. */
+const credit = (
+  to: Happened,
+  key: string,
+  asked: number,
+  definitions: Definitions,
+  log: Log,
+): void => {
+  const currency = activeIn(definitions, key)
+  if (currency === undefined) return
+  const room = Math.max(0, (currency.max ?? Number.POSITIVE_INFINITY) - balanceOf(log, key))
+  const amount = Math.min(asked, room)
+  if (amount < asked) to.capped.push({ currency: key, amount: asked - amount, by: "max" })
+  if (amount === 0) return
+  if (key === "xp") to.xp += amount
+  else if (key === "points") to.points += amount
+  else to.currencies.set(key, (to.currencies.get(key) ?? 0) + amount)
+}
+
+/** The balances in a reply; `undefined`: the user has no further currency that is active. */
+const shownBalances = (log: Log, definitions: Definitions): Amounts | undefined => {
+  const further = Object.entries(furtherOf(log)).filter(
+    ([key]) => activeIn(definitions, key) !== undefined,
+  )
+  return further.length === 0
+    ? undefined
+    : { xp: xpOf(log), points: pointsOf(log), ...Object.fromEntries(further) }
+}
+
+const only = (log: Log): Amounts => ({ xp: xpOf(log), points: pointsOf(log) })

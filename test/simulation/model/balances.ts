@@ -1,4 +1,5 @@
-/** xp and points: sums over the decisions that were not undone. */
+/** xp, points and further currencies: sums over the decisions that were not undone. */
+import type { Amounts } from "../../../src/domain/project/Currency.ts"
 import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 import { type Happened, happened, type Log, standing } from "./log.ts"
 
@@ -12,22 +13,43 @@ export const pointsEarnedOf = (log: Log): number => sum(standing(log).map(({ poi
 /**
  * Points earned minus points spent. No debt is kept, and a refund returns at most the points spent.
  */
-export const pointsOf = (log: Log): number => {
+export const pointsOf = (log: Log): number => balanceOf(log, "points")
+
+/** The same for any currency. */
+export const balanceOf = (log: Log, key: string): number => {
   let [balance, spent] = [0, 0]
   for (const entry of log) {
-    if (entry.kind === "event" || entry.kind === "reward") balance += entry.points
+    if (entry.kind === "event" || entry.kind === "reward") balance += credited(entry, key)
     if (entry.kind === "undone") {
-      balance -= entry.of.points
+      balance -= credited(entry.of, key)
       spent = Math.max(0, spent + Math.min(0, balance))
       balance = Math.max(0, balance)
     }
-    if (entry.kind === "spent") [balance, spent] = [balance - entry.amount, spent + entry.amount]
+    if (entry.kind === "spent") {
+      const amount = amountIn(entry.amounts, key)
+      ;[balance, spent] = [balance - amount, spent + amount]
+    }
     if (entry.kind === "refunded") {
-      const back = Math.min(entry.spent.amount, spent)
+      const back = Math.min(amountIn(entry.spent.amounts, key), spent)
       ;[balance, spent] = [balance + back, spent - back]
     }
   }
   return balance
+}
+
+export const amountIn = (amounts: Amounts, key: string): number =>
+  Object.entries(amounts).find(([name]) => name === key)?.[1] ?? 0
+
+/** What an event or a reward gave of a currency. */
+export const credited = (entry: Happened, key: string): number => {
+  if (key === "xp") return entry.xp
+  return key === "points" ? entry.points : (entry.currencies.get(key) ?? 0)
+}
+
+/** The balances of all further currencies that the user ever earned. */
+export const furtherOf = (log: Log): Amounts => {
+  const keys = happened(log).flatMap(({ currencies }) => [...currencies.keys()])
+  return Object.fromEntries([...new Set(keys)].sort().map((key) => [key, balanceOf(log, key)]))
 }
 
 /** The record that set the present xp: the latest one that gave xp and was not undone. */

@@ -3,6 +3,8 @@
  * balance, count and state from the whole list, for each read.
  */
 
+import type { Amounts } from "../../../src/domain/project/Currency.ts"
+import type { CapReason } from "../../../src/domain/record/Record.ts"
 import type { Profile } from "../../../src/domain/user/User.ts"
 import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 import type { Metadata } from "../../../src/domain/values/Metadata.ts"
@@ -20,6 +22,10 @@ export interface Happened {
   readonly metadata: Metadata | undefined
   xp: number
   points: number
+  /** Amounts of further currencies. */
+  readonly currencies: Map<string, number>
+  /** What the limits of currencies cut. */
+  readonly capped: Array<Capped>
   windows: Windows
   /** The boosts that multiplied what it gave, by key. */
   readonly boosts: Map<string, number>
@@ -40,6 +46,12 @@ export interface Happened {
   readonly badges: Array<Awarded>
   /** The streaks for which it counted, and the user's day. */
   readonly streaks: Array<{ readonly key: string; readonly day: number }>
+}
+
+export interface Capped {
+  readonly currency: string
+  readonly amount: number
+  readonly by: CapReason
 }
 
 export interface Counted {
@@ -91,12 +103,12 @@ export interface Ticked {
   readonly at: number
 }
 
-/** Points were spent. */
+/** Amounts of currencies were spent, points among them. */
 export interface Spent {
   readonly kind: "spent"
   readonly sequence: number
   readonly at: number
-  readonly amount: number
+  readonly amounts: Amounts
 }
 
 /** A spending was refunded. */

@@ -62,6 +62,12 @@ export const boosted = (gives: Gives, boosts: ReadonlyArray<Boost>, factor = 1):
     ...gives,
     xp: product(gives.xp, factor, ...of("xp")),
     points: product(gives.points, factor, ...of("points")),
+    currencies: Object.fromEntries(
+      Object.entries(gives.currencies ?? {}).map(([key, amount]) => [
+        key,
+        product(amount, factor, ...of(key)),
+      ]),
+    ),
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Segment, SegmentCondition } from "../../../src/domain/project/Segment.ts"
 import type { Profile } from "../../../src/domain/user/User.ts"
 import { badgesOf, type Place } from "./badges.ts"
-import { pointsOf, xpOf } from "./balances.ts"
+import { balanceOf, xpOf } from "./balances.ts"
 import { satisfies } from "./conditions.ts"
 import { levelOf } from "./levels.ts"
 import { happened, type Log } from "./log.ts"
@@ -49,7 +49,7 @@ const found = (
     case "level":
       return levelOf(place.settings.levelCurve, xpOf(log))
     case "balance":
-      return condition.currency === "xp" ? xpOf(log) : pointsOf(log)
+      return condition.currency === "xp" ? xpOf(log) : balanceOf(log, condition.currency!)
     case "badge": {
       const badge = place.badges.find(({ key }) => key === condition.badge)
       return badgesOf(log).get(badge?.id ?? "")?.earnedAt

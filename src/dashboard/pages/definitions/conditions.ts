@@ -134,22 +134,59 @@ export const badgeChoices = (visit: PlaceVisit): Effect.Effect<BadgeChoices, Lau
 interface Reward {
   readonly xp: number
   readonly points: number
+  readonly currencies?: { readonly [key: string]: number }
   readonly badgeId: string | null
 }
 
-export const rewardTexts = ({ badgeId, points, xp }: Reward) =>
+/** Amounts as a text: "gems 5, hearts 1". */
+export const amountsText = (amounts: { readonly [key: string]: number } = {}): string =>
+  Object.entries(amounts)
+    .map(([key, amount]) => `${key} ${amount}`)
+    .join(", ")
+
+/** The amounts of a text in the form of `amountsText`; `undefined` if it is empty. */
+export const amountsOf = (text: string): { readonly [key: string]: unknown } | undefined => {
+  const parts = text.split(",").map((part) => part.trim())
+  if (parts.every((part) => part === "")) return undefined
+  return Object.fromEntries(
+    parts.map((part) => {
+      const [key = "", amount = "", ...rest] = part.split(/\s+/)
+      const isNumber = /^[0-9]+$/.test(amount) && rest.length === 0
+      return [key, isNumber ? Number(amount) : [amount, ...rest].join(" ")]
+    }),
+  )
+}
+
+export const rewardTexts = ({ badgeId, currencies, points, xp }: Reward) =>
   [
     ["reward.xp", String(xp)],
     ["reward.points", String(points)],
+    ["reward.currencies", amountsText(currencies)],
     ["reward.badgeId", badgeId ?? ""],
   ] as const
 
-export const rewardNames = ["reward", "reward.xp", "reward.points", "reward.badgeId"]
+export const rewardNames = [
+  "reward",
+  "reward.xp",
+  "reward.points",
+  "reward.currencies.*",
+  "reward.badgeId",
+]
+
+/** The currencies of a saved definition that the form no longer has are removed by `null`. */
+export const rewardPatch = (form: Form, { currencies = {} }: Reward) => {
+  const reward = rewardOf(form)
+  const removed = Object.keys(currencies).map((key) => [key, null] as const)
+  const typed = reward.currencies
+  if (typed === null || removed.length === 0) return reward
+  return { ...reward, currencies: { ...Object.fromEntries(removed), ...typed } }
+}
 
 /** `null` where nothing is typed. */
 export const rewardOf = (form: Form) => ({
   xp: form.number("reward.xp") ?? null,
   points: form.number("reward.points") ?? null,
+  currencies: amountsOf(form.text("reward.currencies")) ?? null,
   badgeId: form.optional("reward.badgeId") ?? null,
 })
 
@@ -163,6 +200,13 @@ export const rewardFields = ({ faults, form }: Draft, badges: BadgeChoices): Htm
       label: "Points",
       value: form.text("reward.points"),
       hint: "A balance separate from xp.",
+      faults,
+    }),
+    textField({
+      name: "reward.currencies",
+      label: "Further currencies",
+      value: form.text("reward.currencies"),
+      hint: html`The key and the amount of each, such as <code>gems 5, hearts 1</code>.`,
       faults,
     }),
     badges === undefined
@@ -181,11 +225,15 @@ export const rewardFields = ({ faults, form }: Draft, badges: BadgeChoices): Htm
 }
 
 /** A reward in words, for lists. */
-export const rewardWords = ({ badgeId, points, xp }: Reward, badges: BadgeChoices): string => {
+export const rewardWords = (
+  { badgeId, currencies, points, xp }: Reward,
+  badges: BadgeChoices,
+): string => {
   const name = badges?.find(([id]) => id === badgeId)?.[1] ?? badgeId
   const parts = [
     xp > 0 && `${xp} xp`,
     points > 0 && `${points} points`,
+    currencies !== undefined && amountsText(currencies),
     badgeId !== null && `badge ${name}`,
   ].filter((part) => part !== false)
   return parts.length === 0 ? "nothing" : parts.join(", ")

@@ -152,6 +152,10 @@ const amount = ({ earned, total }: Simulation["xp"]): string => `+${earned}, the
 const words = {
   xp: ({ xp }: Simulation): Content => amount(xp),
   points: ({ points }: Simulation): Content => amount(points),
+  currencies: ({ currencies = {} }: Simulation): Content =>
+    Object.entries(currencies)
+      .map(([key, change]) => `${key} ${amount(change)}`)
+      .join("; "),
   level: ({ level }: Simulation): Content =>
     level.before === level.after ? level.after : `${level.before} to ${level.after}`,
   badges: ({ badges }: Simulation): Content => badges.map(({ name }) => name).join(", "),
@@ -173,7 +177,7 @@ const sources = (
   draftIds: ReadonlySet<string>,
   { given }: Simulation,
 ): Html =>
-  html`<ul class="plain">${given.map(({ badges, points, source, xp }) => {
+  html`<ul class="plain">${given.map(({ badges, currencies, points, source, xp }) => {
     const { id, kind } = source
     const from =
       id === null
@@ -184,6 +188,7 @@ const sources = (
     const what = [
       xp > 0 && `${xp} xp`,
       points > 0 && `${points} points`,
+      ...Object.entries(currencies ?? {}).map(([key, amount]) => `${amount} ${key}`),
       badges.length > 0 && `${badges.length} badges`,
     ].filter((part) => part !== false)
     return html`<li>${from}: ${what.join(", ") || "nothing"}</li>`
@@ -214,6 +219,7 @@ ${table(
   [
     row("Xp", words.xp),
     row("Points", words.points),
+    row("Further currencies", words.currencies),
     row("Level", words.level),
     row("Badges", words.badges),
     row("Quests", words.quests),

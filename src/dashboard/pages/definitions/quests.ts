@@ -25,6 +25,7 @@ import {
   rewardFields,
   rewardNames,
   rewardOf,
+  rewardPatch,
   rewardTexts,
   rewardWords,
 } from "./conditions.ts"
@@ -103,7 +104,7 @@ const draftOf = (form: Form) => ({
 const patchOf = (form: Form, quest: Quest) => ({
   ...membersOf(form),
   ...sharedPatch(form, quest),
-  reward: rewardOf(form),
+  reward: rewardPatch(form, quest.reward),
 })
 
 const stepFields = (draft: Draft, row: string, place: number): Html => {

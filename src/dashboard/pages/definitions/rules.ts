@@ -20,6 +20,7 @@ import {
   rewardFields,
   rewardNames,
   rewardOf,
+  rewardPatch,
   rewardTexts,
   rewardWords,
 } from "./conditions.ts"
@@ -81,7 +82,11 @@ const draftOf = (form: Form) => {
   return { ...withoutNulls(rest), ...sharedDraft(form), reward: withoutNulls(reward) }
 }
 
-const patchOf = (form: Form, rule: Rule) => ({ ...membersOf(form), ...sharedPatch(form, rule) })
+const patchOf = (form: Form, rule: Rule) => ({
+  ...membersOf(form),
+  reward: rewardPatch(form, rule.reward),
+  ...sharedPatch(form, rule),
+})
 
 const periods = limitPeriods.map(
   (period) => [period, period === "ever" ? "ever" : `per ${period}`] as const,

@@ -38,12 +38,18 @@ export const revokeSpend = (visit: PlaceVisit, id: string): Answer =>
     visit,
     id,
     visit.ask("users.refund", { params: { id, spendId: visit.params.spend! } }),
-    ({ points, shortfall }) =>
-      `Given back: ${count(points.refunded)} points.${
-        shortfall.points > 0
-          ? ` The source of ${count(shortfall.points)} points was undone before.`
-          : ""
-      }`,
+    ({ currencies = {}, points, shortfall }) => {
+      const changes = { ...currencies, points: { ...points, shortfall: shortfall.points } }
+      const back = Object.entries(changes)
+        .filter(([key, { refunded }]) => refunded > 0 || key === "points")
+        .map(([key, { refunded }]) => `${count(refunded)} ${key}`)
+      const missing = Object.entries(changes)
+        .filter(([, change]) => change.shortfall > 0)
+        .map(([key, change]) => `${count(change.shortfall)} ${key}`)
+      const rest =
+        missing.length === 0 ? "" : ` The source of ${missing.join(", ")} was undone before.`
+      return `Given back: ${back.toReversed().join(", ")}.${rest}`
+    },
   )
 
 type Undone = BodyOf<"users.revokeEvent"> | BodyOf<"users.revokeReward">
@@ -62,15 +68,20 @@ const undo = <Body>(
     ),
   )
 
-const undoneText = ({ badges, level, points, shortfall, xp }: Undone): string => {
+const undoneText = ({ badges, currencies = {}, level, points, shortfall, xp }: Undone): string => {
   const parts = [
     `${count(xp.revoked)} xp`,
     `${count(points.revoked)} points`,
+    ...Object.entries(currencies).map(([key, { revoked }]) => `${count(revoked)} ${key}`),
     ...badges.map(({ name }) => `badge ${titled(name)}`),
     ...(level.before === level.after ? [] : [`level ${level.before} → ${level.after}`]),
   ]
-  const missing = shortfall.xp > 0 || shortfall.points > 0
-  const rest = `${count(shortfall.xp)} xp and ${count(shortfall.points)} points`
+  const further = Object.entries(shortfall.currencies ?? {})
+  const missing = shortfall.xp > 0 || shortfall.points > 0 || further.length > 0
+  const rest = [
+    `${count(shortfall.xp)} xp and ${count(shortfall.points)} points`,
+    ...further.map(([key, amount]) => `${count(amount)} ${key}`),
+  ].join(", ")
   return `Taken back: ${parts.join(", ")}.${missing ? ` The balance did not cover ${rest}.` : ""}`
 }
 

@@ -20,6 +20,7 @@ import { type Content, type Html, html, isolated, titled } from "../../view/Html
 import { count } from "../../view/Quantities.ts"
 import { about, type Reply } from "../../view/Replies.ts"
 import { userPath } from "../../view/Users.ts"
+import { amountsOf } from "../definitions/conditions.ts"
 import { outcomeText } from "./history.ts"
 import { inProduction } from "./inProduction.ts"
 
@@ -59,9 +60,10 @@ const backTo = (visit: PlaceVisit, userId: string, notice: string, detail: strin
   about(redirectWithNotice(visit, userPath(visit.base, userId), notice), { detail })
 
 export const rewardPage = (visit: PlaceVisit, { id }: User, error?: LaurelError): Answer =>
-  Effect.map(
+  Effect.zipWith(
     visit.ask("badges.list", { query: { limit: String(limits.pageMax), status: "active" } }),
-    (page) => {
+    visit.ask("currencies.list", { query: { limit: String(limits.pageMax) } }),
+    (page, currencies) => {
       const { form } = visit
       const faults = error?.errors
       const badge = { name: "badgeId", label: "Badge", value: form.text("badgeId"), faults }
@@ -73,7 +75,7 @@ export const rewardPage = (visit: PlaceVisit, { id }: User, error?: LaurelError)
         title: "Grant reward to",
         button: "Grant reward",
         error,
-        names: ["type", "amount", "badgeId", "reason", "id"],
+        names: ["type", "amount", "badgeId", "reward.currencies.*", "reason", "id"],
         fields: [
           selectField({
             name: "type",
@@ -83,25 +85,40 @@ export const rewardPage = (visit: PlaceVisit, { id }: User, error?: LaurelError)
               ["xp", "xp"],
               ["points", "points"],
               ["badge", "badge"],
+              ["currency", "another currency"],
             ],
             faults,
           }),
           numberField({
             name: "amount",
             label: "Amount",
-            hint: "Of xp or points; empty for a badge.",
+            hint: "Empty for a badge.",
             value: form.text("amount"),
             faults,
           }),
           page.hasMore
             ? textField({ ...badge, hint: "The id of a badge; empty for xp and points." })
             : selectField({ ...badge, options: [["", "none"], ...badges] }),
+          currencyField(form.text("currency"), currencies.currencies, faults),
           reasonField(form.text("reason"), faults),
           ownIdField(form.text("id"), "reward", faults),
         ],
       })
     },
   )
+
+const currencyField = (
+  value: string,
+  currencies: BodyOf<"currencies.list">["currencies"],
+  faults: LaurelError["errors"],
+): Html | undefined => {
+  const further = currencies.filter(({ key }) => key !== "xp" && key !== "points")
+  if (further.length === 0) return undefined
+  const options = further.map(({ key, name }) => [key, titled(name)] as const)
+  const label = "Currency"
+  const hint = "If the kind is another currency."
+  return selectField({ name: "currency", label, value, options, hint, faults })
+}
 
 const reasonField = (value: string, faults: LaurelError["errors"]): Html =>
   areaField({
@@ -124,13 +141,13 @@ const ownIdField = (value: string, what: string, faults: LaurelError["errors"]):
 
 export const grantReward = (visit: PlaceVisit, user: User): Answer => {
   const { ask, form } = visit
-  const payload = {
-    type: form.text("type"),
-    amount: form.number("amount"),
-    badgeId: form.optional("badgeId"),
-    reason: form.optional("reason"),
-    id: form.optional("id"),
-  }
+  const about = { reason: form.optional("reason"), id: form.optional("id") }
+  const amount = form.number("amount")
+  const currency = form.text("currency")
+  const payload =
+    form.text("type") === "currency"
+      ? { reward: { currencies: { [currency]: amount ?? null } }, ...about }
+      : { type: form.text("type"), amount, badgeId: form.optional("badgeId"), ...about }
   const granted = ask("users.reward", {
     params: { id: user.id },
     payload,
@@ -139,13 +156,18 @@ export const grantReward = (visit: PlaceVisit, user: User): Answer => {
   return granted.pipe(
     Effect.map((reply) => {
       const notice = outcomeNotice("Reward", "granted", reply)
-      return backTo(visit, user.id, notice, `${reply.type} ${reply.amount ?? reply.badgeId}`)
+      const given = `${reply.type ?? currency} ${reply.amount ?? reply.badgeId ?? amount}`
+      return backTo(visit, user.id, notice, given)
     }),
     Effect.catch((error) => rewardPage(visit, user, error)),
   )
 }
 
-export const spendPage = (visit: PlaceVisit, { id, points }: User, error?: LaurelError): Answer => {
+export const spendPage = (
+  visit: PlaceVisit,
+  { balances, id, points }: User,
+  error?: LaurelError,
+): Answer => {
   const { form } = visit
   const faults = error?.errors
   return Effect.succeed(
@@ -153,16 +175,25 @@ export const spendPage = (visit: PlaceVisit, { id, points }: User, error?: Laure
       title: "Spend points of",
       button: "Spend points",
       error,
-      names: ["amount", "reason", "id"],
+      names: ["amount", "currencies.*", "reason", "id"],
       fields: [
         html`<p>The user has ${count(points)} points. Xp, level, badges and leaderboards stay.</p>`,
         numberField({
           name: "amount",
           label: "Amount",
           value: form.text("amount"),
-          required: true,
+          hint: "Of points.",
+          required: Object.keys(balances).length === builtInMax,
           faults,
         }),
+        Object.keys(balances).length > builtInMax &&
+          textField({
+            name: "currencies",
+            label: "Further currencies",
+            hint: html`The key and the amount of each, such as <code>gems 5, hearts 1</code>. All are spent, or nothing.`,
+            value: form.text("currencies"),
+            faults,
+          }),
         reasonField(form.text("reason"), faults),
         ownIdField(form.text("id"), "spend", faults),
       ],
@@ -170,13 +201,18 @@ export const spendPage = (visit: PlaceVisit, { id, points }: User, error?: Laure
   )
 }
 
+/** Every user has a balance of xp and of points. */
+const builtInMax = 2
+
 export const spendPoints = (visit: PlaceVisit, user: User): Answer => {
   const { ask, form } = visit
-  const payload = {
-    amount: form.number("amount"),
-    reason: form.optional("reason"),
-    id: form.optional("id"),
-  }
+  const about = { reason: form.optional("reason"), id: form.optional("id") }
+  const amount = form.number("amount")
+  const currencies = amountsOf(form.text("currencies"))
+  const payload =
+    currencies === undefined
+      ? { amount, ...about }
+      : { currencies: { ...(amount !== undefined && { points: amount }), ...currencies }, ...about }
   const spent = ask("users.spend", {
     params: { id: user.id },
     payload,
@@ -184,11 +220,18 @@ export const spendPoints = (visit: PlaceVisit, user: User): Answer => {
   })
   return spent.pipe(
     Effect.map((spend) => {
-      const { amount, points } = spend
+      const { amount, currencies = {}, points } = spend
+      const further = Object.entries(currencies).map(
+        ([key, { spent, total }]) => ` ${key} spent: ${count(spent)}; ${count(total)} left.`,
+      )
       const notice = spend.duplicate
         ? repeatNotice("A spend", "made", spend)
-        : `Points spent: ${count(amount)}; ${count(points.total)} left.`
-      return backTo(visit, user.id, notice, `points ${amount}`)
+        : `Points spent: ${count(amount)}; ${count(points.total)} left.${further.join("")}`
+      const detail = [
+        `points ${amount}`,
+        ...Object.entries(currencies).map(([key, { spent }]) => `${key} ${spent}`),
+      ]
+      return backTo(visit, user.id, notice, detail.join(", "))
     }),
     Effect.catch((error) => spendPage(visit, user, error)),
   )

@@ -22,19 +22,27 @@ import { inProduction } from "./inProduction.ts"
 export type Fact = BodyOf<"users.history">["facts"][number]
 export type Cause = Fact["cause"]
 type FactOf<Kind extends Fact["kind"]> = Extract<Fact, { readonly kind: Kind }>
-type Outcome = Pick<FactOf<"event.tracked">, "level" | "points" | "xp">
+type Outcome = Pick<FactOf<"event.tracked">, "capped" | "currencies" | "level" | "points" | "xp">
 
 const signed = (amount: number): string => (amount > 0 ? `+${count(amount)}` : count(amount))
 const percent = (share: number): string => `${Math.floor(share * 100)} %`
 const days = (length: number): string => (length === 1 ? "1 day" : `${count(length)} days`)
 
 /** "xp +50 (1,250), level 4 → 5"; empty if nothing changed. */
-export const outcomeText = ({ level, points, xp }: Outcome): string =>
+export const outcomeText = ({ capped = [], currencies = {}, level, points, xp }: Outcome): string =>
   [
     ...(xp.earned === 0 ? [] : [`xp ${signed(xp.earned)} (${count(xp.total)})`]),
     ...(points.earned === 0 ? [] : [`points ${signed(points.earned)} (${count(points.total)})`]),
+    ...Object.entries(currencies).map(
+      ([key, { earned, total }]) => `${key} ${signed(earned)} (${count(total)})`,
+    ),
+    ...capped.map(
+      ({ amount, by, currency }) => `${count(amount)} ${currency} cut (${capWords[by]})`,
+    ),
     ...(level.before === level.after ? [] : [`level ${level.before} → ${level.after}`]),
   ].join(", ")
+
+const capWords = { max: "its maximum" } as const
 
 const summary = (words: string, outcome: Outcome): string => {
   const text = outcomeText(outcome)
@@ -45,6 +53,7 @@ const undone = (words: string, { shortfall, ...outcome }: FactOf<"event.revoked"
   const missing = [
     ...(shortfall.xp === 0 ? [] : [`${count(shortfall.xp)} xp`]),
     ...(shortfall.points === 0 ? [] : [`${count(shortfall.points)} points`]),
+    ...Object.entries(shortfall.currencies ?? {}).map(([key, amount]) => `${count(amount)} ${key}`),
   ].join(" and ")
   return summary(words, outcome) + (missing === "" ? "" : `; ${missing} were already gone`)
 }
@@ -76,6 +85,15 @@ const factText = (fact: Fact, base: string): Content => {
       return `${balanceOf(fact.kind)} −${count(fact.amount)} (${count(fact.total)})`
     case "points.refunded":
       return `Points +${count(fact.amount)} (${count(fact.total)})${fact.shortfall === 0 ? "" : `; ${count(fact.shortfall)} were undone at their source`}`
+    case "currency.earned":
+      return html`${fact.currency} +${count(fact.amount)} (${count(fact.total)}) ${sourceText(fact.source, base)}`
+    case "currency.revoked":
+    case "currency.spent":
+      return `${fact.currency} −${count(fact.amount)} (${count(fact.total)})`
+    case "currency.refunded":
+      return `${fact.currency} +${count(fact.amount)} (${count(fact.total)})${fact.shortfall === 0 ? "" : `; ${count(fact.shortfall)} were undone at their source`}`
+    case "currency.capped":
+      return html`${count(fact.amount)} ${fact.currency} cut (${capWords[fact.by]}) ${sourceText(fact.source, base)}`
     case "level.changed":
       return `Level ${fact.from} → ${fact.to}`
     case "badge.earned":
@@ -137,7 +155,7 @@ const causeText = (cause: Cause): Content => {
     case "reward":
       return html`Reward by hand${reasonText(cause.reason)}`
     case "spend":
-      return html`Points spent${reasonText(cause.reason)}`
+      return html`${cause.currencies === undefined ? "Points" : "Currencies"} spent${reasonText(cause.reason)}`
     case "revocation":
       return html`Undo of <code>${cause.eventId ?? cause.rewardId ?? cause.spendId}</code>`
     case "backfill":

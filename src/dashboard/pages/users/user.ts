@@ -183,6 +183,12 @@ const profile = (
     ["Name", user.displayName === null ? "none" : isolated(user.displayName)],
     ["Xp", count(user.xp)],
     ["Points", count(user.points)],
+    ...Object.entries(user.balances)
+      .filter(([key]) => key !== "xp" && key !== "points")
+      .map(
+        ([key, amount]) =>
+          [key, html`<a href="${base}/currencies/${key}">${count(amount)}</a>`] as const,
+      ),
     ["All-time rank", rankLink(base, user.id, "all_time", rank)],
     ...ranks,
     ["Leaderboards", user.hidden ? "hidden" : "shown"],

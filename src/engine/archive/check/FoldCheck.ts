@@ -18,8 +18,8 @@
  */
 import { Effect } from "effect"
 import { applyUser } from "../../../domain/record/applyUser.ts"
-import type { JournalRecord } from "../../../domain/record/Record.ts"
-import type { UserState } from "../../../domain/user/User.ts"
+import type { Fact, JournalRecord } from "../../../domain/record/Record.ts"
+import { balanceOf, type UserState } from "../../../domain/user/User.ts"
 import { BrokenInvariant } from "../../../domain/values/invariants.ts"
 import { limits } from "../../../Limits.ts"
 import type { DiskError } from "../../../storage/disk/Disk.ts"
@@ -304,20 +304,42 @@ const applied = ({ faults, state }: Fold, record: JournalRecord): UserState | un
 }
 
 const checkTotals = ({ faults, state }: Fold, { facts, sequence }: JournalRecord): void => {
-  const totals = { xp: state?.xp ?? 0, points: state?.points ?? 0 }
-  const moved = (what: "xp" | "points", by: number, total: number) => {
-    totals[what] += by
-    if (totals[what] === total) return
-    faults.push(`by record ${sequence} the ${what} should be ${totals[what]}, not ${total}`)
-    totals[what] = total
-  }
+  const totals = new Map<string, number>()
   for (const fact of facts) {
-    if (fact.kind === "xp.earned") moved("xp", fact.amount, fact.total)
-    else if (fact.kind === "xp.revoked") moved("xp", -fact.amount, fact.total)
-    else if (fact.kind === "points.earned") moved("points", fact.amount, fact.total)
-    else if (fact.kind === "points.revoked") moved("points", -fact.amount, fact.total)
-    else if (fact.kind === "points.spent") moved("points", -fact.amount, fact.total)
-    else if (fact.kind === "points.refunded") moved("points", fact.amount, fact.total)
+    const moved = movementOf(fact)
+    if (moved === undefined) continue
+    const { by, currency, total } = moved
+    const due = (totals.get(currency) ?? balanceOf(state, currency).amount) + by
+    if (due !== total) {
+      faults.push(`by record ${sequence} the ${currency} should be ${due}, not ${total}`)
+    }
+    totals.set(currency, total)
+  }
+}
+
+/** The change of a balance by a fact, and the balance afterwards. */
+const movementOf = (
+  fact: Fact,
+): { readonly currency: string; readonly by: number; readonly total: number } | undefined => {
+  switch (fact.kind) {
+    case "xp.earned":
+      return { currency: "xp", by: fact.amount, total: fact.total }
+    case "xp.revoked":
+      return { currency: "xp", by: -fact.amount, total: fact.total }
+    case "points.earned":
+    case "points.refunded":
+      return { currency: "points", by: fact.amount, total: fact.total }
+    case "points.revoked":
+    case "points.spent":
+      return { currency: "points", by: -fact.amount, total: fact.total }
+    case "currency.earned":
+    case "currency.refunded":
+      return { currency: fact.currency, by: fact.amount, total: fact.total }
+    case "currency.revoked":
+    case "currency.spent":
+      return { currency: fact.currency, by: -fact.amount, total: fact.total }
+    default:
+      return undefined
   }
 }
 

@@ -3,6 +3,7 @@ import {
   badgeId,
   boostId,
   countedBadgeId,
+  currencyId,
   deliveryId,
   exampleCursors,
   later,
@@ -128,6 +129,20 @@ export const boost = {
 
 export const boostPage = { boosts: [boost], ...onlyPage } as const
 
+export const currency = {
+  id: currencyId,
+  key: "gems",
+  name: "Gems",
+  description: null,
+  metadata: {},
+  status: "active",
+  spendable: true,
+  max: 100,
+  ...changes,
+} as const
+
+export const currencyPage = { currencies: [currency], ...onlyPage } as const
+
 export const startedBackfill = { badgeId: countedBadgeId, notify: false, startedAt: time } as const
 
 export const backfills = [
@@ -176,6 +191,7 @@ export const actionsSeen = {
 
 export const definitionsFile = {
   settings: { timezone: "Europe/Berlin" },
+  currencies: [{ id: currencyId, key: "gems", name: "Gems", max: 100 }],
   segments: [
     {
       id: segmentId,

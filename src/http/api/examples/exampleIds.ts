@@ -13,6 +13,7 @@ export const questId = "qst_01a1fc1e64c07345932e273286b5ca30"
 export const badgeId = "bdg_01a1fc1e64c07345932e273286b5ca30"
 /** The id of "Ten lessons". */
 export const countedBadgeId = "bdg_01a1fc0b7d10766ab1c90c8a1f4de2b7"
+export const currencyId = "cur_01a1fc1e64c07345932e273286b5ca30"
 export const ruleId = "rul_01a1fc1e64c07345932e273286b5ca30"
 export const boostId = "bst_01a1fc1e64c07345932e273286b5ca30"
 export const segmentId = "seg_01a1fc1e64c07345932e273286b5ca30"
@@ -40,6 +41,8 @@ export const exampleCursors = {
     "1WyJiYWRnZXMiLDI2MDE0ODM3NDgsMTc5MzUyNTQwMDAwMCwiYmRnXzAxYTFmYzFlNjRjMDczNDU5MzJlMjczMjg2YjVjYTMwIl3UG4Qd",
   boosts:
     "1WyJib29zdHMiLDI2MDE0ODM3NDgsMTc5MzUyNTQwMDAwMCwiYnN0XzAxYTFmYzFlNjRjMDczNDU5MzJlMjczMjg2YjVjYTMwIl2bBdSf",
+  currencies:
+    "1WyJjdXJyZW5jaWVzIiwyNjAxNDgzNzQ4LDE3OTM1MjU0MDAwMDAsImN1cl8wMWExZmMxZTY0YzA3MzQ1OTMyZTI3MzI4NmI1Y2EzMCJdMyOAHQ",
   segments:
     "1WyJzZWdtZW50cyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJzZWdfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXZ3Pvo0",
   webhooks:

@@ -58,6 +58,7 @@ export const occurrences = {
   ),
   badge_not_found: at(badge, "No badge of this project has this id or key."),
   boost_not_found: at(`/v1/boosts/${boostId}`, "No boost of this project has this id or key."),
+  currency_not_found: at("/v1/currencies/gems", "No currency of this project has this id or key."),
   event_not_found: at(
     `/v1/users/${userId}/events/evt_0mi8k3f2a4c92`,
     "The user has no event with this id, or it was already revoked.",
@@ -86,6 +87,14 @@ export const occurrences = {
   insufficient_points: at(
     `/v1/users/${userId}/points/spend`,
     "The user has 300 points, 500 are needed.",
+  ),
+  insufficient_balance: at(
+    `/v1/users/${userId}/points/spend`,
+    "The user has 2 gems, 3 are needed.",
+  ),
+  currency_not_spendable: at(
+    `/v1/users/${userId}/points/spend`,
+    "The currency reputation cannot be spent.",
   ),
   id_reused: at(
     `/v1/users/${userId}/points/spend`,

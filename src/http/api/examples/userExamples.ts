@@ -233,6 +233,7 @@ export const user = {
   xp: 1250,
   level: 5,
   points: 300,
+  balances: { xp: 1250, points: 300, gems: 12 },
   badges: [{ ...earnedBadge, description: "For beginners.", icon: "🏅" }],
   createdAt: time,
   updatedAt: time,
@@ -261,6 +262,7 @@ export const progress = {
   levelProgress,
   rank: 1,
   points: 300,
+  balances: { xp: 1250, points: 300, gems: 12 },
   badges: [
     { ...lessonBadge, current: 1, target: 1, earnedAt: time },
     {

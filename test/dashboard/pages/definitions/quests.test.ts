@@ -139,6 +139,7 @@ describe("The form of a quest", () => {
       known: new Map([["key", ["a", "b", "c", "d", "e"]]]),
       edit: (body) => {
         delete body.reward.badgeId
+        delete body.reward.currencies
         delete body.prerequisites
         if (body.description !== undefined)
           body.description = ["a\r\nb", "\na", " "][body.description.length % 3]

@@ -1,0 +1,197 @@
+/** The currencies of an environment: what users earn and spend. */
+import { Effect } from "effect"
+import type { BodyOf } from "../../../http/contract/Operations.ts"
+import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
+import { type Draft, versionInput } from "../../view/Editing.ts"
+import {
+  areaField,
+  checkField,
+  confirmButton,
+  type Form,
+  jsonField,
+  jsonOf,
+  numberField,
+  textField,
+} from "../../view/Forms.ts"
+import { type Content, html } from "../../view/Html.ts"
+import { listQuery, tabs, withQuery } from "../../view/Lists.ts"
+import { count, isoTime } from "../../view/Quantities.ts"
+import {
+  actionRoute,
+  type Editor,
+  editorRoutes,
+  eventTrial,
+  listPage,
+  withoutNulls,
+} from "./editor.ts"
+import { metadataOf, metadataPatchOf, sharedFaults } from "./lifecycle.ts"
+
+type Currency = BodyOf<"currencies.get">
+
+const path = "/currencies"
+const isBuiltIn = ({ key }: Currency): boolean => key === "xp" || key === "points"
+
+const textsOf = (currency: Currency) => {
+  const { description, max, metadata, name, spendable } = currency
+  return new Map([
+    ["name", name],
+    ["description", description ?? ""],
+    ...(spendable ? [["spendable", "true"] as const] : []),
+    ["max", max === null ? "" : String(max)],
+    ["metadata", metadataOf(metadata)],
+  ])
+}
+
+const membersOf = (form: Form) => ({
+  name: form.text("name"),
+  description: form.text("description") || null,
+  spendable: form.checked("spendable"),
+  max: form.number("max") ?? null,
+})
+
+const draftOf = (form: Form) => ({
+  ...withoutNulls({ ...membersOf(form), key: form.optional("key") ?? null }),
+  metadata: jsonOf(form.text("metadata")),
+})
+
+const fields = ({ faults, form }: Draft, _: undefined, isNew: boolean): Content => [
+  textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
+  areaField({
+    name: "description",
+    label: "Description",
+    value: form.text("description"),
+    rows: 2,
+    faults,
+  }),
+  isNew &&
+    textField({
+      name: "key",
+      label: "Key",
+      value: form.text("key"),
+      hint: html`The name for code, rewards and files, such as <code>gems</code>. It never changes. Made from the name, if empty.`,
+      faults,
+    }),
+  checkField({
+    name: "spendable",
+    label: "Spendable",
+    checked: form.checked("spendable"),
+    hint: "Users can spend it. Points always are, xp never.",
+  }),
+  numberField({
+    name: "max",
+    label: "Maximum",
+    value: form.text("max"),
+    hint: "A credit raises a balance at most to this amount; the rest is lost. None, if empty.",
+    faults,
+  }),
+  jsonField({
+    name: "metadata",
+    label: "Metadata",
+    value: form.text("metadata"),
+    hint: "A JSON object for your app.",
+    faults,
+  }),
+]
+
+const names = () => ["name", "description", "key", "spendable", "max", "metadata.*"]
+
+const archiveButton = (visit: PlaceVisit, currency: Currency): Content => {
+  const { id, name, status, version } = currency
+  if (status === "archived" || isBuiltIn(currency)) return undefined
+  return confirmButton({
+    id: `archive-${id}`,
+    button: "Archive",
+    confirm: "Archive currency",
+    keep: "Keep it",
+    title: `Archive ${name} in ${visit.place.environment}?`,
+    detail:
+      "Nobody can earn or spend it any more, and its balances are no longer shown. It cannot be undone, and the key stays taken.",
+    action: `${visit.base}${path}/${id}/archive`,
+    fields: versionInput(version),
+  })
+}
+
+const currencyEditor: Editor<Currency, undefined> = {
+  noun: "currency",
+  path,
+  titleOf: ({ name }) => name,
+  find: (visit, id) => visit.ask("currencies.get", { params: { id } }),
+  create: (visit, payload, idempotencyKey) =>
+    visit.ask("currencies.create", { payload, idempotencyKey }),
+  update: (visit, id, payload, ifMatch) =>
+    visit.ask("currencies.update", { params: { id }, payload, ifMatch }),
+  choices: () => Effect.undefined,
+  blank: new Map([["spendable", "true"]]),
+  textsOf,
+  preset: [],
+  fields,
+  names,
+  trial: eventTrial(
+    "currency",
+    () => ({ action: "" }),
+    draftOf,
+    "An action for which a rule or a quest pays.",
+  ),
+  draftOf,
+  changeFaults: sharedFaults,
+  patchOf: (form, currency) => ({
+    ...membersOf(form),
+    metadata: metadataPatchOf(form, currency),
+  }),
+  canChange: ({ status }) => status !== "archived",
+  above: (visit, currency, allowed) => {
+    const { key, status, updatedAt } = currency
+    const changed = isBuiltIn(currency) ? "" : html`, changed ${isoTime(updatedAt)}`
+    return Effect.succeed(
+      html`<div class="row"><span>${status}, key <code>${key}</code>${changed}.</span>${allowed && archiveButton(visit, currency)}</div>`,
+    )
+  },
+}
+
+const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
+  const { query } = visit.request
+  const status = query.get("status") ?? undefined
+  const page = yield* visit.ask("currencies.list", { query: { ...listQuery(query), status } })
+  return listPage(visit, {
+    title: "Currencies",
+    path,
+    empty: "No currency has this status.",
+    create: "Create currency",
+    page,
+    above: tabs(
+      "Status",
+      [
+        [
+          "",
+          "active",
+          withQuery(`${visit.base}${path}`, query, { status: undefined, cursor: undefined }),
+        ],
+        [
+          "archived",
+          "archived",
+          withQuery(`${visit.base}${path}`, query, { status: "archived", cursor: undefined }),
+        ],
+      ],
+      status ?? "",
+    ),
+    heads: ["Currency", "Key", "Spendable", "Maximum"],
+    rows: page.currencies.map((currency) => [
+      html`<a href="${visit.base}${path}/${currency.id}">${currency.name}</a>`,
+      html`<code>${currency.key}</code>`,
+      currency.spendable ? "yes" : "no",
+      currency.max === null ? "none" : count(currency.max),
+      ...(mayChange(visit) ? [html`<div class="row">${archiveButton(visit, currency)}</div>`] : []),
+    ]),
+  })
+})
+
+export const currencyRoutes: ReadonlyArray<Route> = [
+  placePage(path, list),
+  ...editorRoutes(currencyEditor),
+  actionRoute({
+    noun: "currency",
+    verb: "archive",
+    path,
+    change: (visit, id, ifMatch) => visit.ask("currencies.delete", { params: { id }, ifMatch }),
+  }),
+]

@@ -1,0 +1,70 @@
+/**
+ * Currencies: what users earn, and what they spend if the currency is spendable. `xp` and `points`
+ * always exist; xp alone make levels and board scores. A currency has only the statuses `active` and
+ * `archived`, and no period.
+ *
+ * A user's state has balances by the key of the currency (`user/User.ts`), so an archived currency
+ * keeps its key for ever: it is never dropped (`archivedCurrenciesMax`).
+ */
+import { type Definition, defaults, type Reward } from "./Definition.ts"
+import { definitionWithKey } from "./DefinitionKey.ts"
+
+export interface Currency extends Definition {
+  readonly name: string
+  readonly spendable: boolean
+  /** A credit raises the balance at most to this amount; null: to any. */
+  readonly max: number | null
+}
+
+const builtIn = (key: "xp" | "points", name: string, spendable: boolean): Currency => ({
+  ...defaults,
+  id: `cur_${key}`,
+  key,
+  name,
+  spendable,
+  max: null,
+  set: "published",
+  version: 1,
+  createdAt: 0,
+  updatedAt: 0,
+})
+
+/** The currencies of a new environment, by id. */
+export const builtInCurrencies: ReadonlyMap<string, Currency> = new Map(
+  [builtIn("xp", "XP", false), builtIn("points", "Points", true)].map((one) => [one.id, one]),
+)
+
+export const isBuiltIn = ({ id }: Pick<Currency, "id">): boolean => builtInCurrencies.has(id)
+
+/** Amounts by the key of their currency. A currency whose amount is 0 may be absent. */
+export type Amounts = { readonly [key: string]: number }
+
+/** The active currency with this key. */
+export const activeCurrency = (
+  currencies: ReadonlyMap<string, Currency>,
+  key: string,
+): Currency | undefined => {
+  const currency = definitionWithKey(currencies, key)
+  return currency?.set === "published" ? currency : undefined
+}
+
+/** All amounts of a reward: of xp, points and further currencies. */
+export const amountsOf = ({
+  currencies,
+  points = 0,
+  xp = 0,
+}: Omit<Reward, "badgeId">): Amounts => ({
+  xp,
+  points,
+  ...currencies,
+})
+
+/** `amounts` and `amount` of a currency. */
+export const plusAmountOf = (
+  amounts: Amounts | undefined,
+  key: string,
+  amount: number,
+): Amounts => ({
+  ...amounts,
+  [key]: (amounts !== undefined && Object.hasOwn(amounts, key) ? amounts[key]! : 0) + amount,
+})

@@ -1,0 +1,71 @@
+/** The bytes of a streak within those of a user's state (`UserCodec.ts`). */
+import type { DayRange, StreakState } from "../../domain/user/Streak.ts"
+import { type Reader, writeByte, writeNumber } from "./StateBytes.ts"
+
+const brokenFlag = 1
+const forgottenFlag = 2
+const bestForgottenFlag = 4
+
+export const writeStreak = (streak: StreakState): void => {
+  const { best, bestForgotten, broken, days, first, forgotten, freezes, length } = streak
+  writeByte(
+    (broken ? brokenFlag : 0) |
+      (forgotten === undefined ? 0 : forgottenFlag) |
+      (bestForgotten === undefined ? 0 : bestForgottenFlag),
+  )
+  writeNumber(first)
+  writeNumber(length)
+  writeNumber(freezes)
+  writeNumber(best)
+  if (forgotten !== undefined) {
+    writeNumber(forgotten.first)
+    writeNumber(forgotten.last)
+    writeNumber(forgotten.days)
+    writeNumber(forgotten.freezes)
+  }
+  if (bestForgotten !== undefined) writeNumber(bestForgotten)
+  writeNumber(days.length)
+  // As distances, which take one byte each.
+  let before = 0
+  for (const [from, to] of days) {
+    writeNumber(from - before)
+    writeNumber(to - from)
+    before = to
+  }
+}
+
+export const readStreak = (reader: Reader): StreakState => {
+  const flags = reader.flags(brokenFlag | forgottenFlag | bestForgottenFlag)
+  const first = reader.number()
+  const length = reader.number()
+  const freezes = reader.number()
+  const best = reader.number()
+  const forgotten =
+    (flags & forgottenFlag) === 0
+      ? undefined
+      : {
+          first: reader.number(),
+          last: reader.number(),
+          days: reader.number(),
+          freezes: reader.number(),
+        }
+  const bestForgotten = (flags & bestForgottenFlag) === 0 ? undefined : reader.number()
+  const days: Array<DayRange> = []
+  let before = 0
+  for (let left = reader.count(); left > 0; left--) {
+    const from = before + reader.number()
+    before = from + reader.number()
+    days.push([from, before])
+  }
+  const broken = (flags & brokenFlag) !== 0
+  return {
+    days,
+    first,
+    length,
+    freezes,
+    best,
+    ...(forgotten !== undefined && { forgotten }),
+    ...(bestForgotten !== undefined && { bestForgotten }),
+    broken,
+  }
+}

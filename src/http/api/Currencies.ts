@@ -1,0 +1,163 @@
+/** Operations on currencies, of which users have balances. */
+import { Schema } from "effect"
+import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { limits } from "../../Limits.ts"
+import { ApiKey, integer, oneOf, pageFields, pageQuery, text, versionFields } from "./Common.ts"
+import { newMembers, patchMembers, patchWords, pathOf, shownMembers } from "./DefinitionShapes.ts"
+import { definitionEndpoints } from "./definitionEndpoints.ts"
+import { currency, currencyPage } from "./examples/definitionExamples.ts"
+import { currencyId } from "./examples/exampleIds.ts"
+import {
+  ChangeConflict,
+  CurrencyNotFound,
+  readProblems,
+  UseConflict,
+  writeProblems,
+} from "./Problems.ts"
+
+const Name = text(1, limits.titleCharactersMax).annotate({
+  description: "Name for people.",
+  examples: ["Gems"],
+})
+const Spendable = Schema.Boolean.annotate({
+  description:
+    "Whether users can spend it. Default `true`. `xp` never is, and `points` always are.",
+  examples: [true],
+})
+const Max = integer(1, limits.balanceMax).annotate({
+  description:
+    "A credit raises a balance at most to this amount; `capped` in the reply has the rest, which the user does not get. A refund, or lowering `max`, may leave a balance above it. Default: none.",
+  examples: [100],
+})
+
+const { description, key, metadata } = newMembers("name")
+
+export const NewCurrency = Schema.Struct({
+  name: Name,
+  key,
+  description,
+  metadata,
+  spendable: Schema.optionalKey(Spendable),
+  max: Schema.optionalKey(Max),
+}).annotate({
+  identifier: "NewCurrency",
+  description: "A currency to create.",
+  examples: [
+    { key: "crystals", name: "Crystals", max: 100 },
+    { name: "Reputation", spendable: false },
+  ],
+})
+
+const status = oneOf(["active", "archived"])
+
+export const CurrencyPatch = Schema.Struct({
+  name: Schema.optionalKey(Name),
+  description: patchMembers.description,
+  metadata: patchMembers.metadata,
+  status: Schema.optionalKey(
+    status.annotate({
+      description: "`archived` archives the currency, for ever.",
+      examples: ["archived"],
+    }),
+  ),
+  spendable: Schema.optionalKey(Schema.NullOr(Spendable)),
+  max: Schema.optionalKey(Schema.NullOr(Max)),
+}).annotate({ identifier: "CurrencyPatch", examples: [{ max: 200 }, { max: null }] })
+
+export const Currency = Schema.Struct({
+  id: Schema.String.annotate({
+    description: "Laurel's id of the currency.",
+    examples: [currencyId],
+  }),
+  key: shownMembers.key.annotate({
+    description: "Your key of it, which never changes. Rewards, spends and balances name it so.",
+    examples: ["gems"],
+  }),
+  name: Schema.String.annotate({ description: "Name for people.", examples: ["Gems"] }),
+  description: shownMembers.description,
+  metadata: shownMembers.metadata,
+  status: status.annotate({ description: "An archived one never changes.", examples: ["active"] }),
+  spendable: Schema.Boolean.annotate({
+    description: "Whether users can spend it.",
+    examples: [true],
+  }),
+  max: Schema.NullOr(Schema.Int).annotate({
+    description: "The balance up to which credits raise it; null: none.",
+    examples: [100],
+  }),
+  ...versionFields,
+}).annotate({
+  identifier: "Currency",
+  description: "A currency, of which users have balances.",
+  examples: [currency],
+})
+
+export const CurrencyPage = Schema.Struct({
+  currencies: Schema.Array(Currency).annotate({
+    description: "In the order of creation: `xp` and `points` come first.",
+  }),
+  ...pageFields("currencies"),
+}).annotate({
+  identifier: "CurrencyPage",
+  description: "A page of the currencies.",
+  examples: [currencyPage],
+})
+
+export const Currencies = HttpApiGroup.make("currencies")
+  .add(
+    ...definitionEndpoints({
+      path: "/v1/currencies",
+      params: pathOf("currency", currencyId),
+      readers: ["read"],
+      notFound: CurrencyNotFound,
+      create: {
+        payload: NewCurrency,
+        success: Currency,
+        summary: "Create a currency",
+        description: `Rules, quests and rewards pay it by \`reward.currencies\`, and users spend it by \`POST /v1/users/{id}/points/spend\`. A user who has none of it has 0. An environment has at most ${limits.currenciesMax} currencies that are not archived, \`xp\` and \`points\` included, and at most ${limits.archivedCurrenciesMax} archived ones.`,
+      },
+      list: {
+        query: {
+          status: Schema.optionalKey(
+            status.annotate({
+              description: "Only those with this status. Default: `active`.",
+              examples: ["active"],
+            }),
+          ),
+          ...pageQuery("currencies"),
+        },
+        success: CurrencyPage,
+        summary: "List currencies",
+        description:
+          "Lists the currencies of the key's project and environment. `xp` and `points` exist from the beginning, so their `createdAt` is 1970.",
+      },
+      get: {
+        success: Currency,
+        summary: "Read a currency",
+        description: "Returns a currency by its id or key, archived or not.",
+      },
+      update: {
+        payload: CurrencyPatch,
+        success: Currency,
+        error: [...writeProblems, CurrencyNotFound, ChangeConflict],
+        summary: "Change a currency",
+        description: `${patchWords}
+
+An edit changes no balance. \`xp\` and \`points\` can have another name and a \`max\`, and stay as they are otherwise: 409 \`in_use\` for the status \`archived\`.`,
+      },
+      delete: {
+        success: HttpApiSchema.NoContent.annotate({ description: "The currency is archived." }),
+        error: [...readProblems, CurrencyNotFound, UseConflict],
+        summary: "Archive a currency",
+        description:
+          "Nobody can earn or spend it any more, and replies no longer show balances of it; the history does. A spend of it can still be revoked. A currency that rules or quests pay or a segment asks for, `xp` and `points` cannot be archived (409 `in_use`). Archiving twice returns 404.",
+      },
+    }),
+  )
+  .middleware(ApiKey)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Currencies",
+      description: "What users earn and spend: xp, points and your own.",
+    }),
+  )

@@ -1,0 +1,117 @@
+/** The pages of currencies, and the amounts of further currencies in other forms. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { fieldsOf } from "../pageForm.ts"
+import { roundTrip } from "./roundTrip.ts"
+import { base, type Json, startWorld, type World } from "./world.ts"
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld()
+  await world.api("POST", "/v1/currencies", { key: "gems", name: "Gems", max: 50 })
+})
+afterAll(() => world.server.stop())
+
+const currencies = `${base}/currencies`
+const read = async (path: string): Promise<Json> => (await world.api("GET", path)).json
+
+describe("The pages of currencies", () => {
+  it("create, change and archive one", async () => {
+    const fields = { name: "Hearts", key: "hearts", spendable: "true", max: "5" }
+    const { location } = await world.owner.post(`${currencies}/new`, fields)
+    expect(location).toContain("/currencies/cur_")
+    const made = await read("/v1/currencies/hearts")
+    expect(made).toMatchObject({ name: "Hearts", spendable: true, max: 5, description: null })
+    const address = `${currencies}/${made.id}`
+    const form = fieldsOf((await world.owner.get(address)).text, address)
+    const { spendable: _, ...others } = form
+    await world.owner.post(address, { ...others, max: "", description: "Lives" })
+    const changed = await read("/v1/currencies/hearts")
+    expect(changed).toMatchObject({ spendable: false, max: null, description: "Lives" })
+    const stale = await world.owner.post(address, { ...form, max: "7" })
+    expect(stale.status).toBe(412)
+    await world.owner.post(`${address}/archive`, {})
+    expect((await read("/v1/currencies/hearts")).status).toBe("archived")
+    const list = (await world.owner.get(currencies)).text
+    expect(list).toContain("Gems")
+    expect(list).not.toContain("Hearts")
+    expect((await world.owner.get(`${currencies}?status=archived`)).text).toContain("Hearts")
+  })
+
+  it("save every currency unchanged by its form", async () => {
+    const edit = (body: Json) => {
+      body.name ??= "Any"
+    }
+    await roundTrip(world, { schema: "NewCurrency", list: "currencies", count: 6, edit })
+  })
+
+  it("have no button to archive xp and points, and viewers change nothing", async () => {
+    const page = (await world.owner.get(`${currencies}/xp`)).text
+    expect(page).not.toContain("Archive")
+    expect((await world.viewer.get(`${currencies}/gems`)).text).toContain("disabled")
+    expect((await world.viewer.post(`${currencies}/gems`, { name: "X" })).status).toBe(403)
+  })
+
+  it("try an event with the draft", async () => {
+    await world.api("POST", "/v1/rules", {
+      action: "TRY",
+      reward: { currencies: { gems: 30 } },
+    })
+    const { id } = await read("/v1/currencies/gems")
+    const address = `${currencies}/${id}`
+    const form = fieldsOf((await world.owner.get(address)).text, address)
+    const fields = { ...form, max: "9", intent: "try", "event.action": "TRY" }
+    const { text } = await world.owner.post(`${address}/draft`, fields)
+    expect(text).toContain("gems +30, then 30")
+    expect(text).toContain("gems +9, then 9")
+    expect((await read("/v1/currencies/gems")).max).toBe(50)
+  })
+})
+
+describe("Amounts of further currencies", () => {
+  it("are typed in the form of a rule, changed and removed", async () => {
+    await world.api("POST", "/v1/currencies", { key: "coins", name: "Coins" })
+    const reward = { "reward.xp": "1", "reward.currencies": "gems 5, coins 1" }
+    await world.owner.post(`${base}/rules/new`, { action: "LESSON", key: "lesson", ...reward })
+    const rule = await read("/v1/rules/lesson")
+    expect(rule.reward).toEqual({
+      xp: 1,
+      points: 0,
+      currencies: { gems: 5, coins: 1 },
+      badgeId: null,
+    })
+    const address = `${base}/rules/${rule.id}`
+    const save = async (text: string) => {
+      const form = fieldsOf((await world.owner.get(address)).text, address)
+      return world.owner.post(address, { ...form, "reward.currencies": text })
+    }
+    await save("coins 2")
+    expect((await read("/v1/rules/lesson")).reward.currencies).toEqual({ coins: 2 })
+    await save("")
+    expect((await read("/v1/rules/lesson")).reward.currencies).toBeUndefined()
+    for (const wrong of ["gems", "gems five", "none 1", "gems 5 6", "gems -1"]) {
+      expect([wrong, (await save(wrong)).status]).toEqual([wrong, 400])
+    }
+  })
+
+  it("are granted, spent and given back on the pages of a user", async () => {
+    const user = `${base}/users/eve`
+    await world.api("PUT", "/v1/users/eve", {})
+    const reward = { type: "currency", currency: "gems", amount: "8" }
+    const granted = await world.owner.post(`${user}/reward`, reward)
+    expect(granted.status).toBe(303)
+    await world.api("POST", "/v1/users/eve/rewards", { type: "points", amount: 4 })
+    const spend = { amount: "1", currencies: "gems 3" }
+    expect((await world.owner.post(`${user}/spend`, spend)).status).toBe(303)
+    expect((await read("/v1/users/eve")).balances).toMatchObject({ points: 3, gems: 5 })
+    const page = (await world.owner.get(user)).text
+    expect(page).toContain("gems −3 (5)")
+    expect(page).toContain("gems +8 (8)")
+    const short = await world.owner.post(`${user}/spend`, { amount: "", currencies: "gems 9" })
+    expect(short.text).toContain("The user has 5 gems, 9 are needed.")
+    const { spends } = await read("/v1/users/eve/points/spend")
+    expect((await world.owner.post(`${user}/spends/${spends[0].spendId}/revoke`, {})).status).toBe(
+      303,
+    )
+    expect((await read("/v1/users/eve")).balances).toMatchObject({ points: 4, gems: 8 })
+  })
+})

@@ -1,0 +1,33 @@
+/** The guides beside the client: their blocks run as they stand, and print what they show. */
+import { describe, expect, it } from "vitest"
+import { Shell, stepsOf } from "./guide.ts"
+import { Server, temporaryFolder } from "./program.ts"
+
+/** Ids and numbers of records differ from run to run, and times within an hour. */
+const comparable = (text: string): unknown =>
+  JSON.parse(text, (name, value) => {
+    if (/^(eventId|spendId|requestId|sequence|nextCursor|advancedByMs)$/.test(name))
+      return typeof value
+    if (typeof value !== "string") return value
+    // Only the hours after an advance of the test clock, to 2030, are known.
+    return value.replace(/^(\d{4}-\d\d-\d\dT\d\d):.*Z$/, (_, hour) =>
+      hour < "2030" ? "now" : hour,
+    )
+  })
+
+describe("A guide", () => {
+  it.each(["streak", "currencies"])(
+    "is true from its first block to its last: %s",
+    async (name) => {
+      const folder = await temporaryFolder()
+      const server = await Server.start(folder)
+      const shell = new Shell({ ...process.env, LAUREL_DATA_DIR: folder, LAUREL_URL: server.url })
+      for (const { commands, shown } of await stepsOf(`src/client/${name}.md`)) {
+        const printed = await shell.run(commands.replaceAll("http://127.0.0.1:8080", server.url))
+        if (shown === undefined) expect(printed).toBe("")
+        else expect(comparable(printed)).toEqual(comparable(shown.text))
+      }
+      expect(await server.stop()).toBe(0)
+    },
+  )
+})

@@ -1,0 +1,206 @@
+/** Currencies over HTTP: definitions, rewards, spends, reads, files, two environments. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { currency } from "../../src/http/api/examples/definitionExamples.ts"
+import { Place } from "./definitions.ts"
+import { startServer, type TestServer } from "./fixture.ts"
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server.stop())
+
+let places = 0
+/** A project of its own with gems and hearts. */
+const newPlace = async (): Promise<Place> => {
+  const place = new Place(server, `currencies${places++}`)
+  await place.post("/v1/currencies", { key: "gems", name: "Gems", max: 100 })
+  await place.post("/v1/currencies", { name: "Hearts" })
+  return place
+}
+
+describe("/v1/currencies", () => {
+  it("creates, reads by id and key, lists, changes on condition, and archives", async () => {
+    const place = new Place(server, "currencies")
+    const { json, status } = await place.post("/v1/currencies", {
+      key: "gems",
+      name: "Gems",
+      max: 100,
+    })
+    const times = { createdAt: expect.any(String), updatedAt: expect.any(String) }
+    expect([status, json]).toEqual([201, { ...currency, id: json.id, ...times }])
+    expect((await place.get("/v1/currencies/gems")).json).toEqual(json)
+    expect((await place.get(`/v1/currencies/${json.id}`)).json).toEqual(json)
+    const first = await place.get("/v1/currencies?limit=2")
+    const keys = first.json.currencies.map(({ key }: { key: string }) => key)
+    expect([keys, first.json.total, first.json.hasMore]).toEqual([["xp", "points"], 3, true])
+    const next = await place.get(`/v1/currencies?cursor=${first.json.nextCursor}`)
+    expect(next.json.currencies).toEqual([json])
+    const stale = { "if-match": '"7"' }
+    const patch = (body: object, headers = {}) =>
+      place.call("PATCH", "/v1/currencies/gems", { body, headers })
+    expect((await patch({ max: null }, stale)).status).toBe(412)
+    const changed = await patch({ max: null, name: "Jewels", spendable: false })
+    expect(changed.json).toMatchObject({ max: null, name: "Jewels", spendable: false, version: 2 })
+    expect((await patch({ spendable: null })).json.spendable).toBe(true)
+    expect((await place.call("DELETE", "/v1/currencies/gems")).status).toBe(204)
+    expect((await place.call("DELETE", "/v1/currencies/gems")).json.code).toBe("currency_not_found")
+    expect((await patch({ max: 1 })).json.code).toBe("invalid_transition")
+    const archived = await place.get("/v1/currencies?status=archived")
+    expect(archived.json.currencies).toMatchObject([{ key: "gems", status: "archived" }])
+    const again = await place.post("/v1/currencies", { key: "gems", name: "Gems" })
+    expect([again.status, again.json.code]).toEqual([409, "key_taken"])
+  })
+
+  it("refuses members of other kinds of definitions and amounts out of bounds", async () => {
+    const place = await newPlace()
+    const body = { name: "", max: 0, startsAt: "2026-12-01T00:00:00Z", status: "draft" }
+    const { json } = await place.post("/v1/currencies", body)
+    const faults = json.errors.map(({ code, pointer }: Record<string, string>) => [pointer, code])
+    expect(faults.toSorted()).toEqual([
+      ["/max", "out_of_range"],
+      ["/name", "too_short"],
+      ["/startsAt", "unknown_member"],
+      ["/status", "unknown_member"],
+    ])
+  })
+})
+
+describe("Further currencies of a user", () => {
+  it("are earned, spent all or nothing, refunded, revoked, and shown", async () => {
+    const place = await newPlace()
+    await place.post("/v1/rules", { action: "TAP", reward: { currencies: { gems: 60 } } })
+    const event = await place.post("/v1/events", { userId: "ada", action: "TAP" })
+    expect(event.json).toMatchObject({
+      currencies: { gems: { earned: 60, total: 60 } },
+      balances: { xp: 0, points: 0, gems: 60 },
+    })
+    const second = await place.post("/v1/events", { userId: "ada", action: "TAP" })
+    expect(second.json.capped).toEqual([{ currency: "gems", amount: 20, by: "max" }])
+    expect((await place.get(`/v1/events/${second.json.eventId}`)).json.capped).toEqual(
+      second.json.capped,
+    )
+    const reward = { points: 2, currencies: { hearts: 3 } }
+    const granted = await place.post("/v1/users/ada/rewards", { reward })
+    expect(granted.json).toMatchObject({ reward, type: null, balances: { gems: 100, hearts: 3 } })
+    const path = "/v1/users/ada/points/spend"
+    const short = await place.post(path, { currencies: { gems: 1, hearts: 4 } })
+    expect([short.status, short.json.code, short.json.currency, short.json.balance]).toEqual([
+      409,
+      "insufficient_balance",
+      "hearts",
+      3,
+    ])
+    const spent = await place.post(path, { currencies: { gems: 90, points: 2 }, id: "hat" })
+    expect(spent.json).toMatchObject({
+      amount: 2,
+      points: { spent: 2, total: 0 },
+      currencies: { gems: { spent: 90, total: 10 } },
+      balances: { gems: 10, hearts: 3 },
+    })
+    const repeat = await place.post(path, { currencies: { points: 2, gems: 90 }, id: "hat" })
+    expect([repeat.status, repeat.json.duplicate]).toEqual([200, true])
+    const other = await place.post(path, { currencies: { gems: 91, points: 2 }, id: "hat" })
+    expect([other.status, other.json.differs]).toEqual([409, ["/currencies/gems"]])
+    expect((await place.get(`${path}/hat`)).json.currencies).toEqual(spent.json.currencies)
+    const undone = await place.call("DELETE", `/v1/users/ada/events/${event.json.eventId}`)
+    expect(undone.json).toMatchObject({
+      currencies: { gems: { revoked: 10, total: 0 } },
+      shortfall: { xp: 0, points: 0, currencies: { gems: 50 } },
+    })
+    const refund = await place.call("DELETE", `${path}/hat`)
+    expect(refund.json).toMatchObject({
+      points: { refunded: 2, total: 2 },
+      currencies: { gems: { refunded: 40, total: 40, shortfall: 50 } },
+    })
+    const balances = { xp: 0, points: 2, gems: 40, hearts: 3 }
+    expect((await place.get("/v1/users/ada")).json.balances).toEqual(balances)
+    expect((await place.get("/v1/users/ada/progress")).json.balances).toEqual(balances)
+  })
+
+  it("need either an amount or currencies in a spend, whose amounts are above 0", async () => {
+    const place = await newPlace()
+    const faults = async (body: object) => {
+      const { json } = await place.post("/v1/users/ada/points/spend", body)
+      return json.errors.map(({ code, pointer }: Record<string, string>) => [pointer, code])
+    }
+    expect(await faults({})).toEqual([["/amount", "missing"]])
+    expect(await faults({ currencies: {} })).toEqual([["/currencies", "out_of_range"]])
+    expect(await faults({ amount: 1, currencies: { gems: 1 } })).toEqual([
+      ["/currencies", "unknown_member"],
+    ])
+    expect(await faults({ currencies: { gems: -1, hearts: 0.5 } })).toEqual([
+      ["/currencies/gems", "out_of_range"],
+      ["/currencies/hearts", "invalid_type"],
+    ])
+  })
+
+  it("are in rewards by their keys: not xp and points, no unknown ones, up to the limit", async () => {
+    const place = await newPlace()
+    const faults = async (currencies: object) => {
+      const { json } = await place.post("/v1/rules", { action: "TAP", reward: { currencies } })
+      return json.errors.map(({ code, pointer }: Record<string, string>) => [pointer, code])
+    }
+    expect(await faults({ xp: 1 })).toEqual([["/reward/currencies/xp", "unknown_member"]])
+    expect(await faults({ none: 1 })).toEqual([["/reward/currencies/none", "unknown_reference"]])
+    expect(await faults({ gems: 0 })).toEqual([["/reward/currencies/gems", "out_of_range"]])
+    const unknown = await place.post("/v1/users/ada/rewards", { reward: { currencies: { no: 1 } } })
+    expect([unknown.status, unknown.json.code]).toEqual([404, "currency_not_found"])
+    const body = { rewards: [{ userId: "ada", reward: { currencies: { no: 1 } } }] }
+    const batch = await place.post("/v1/rewards/batch", body)
+    expect(batch.json.results).toMatchObject([{ ok: false, status: 404 }])
+  })
+
+  it("of one environment are not those of another", async () => {
+    const [here, there] = [await newPlace(), new Place(server, "elsewhere")]
+    await here.post("/v1/users/ada/rewards", { reward: { currencies: { gems: 3 } } })
+    await there.post("/v1/users/ada/rewards", { type: "xp", amount: 1 })
+    expect((await there.get("/v1/users/ada")).json.balances).toEqual({ xp: 1, points: 0 })
+    expect((await there.get("/v1/currencies/gems")).status).toBe(404)
+  })
+})
+
+describe("A file of definitions", () => {
+  it("brings currencies, also changed xp, to another environment, and archives them with delete", async () => {
+    const [from, to] = [await newPlace(), new Place(server, "target")]
+    await from.call("PATCH", "/v1/currencies/xp", { body: { name: "Stars", max: 5_000 } })
+    await from.post("/v1/rules", { action: "TAP", reward: { currencies: { gems: 2 } } })
+    const file = (await from.get("/v1/definitions")).json
+    expect(file.currencies).toMatchObject([
+      { key: "xp", name: "Stars", max: 5_000 },
+      { key: "gems", name: "Gems", max: 100 },
+      { key: "hearts", name: "Hearts" },
+    ])
+    const { currencies, rules } = file
+    const apply = (definitions: object, more = {}) =>
+      to.post("/v1/definitions/apply", { definitions, ...more })
+    expect((await apply({ currencies, rules })).json).toMatchObject({ created: 3, updated: 1 })
+    expect((await apply({ currencies, rules })).json.changes).toEqual([])
+    expect((await to.get("/v1/definitions")).json.currencies).toEqual(currencies)
+    const kept = await apply({ currencies: [] }, { delete: true })
+    expect([kept.status, kept.json.errors[0].pointer]).toEqual([400, "/definitions/currencies"])
+    const all = { currencies: [], rules: [] }
+    expect((await apply(all, { delete: true })).json).toMatchObject({ deleted: 3 })
+    expect((await to.get("/v1/currencies/xp")).json.name).toBe("Stars")
+  })
+})
+
+describe("A draft of a currency", () => {
+  it("shows what its maximum would cut", async () => {
+    const place = await newPlace()
+    await place.post("/v1/rules", { action: "TAP", reward: { currencies: { gems: 60 } } })
+    const event = { userId: "ada", action: "TAP" }
+    const currency = { name: "Gems", max: 25 }
+    const { json } = await place.post("/v1/project/preview", {
+      event,
+      currency,
+      currencyId: "gems",
+    })
+    expect(json).toMatchObject({
+      currencies: { gems: { earned: 25, total: 25 } },
+      capped: [{ currency: "gems", amount: 35, by: "max" }],
+      given: [{ source: { kind: "rule" }, currencies: { gems: 25 } }],
+    })
+    expect((await place.post("/v1/project/simulate", event)).json.capped).toBeUndefined()
+  })
+})
