@@ -88,7 +88,7 @@ describe("a batch that is read in steps", () => {
       const expected = model(whole)
       seen[typeof expected === "string" ? (expected as "broken") : "events"]++
       // Steps so small that they end anywhere.
-      const bounds = { eventBytesMax: 1_000 + below(200), decodeStepBytes: below(60) }
+      const bounds = { eventBytesMax: 10_000 + below(200), decodeStepBytes: below(60) }
       const { result } = finish(batchEnvelope(eventItems, Buffer.from(whole), bounds))
       const actual = Result.isSuccess(result)
         ? result.success.items
