@@ -71,6 +71,8 @@ export const limits = {
   // History kept in a user's state
   /** Periods of a rule's limit; the uses of older ones are counted in the user's history. */
   rulePeriodsMax: 32,
+  /** Periods of a currency's `earnLimit` in a state; credits of older ones are read in the history. */
+  earnPeriodsMax: 32,
   /** Former time zones of a user or a project. The oldest also applies to all earlier times. */
   pastZonesMax: 32,
   /** Ranges of days of a streak. A late event of a day before the first range adds nothing. */

@@ -61,6 +61,7 @@ export const currencyWith = ({ id = "cur_gems", ...currency }: Partial<Currency>
   name: "Gems",
   spendable: true,
   max: null,
+  earnLimit: null,
   ...currency,
 })
 

@@ -52,8 +52,41 @@ describe("/v1/currencies", () => {
     expect([again.status, again.json.code]).toEqual([409, "key_taken"])
   })
 
+  it("limits what a user earns in a period, which an undo gives back", async () => {
+    const place = await newPlace()
+    const { json } = await place.post("/v1/currencies", {
+      name: "Coins",
+      earnLimit: { amount: 50, per: "week" },
+    })
+    expect(json.earnLimit).toEqual({ amount: 50, per: "week" })
+    const patch = async (earnLimit: object | null) =>
+      (await place.call("PATCH", "/v1/currencies/coins", { body: { earnLimit } })).json
+    expect((await patch({ amount: 70 })).earnLimit).toEqual({ amount: 70, per: "week" })
+    await place.post("/v1/rules", { action: "TAP", reward: { currencies: { coins: 60 } } })
+    const tap = async () => (await place.post("/v1/events", { userId: "ada", action: "TAP" })).json
+    const first = await tap()
+    const second = await tap()
+    const cut = { currency: "coins", amount: 50, by: "earnLimit" }
+    expect([second.currencies.coins.earned, second.capped]).toEqual([10, [cut]])
+    await place.call("DELETE", `/v1/users/ada/events/${first.eventId}`)
+    expect((await tap()).currencies.coins.earned).toBe(60)
+    const { facts } = (await place.get("/v1/users/ada/history")).json
+    const kinds = new Set(facts.map(({ kind }: Record<string, string>) => kind))
+    expect([kinds.has("currency.capped"), kinds.has("currency.uncounted")]).toEqual([true, false])
+    expect((await patch(null)).earnLimit).toBeNull()
+    expect((await tap()).capped).toBeUndefined()
+  })
+
   it("refuses members of other kinds of definitions and amounts out of bounds", async () => {
     const place = await newPlace()
+    const limit = await place.post("/v1/currencies", {
+      name: "Coins",
+      earnLimit: { amount: 0, per: "hour" },
+    })
+    expect(limit.json.errors.map(({ pointer }: Record<string, string>) => pointer)).toEqual([
+      "/earnLimit/amount",
+      "/earnLimit/per",
+    ])
     const body = { name: "", max: 0, startsAt: "2026-12-01T00:00:00Z", status: "draft" }
     const { json } = await place.post("/v1/currencies", body)
     const faults = json.errors.map(({ code, pointer }: Record<string, string>) => [pointer, code])
@@ -165,11 +198,14 @@ describe("A file of definitions", () => {
     const [from, to] = [await newPlace(), new Place(server, "target")]
     await from.call("PATCH", "/v1/currencies/xp", { body: { name: "Stars", max: 5_000 } })
     await from.post("/v1/rules", { action: "TAP", reward: { currencies: { gems: 2 } } })
+    await from.call("PATCH", "/v1/currencies/hearts", {
+      body: { earnLimit: { amount: 5, per: "day" } },
+    })
     const file = (await from.get("/v1/definitions")).json
     expect(file.currencies).toMatchObject([
       { key: "xp", name: "Stars", max: 5_000 },
       { key: "gems", name: "Gems", max: 100 },
-      { key: "hearts", name: "Hearts" },
+      { key: "hearts", name: "Hearts", earnLimit: { amount: 5, per: "day" } },
     ])
     const { currencies, rules } = file
     const apply = (definitions: object, more = {}) =>

@@ -2,7 +2,12 @@
 
 import { recounted } from "../../src/domain/decide/RuleDefinitions.ts"
 import { type Boost, boostTimeZones, type Spell, weekdays } from "../../src/domain/project/Boost.ts"
-import { type Amounts, type Currency, isBuiltIn } from "../../src/domain/project/Currency.ts"
+import {
+  type Amounts,
+  type Currency,
+  earnPeriods,
+  isBuiltIn,
+} from "../../src/domain/project/Currency.ts"
 import {
   type Badge,
   type Condition,
@@ -112,6 +117,9 @@ const someCurrencies = (
   }
 }
 
+const earnLimit = (random: Random): Currency["earnLimit"] =>
+  random.chance(0.5) ? null : { amount: random.pick([2, 15, 60]), per: random.pick(earnPeriods) }
+
 const currencyKeys = ["gems", "constructor", "hearts"]
 
 /** A currency whose key is free, or nothing. */
@@ -134,18 +142,21 @@ export const randomCurrency = ({
     endsAt: null,
     spendable: random.chance(0.8),
     max: random.pick([null, 5, 30]),
+    earnLimit: earnLimit(random),
     ...firstVersion(now),
   }
   return [{ kind: "currency.created", currency }]
 }
 
-/** An edit of a currency: its `max`, or seldom its archive. */
+/** An edit of a currency: of its limits, or seldom its archive. */
 const editedCurrency = ({ now, project, random }: Surroundings): ReadonlyArray<ProjectFact> => {
   const currency = random.pick([...project.currencies.values()])
   if (currency.set === "archived") return []
   const set = !isBuiltIn(currency) && random.chance(0.1) ? "archived" : "published"
   const max = random.pick([null, null, 4, 20, 500])
-  return [{ kind: "currency.updated", currency: { ...currency, max, set, updatedAt: now } }]
+  const limit = random.chance(0.4) ? earnLimit(random) : currency.earnLimit
+  const edited = { ...currency, max, earnLimit: limit, set, updatedAt: now } as const
+  return [{ kind: "currency.updated", currency: edited }]
 }
 
 const gives = ({ project, random }: Surroundings): Gives => ({
@@ -382,7 +393,7 @@ export const randomBoost = (run: Surroundings): Boost => {
     id: `bst_${sequence}`,
     key: `boost-${sequence}`,
     name: `Boost ${sequence}`,
-    currencies: random.pick([["xp"], ["points"], ["points", "xp"]]),
+    currencies: [random.pick(["xp", "points"]), ...random.pick([[], furtherKeys(run.project)])],
     factor: random.pick([0.1, 0.3, 0.5, 1, 1.15, 1.5, 2, 3, 10]),
     weekly: random.chance(0.3)
       ? []

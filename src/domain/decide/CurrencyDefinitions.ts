@@ -1,9 +1,8 @@
 /** Decides the commands on currencies. `Draft.ts` credits them, `Revocation.ts` spends them. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import { type Currency, isBuiltIn } from "../project/Currency.ts"
+import { type Currency, currencyDefaults, isBuiltIn } from "../project/Currency.ts"
 import {
-  defaults,
   firstVersion,
   type New,
   nextVersion,
@@ -22,18 +21,26 @@ import {
 } from "../values/Errors.ts"
 import { type Metadata, patchedMetadata } from "../values/Metadata.ts"
 import { archivedFault, type Conditional, type Decided, noChange } from "./Decided.ts"
-import { claimedKey, currencyInUse, metadataFaults } from "./definitionChecks.ts"
+import { claimedKey, currencyInUse, mergedPart, metadataFaults } from "./definitionChecks.ts"
 import { archived, archivedCannotChange, liveCount } from "./Lifecycle.ts"
 
 /** A merge patch of a currency. */
 export interface CurrencyChange
   extends Partial<Pick<Currency, "name" | "description" | "spendable" | "max">> {
+  /** Merged member by member. */
+  readonly earnLimit?: Partial<NonNullable<Currency["earnLimit"]>> | null
   readonly metadata?: Metadata | null
   readonly status?: Extract<Status, "active" | "archived">
 }
 
+/** A currency without the members that have defaults. */
+type SomeOf<A extends object> = Partial<Pick<A, keyof A & keyof typeof currencyDefaults>> &
+  Omit<A, keyof typeof currencyDefaults>
+
+export type CurrencyReplacement = SomeOf<Replacement<Currency>>
+
 export type CurrencyCommand =
-  | { readonly kind: "createCurrency"; readonly currency: New<Currency> }
+  | { readonly kind: "createCurrency"; readonly currency: SomeOf<New<Currency>> }
   | (Conditional & {
       readonly kind: "updateCurrency"
       readonly currencyId: string
@@ -53,7 +60,7 @@ export const createCurrency = (
   const key = claimedKey(currencies, "currency", given.key, given.name)
   if (Result.isFailure(key)) return Result.fail(key.failure)
   const currency: Currency = {
-    ...defaults,
+    ...currencyDefaults,
     set: "published",
     ...given,
     key: key.success,
@@ -73,19 +80,21 @@ export const createCurrency = (
 
 export const updateCurrency = (
   state: ProjectState,
-  { change: { metadata, status, ...change }, currencyId }: CommandOf<"updateCurrency">,
+  { change: { earnLimit, metadata, status, ...change }, currencyId }: CommandOf<"updateCurrency">,
   now: number,
 ): Decided<"currency_not_found" | "invalid_request" | "invalid_transition" | "in_use"> => {
   const currency = definitionOf(state.currencies, currencyId)
   if (currency === undefined) return notFound
   if (currency.set === "archived") return archivedCannotChange
+  const missing: Array<Fault> = []
   const changed: Currency = {
     ...currency,
     ...change,
+    earnLimit: mergedPart(currency.earnLimit, earnLimit, ["amount", "per"], "/earnLimit", missing),
     metadata: patchedMetadata(currency.metadata, metadata),
     ...nextVersion(currency, now),
   }
-  const faults = faultsOf(changed)
+  const faults = [...missing, ...faultsOf(changed)]
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
   if (status !== "archived") return updated(changed)
   const refusal = archiveRefusal(state, currency)
@@ -106,11 +115,16 @@ export const deleteCurrency = (
 /** Replaces `before` by `members`. No facts if both are equal. */
 export const replaceCurrency = (
   before: Currency,
-  { id: _, set: __, ...members }: Replacement<Currency>,
+  { id: _, set: __, ...members }: CurrencyReplacement,
   now: number,
 ): Decided<"invalid_request"> => {
   if (before.set === "archived") return Result.fail(invalidRequest([archivedFault]))
-  const changed: Currency = { ...before, ...defaults, ...members, ...nextVersion(before, now) }
+  const changed: Currency = {
+    ...before,
+    ...currencyDefaults,
+    ...members,
+    ...nextVersion(before, now),
+  }
   if (noChange(before, changed)) return Result.succeed([])
   const faults = faultsOf(changed)
   return faults.length > 0 ? Result.fail(invalidRequest(faults)) : updated(changed)

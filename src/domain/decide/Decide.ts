@@ -167,7 +167,6 @@ const decideEvent = (
     const { badges, rules, steps, work } = entry.matching(command.metadata)
     if (meter !== undefined) meter.work += work
     applyRules(draft, rules, command)
-    if (draft.needed !== undefined) return Result.fail(draft.needed)
     countSteps(draft, steps, command.metadata)
     countAction(draft, badges, command.metadata)
   }
@@ -175,6 +174,7 @@ const decideEvent = (
     awardStreakBadges(draft, key, before, after),
   )
   awardBadges(draft)
+  if (draft.needed !== undefined) return Result.fail(draft.needed)
   if (meter !== undefined) meter.work += segmentConditionWork * draft.membership.conditions
   const isMatched = namesAction(draft.index, command.action)
   return draft.finish(command, "event.tracked", isMatched ? undefined : notMatched)

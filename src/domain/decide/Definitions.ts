@@ -47,7 +47,12 @@ import {
   deleteBoost,
   replaceBoost,
 } from "./BoostDefinitions.ts"
-import { createCurrency, deleteCurrency, replaceCurrency } from "./CurrencyDefinitions.ts"
+import {
+  type CurrencyReplacement,
+  createCurrency,
+  deleteCurrency,
+  replaceCurrency,
+} from "./CurrencyDefinitions.ts"
 import { type Conditional, type Decided, noChange } from "./Decided.ts"
 import { createQuest, deleteQuest, replaceQuest } from "./QuestDefinitions.ts"
 import { createRule, deleteRule, type RuleReplacement, replaceRule } from "./RuleDefinitions.ts"
@@ -64,7 +69,7 @@ type BoostOfFile = BoostReplacement & Keyed
 type SegmentOfFile = SegmentReplacement & Keyed
 type QuestOfFile = Replacement<Quest> & Keyed
 type RuleOfFile = RuleReplacement & Keyed
-type CurrencyOfFile = Replacement<Currency> & Keyed
+type CurrencyOfFile = CurrencyReplacement & Keyed
 
 /** A kind that is absent does not change. */
 export interface DefinitionsInput {

@@ -11,12 +11,13 @@ import { type Badge, type Gives, givesNothing, paysAt } from "../project/Definit
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { HistoryNeeded, type Past } from "../record/Past.ts"
-import type { Cause, Fact, FactOf, Source } from "../record/Record.ts"
+import type { CapReason, Cause, Fact, FactOf, Source } from "../record/Record.ts"
 import { Membership } from "../user/Membership.ts"
 import { balanceOf, noWindows, projectZoneAt, type UserState, userZoneAt } from "../user/User.ts"
 import { type WindowKind, windowKinds, windowOfDay, type Zone, zoneOf } from "../values/Calendar.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
+import { beforePeriod, countIn, type Period, periodAt } from "../values/Periods.ts"
 
 export interface Decision {
   readonly cause: Cause
@@ -51,6 +52,8 @@ export class Draft {
   points: number
   /** The balances of further currencies that this decision changed, by key. */
   #balances: Map<string, number> | undefined
+  /** What this decision credited of currencies with an `earnLimit`, all in one period. */
+  #credited: Map<string, number> | undefined
   questsCompleted: number
   /** Quests completed by this decision. */
   completed: Set<string> | undefined
@@ -152,45 +155,77 @@ export class Draft {
     if (asked === 0) return
     const currency = activeCurrency(this.project.currencies, key)
     if (currency === undefined) return
-    const amount = this.#uncapped(currency, asked, source)
+    const period = this.#earnPeriod(currency)
+    const amount = this.#uncapped(currency, asked, period, source)
     if (amount === 0) return
-    // Usually no boost runs, and a literal is faster than a spread.
-    const boosts = this.#appliedTo(key, source)
-    if (key === "xp") {
-      this.xp += amount
-      this.facts.push(
-        boosts === undefined
-          ? { kind: "xp.earned", amount, total: this.xp, source }
-          : { kind: "xp.earned", amount, total: this.xp, source, boosts },
-      )
-    } else if (key === "points") {
-      this.points += amount
-      this.facts.push(
-        boosts === undefined
-          ? { kind: "points.earned", amount, total: this.points, source }
-          : { kind: "points.earned", amount, total: this.points, source, boosts },
-      )
-    } else {
-      const total = this.balance(key) + amount
+    if (period !== undefined) this.#count(key, amount)
+    const total = this.balance(key) + amount
+    if (key === "xp") this.xp = total
+    else if (key === "points") this.points = total
+    else {
       this.#balances ??= new Map()
       this.#balances.set(key, total)
-      this.facts.push({ kind: "currency.earned", currency: key, amount, total, source })
     }
+    const fact = earnedFact(key, amount, total, source)
+    // Only rules and quests have boosts.
+    const boosts = typeof source === "string" ? undefined : this.boosts.appliedTo(key)
+    this.facts.push(
+      // Usually there is nothing more, and a literal is faster than a spread.
+      boosts === undefined && period === undefined
+        ? fact
+        : {
+            ...fact,
+            ...(boosts !== undefined && { boosts }),
+            ...(period !== undefined && { period: period.number }),
+          },
+    )
   }
 
-  /** The boosts that multiplied an amount; `undefined`: none. Only rules and quests have boosts. */
-  #appliedTo(currency: string, source: Source) {
-    return typeof source === "string" ? undefined : this.boosts.appliedTo(currency)
+  /** The part of `asked` that `earnLimit` and then `max` leave; facts have the rest. */
+  #uncapped(
+    { earnLimit, key, max }: Currency,
+    asked: number,
+    period: Period | undefined,
+    source: Source,
+  ): number {
+    let amount = asked
+    if (earnLimit !== null && period !== undefined) {
+      const room = earnLimit.amount - this.#earnedIn(key, period)
+      amount = this.#cut(key, amount, room, "earnLimit", source)
+    }
+    return max === null ? amount : this.#cut(key, amount, max - this.balance(key), "max", source)
   }
 
-  /** The part of `amount` up to the currency's `max`; a fact has the rest. */
-  #uncapped({ key, max }: Currency, amount: number, source: Source): number {
-    if (max === null) return amount
-    const room = Math.max(0, max - this.balance(key))
-    if (amount <= room) return amount
-    const by = "max"
-    this.facts.push({ kind: "currency.capped", currency: key, amount: amount - room, by, source })
-    return room
+  #cut(currency: string, amount: number, room: number, by: CapReason, source: Source): number {
+    const left = Math.min(amount, Math.max(0, room))
+    if (left < amount) {
+      this.facts.push({ kind: "currency.capped", currency, amount: amount - left, by, source })
+    }
+    return left
+  }
+
+  /** The period of the currency's `earnLimit` in which a credit of this decision counts. */
+  #earnPeriod({ earnLimit }: Currency): Period | undefined {
+    if (earnLimit === null) return undefined
+    const { per } = earnLimit
+    const zone = userZoneAt(this.user, this.project, this.occurredAt)
+    return { per, number: periodAt(per, zone, this.occurredAt) }
+  }
+
+  /** What the user was credited of a currency in a period, by this decision too. */
+  #earnedIn(key: string, period: Period): number {
+    const now = this.#credited?.get(key) ?? 0
+    const counts = this.user?.earnings.get(key) ?? []
+    const known = countIn(counts, period.number)
+    if (known !== undefined) return known + now
+    const isDropped = counts.length >= limits.earnPeriodsMax && period.number < counts[0]![0]
+    if (!isDropped) return now
+    return now + (this.recall(beforePeriod(period))?.creditedIn(key, period.number) ?? 0)
+  }
+
+  #count(key: string, amount: number): void {
+    this.#credited ??= new Map()
+    this.#credited.set(key, (this.#credited.get(key) ?? 0) + amount)
   }
 
   /** The balance after the facts so far. */
@@ -321,6 +356,19 @@ export class Draft {
   #furtherBalances(): Amounts | undefined {
     if (this.#balances === undefined && (this.user?.balances.size ?? 0) === 0) return undefined
     return furtherBalances(this.user, this.project, this.#balances ?? [])
+  }
+}
+
+type Earned = FactOf<"xp.earned" | "points.earned" | "currency.earned">
+
+const earnedFact = (key: string, amount: number, total: number, source: Source): Earned => {
+  switch (key) {
+    case "xp":
+      return { kind: "xp.earned", amount, total, source }
+    case "points":
+      return { kind: "points.earned", amount, total, source }
+    default:
+      return { kind: "currency.earned", currency: key, amount, total, source }
   }
 }
 

@@ -2,9 +2,10 @@
  * Revokes events, rewards and spends.
  *
  * A revocation of an event or a reward reverses its recorded effects: xp and points, also in open
- * windows; uses of limits; counts of steps and badges; badges that a rule, a quest or a person
- * gave; completions of quests. It then revokes every badge whose number fell below the target at
- * which it was earned, and adjusts the level. A revoked spend is refunded.
+ * windows; uses of limits; what counts for the `earnLimit` of a currency; counts of steps and badges;
+ * badges that a rule, a quest or a person gave; completions of quests. It then revokes every badge
+ * whose number fell below the target at which it was earned, and adjusts the level. A revoked spend
+ * is refunded.
  *
  * A revocation also reverses the counts of a backfill, even from before the badge existed. If the
  * criteria of a revoked badge are still met and the user is in its segment, the user earns the badge
@@ -38,6 +39,7 @@ import { countsFor } from "../record/ActionCount.ts"
 import { HistoryNeeded, type Past, rewardingRules } from "../record/Past.ts"
 import {
   type BadgeRef,
+  countedCredit,
   decidedAt,
   type Fact,
   type JournalRecord,
@@ -58,9 +60,9 @@ import {
 import { type WindowKind, windowKinds } from "../values/Calendar.ts"
 import { type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
+import { periodAt } from "../values/Periods.ts"
 import { behind, type Decision, Draft, furtherBalances, openWindows } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"
-import { periodAt } from "./Rules.ts"
 
 /*
  * Spends and refunds. They change only balances of spendable currencies: xp, level and leaderboards
@@ -299,6 +301,8 @@ class Undo {
   }
 
   take(fact: Fact): void {
+    const counted = countedCredit(fact)
+    if (counted !== undefined) this.#draft.facts.push({ kind: "currency.uncounted", ...counted })
     switch (fact.kind) {
       case "xp.earned":
         this.#xp += fact.amount

@@ -6,7 +6,6 @@ import {
   countedForm,
   firstVersion,
   givesNothing,
-  type LimitPeriod,
   type New,
   nextVersion,
   type Replacement,
@@ -19,11 +18,13 @@ import { definitionOf } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type Fault, invalidRequest, quotaExceeded, refuse } from "../values/Errors.ts"
 import { type Metadata, patchedMetadata } from "../values/Metadata.ts"
+import type { LimitPeriod } from "../values/Periods.ts"
 import { archivedFault, type Conditional, type Decided, noChange } from "./Decided.ts"
 import {
   badgeReferenceFaults,
   claimedKey,
   currencyReferenceFaults,
+  mergedPart,
   metadataFaults,
   segmentReferenceFaults,
   textSearchFaults,
@@ -130,7 +131,7 @@ export const updateRule = (
     ...change,
     metadata: patchedMetadata(rule.metadata, metadata),
     reward: changedReward(rule.reward, reward),
-    limit: limit === undefined ? rule.limit : changedLimit(rule.limit, limit, faults),
+    limit: mergedPart(rule.limit, limit, ["times", "per"], "/limit", faults),
     multiplier: changedMultiplier(
       rule.multiplier,
       { multiplierMax, multiplierMin, multiplierPath },
@@ -175,20 +176,6 @@ export const replaceRule = (
   return Result.map(movedTo(changed, set, now), (set) => [
     { kind: "rule.updated", rule: recounted(before, { ...changed, set }, now) },
   ])
-}
-
-const changedLimit = (
-  before: Rule["limit"],
-  change: NonNullable<RuleChange["limit"]> | null,
-  faults: Array<Fault>,
-): Rule["limit"] => {
-  if (change === null) return null
-  const { per, times } = { ...before, ...change }
-  const missing = (name: string) =>
-    faults.push({ pointer: `/limit/${name}`, code: "missing", detail: "is required" })
-  if (times === undefined) missing("times")
-  if (per === undefined) missing("per")
-  return times === undefined || per === undefined ? before : { times, per }
 }
 
 const changedMultiplier = (

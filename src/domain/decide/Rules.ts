@@ -15,18 +15,17 @@
  */
 import { limits } from "../../Limits.ts"
 import type { Amounts } from "../project/Currency.ts"
-import {
-  countedForm,
-  type Gives,
-  isOpenAt,
-  type LimitPeriod,
-  type Rule,
-  valueAt,
-} from "../project/Definition.ts"
+import { countedForm, type Gives, isOpenAt, type Rule, valueAt } from "../project/Definition.ts"
 import type { TrackedEvent } from "../record/Record.ts"
 import { projectZoneAt, type RuleUse } from "../user/User.ts"
-import { firstDayOf, type Zone } from "../values/Calendar.ts"
 import type { Metadata } from "../values/Metadata.ts"
+import {
+  beforePeriod,
+  countIn,
+  type LimitPeriod,
+  type Period,
+  periodAt,
+} from "../values/Periods.ts"
 import type { Draft } from "./Draft.ts"
 
 /**
@@ -76,40 +75,6 @@ const periodOf = ({ project, user }: Draft, per: LimitPeriod, at: number): Perio
   number: periodAt(per, projectZoneAt(user, project, at), at),
 })
 
-const hourMs = 3_600_000
-const dayHours = 24
-
-/** A period of a limit. */
-interface Period {
-  readonly per: LimitPeriod
-  readonly number: number
-}
-
-/**
- * The number of a limit's period at `at`, by the hours, days, weeks and months of the zone. The
- * number is the hour in which the period begins (for days, weeks and months: as if the local day
- * began at 00:00 UTC) times 4, plus a code of the kind. So the numbers of all kinds increase with
- * time.
- */
-export const periodAt = (per: LimitPeriod, zone: Zone, at: number): number => {
-  switch (per) {
-    case "hour":
-      return Math.floor((at + zone.hourShiftAt(at)) / hourMs) * 4
-    case "day":
-      return zone.dayAt(at) * dayHours * 4 + 1
-    case "week":
-      return firstDayOf("weekly", zone.windowAt("weekly", at)) * dayHours * 4 + 2
-    case "month":
-      return firstDayOf("monthly", zone.windowAt("monthly", at)) * dayHours * 4 + 3
-    case "ever":
-      return Number.MAX_SAFE_INTEGER
-  }
-}
-
-/** A time before which no event of the period occurred, in any time zone. */
-const beforePeriod = ({ number, per }: Period): number =>
-  per === "ever" ? Number.NEGATIVE_INFINITY : (Math.floor(number / 4) - dayHours) * hourMs
-
 /** The uses in a period. `isRecalled`: they were counted in the history. */
 interface UseCount {
   readonly used: number
@@ -119,8 +84,8 @@ interface UseCount {
 const usesIn = (draft: Draft, rule: Rule, use: RuleUse | undefined, period: Period): UseCount => {
   const { countedSince, createdAt, id } = rule
   const isCounted = use !== undefined && use.since === countedSince
-  const known = isCounted ? use.periods.find(([of]) => of === period.number) : undefined
-  if (known !== undefined) return { used: known[1] }
+  const known = isCounted ? countIn(use.periods, period.number) : undefined
+  if (known !== undefined) return { used: known }
   const isComplete = countedSince === undefined || beforePeriod(period) >= countedSince
   if (isComplete && !(isCounted && isDropped(draft, use, period))) return { used: 0 }
   const past = draft.recall(Math.max(createdAt, beforePeriod(period)))

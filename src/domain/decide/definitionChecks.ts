@@ -5,6 +5,7 @@
 
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
+import type { Boost } from "../project/Boost.ts"
 import { type Amounts, activeCurrency } from "../project/Currency.ts"
 import type { Badge, Condition, Quest, Rule } from "../project/Definition.ts"
 import { isCounting } from "../project/Definition.ts"
@@ -16,7 +17,7 @@ import {
   type Keyed,
   keyFrom,
 } from "../project/DefinitionKey.ts"
-import { currencyKeys, type ProjectState } from "../project/Project.ts"
+import type { ProjectState } from "../project/Project.ts"
 import type { SegmentCondition } from "../project/Segment.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
 import { type Metadata, metadataFault } from "../values/Metadata.ts"
@@ -51,23 +52,30 @@ export const metadataFaults = (metadata: Metadata): ReadonlyArray<Fault> => {
   return fault === undefined ? noFaults : [{ pointer: "/metadata", ...fault }]
 }
 
+/**
+ * A part of a definition after a merge patch of its members, all of which (`names`) it needs. A null
+ * removes the part. A member that is missing is a fault.
+ */
+export const mergedPart = <Part extends object>(
+  before: Part | null,
+  change: Partial<Part> | null | undefined,
+  names: ReadonlyArray<keyof Part & string>,
+  pointer: string,
+  faults: Array<Fault>,
+): Part | null => {
+  if (change === undefined) return before
+  if (change === null) return null
+  const merged: Partial<Part> = { ...before, ...change }
+  const missing = names.filter((name) => merged[name] === undefined)
+  for (const name of missing) {
+    faults.push({ pointer: `${pointer}/${name}`, code: "missing", detail: "is required" })
+  }
+  return missing.length > 0 ? before : (merged as Part)
+}
+
 const unknownReference = (pointer: string, detail: string): ReadonlyArray<Fault> => [
   { pointer, code: "unknown_reference", detail },
 ]
-
-/** The faults of keys that are no currency's. */
-export const currencyFaults = (
-  state: ProjectState,
-  keys: ReadonlyArray<string>,
-  pointer: string,
-): ReadonlyArray<Fault> => {
-  const known = currencyKeys(state)
-  return keys.flatMap((key, index) =>
-    known.includes(key)
-      ? noFaults
-      : unknownReference(`${pointer}/${index}`, "matches no currency of this project"),
-  )
-}
 
 /** The fault of a `badgeId` in the reward of a rule or a quest. */
 export const badgeReferenceFaults = (
@@ -83,24 +91,47 @@ export const badgeReferenceFaults = (
     : noFaults
 }
 
-/** The faults of the currencies in the reward of a rule or a quest. */
-export const currencyReferenceFaults = (
+/** The faults of the keys of currencies; `place` is where a key stands below `pointer`. */
+const unknownCurrencies = (
   { currencies }: ProjectState,
-  amounts: Amounts | undefined,
+  keys: ReadonlyArray<string>,
   pointer: string,
+  place: (key: string, index: number) => string | number,
 ): ReadonlyArray<Fault> =>
-  Object.keys(amounts ?? {}).flatMap((key) =>
+  keys.flatMap((key, index) =>
     activeCurrency(currencies, key) === undefined
-      ? unknownReference(`${pointer}/${key}`, "matches no active currency of this project")
+      ? unknownReference(
+          `${pointer}/${place(key, index)}`,
+          "matches no active currency of this project",
+        )
       : noFaults,
   )
 
-/** The refusal to archive a currency that rules or quests pay, or that a segment asks for. */
+/** The faults of the currencies that a boost multiplies. */
+export const currencyFaults = (
+  state: ProjectState,
+  keys: ReadonlyArray<string>,
+  pointer: string,
+): ReadonlyArray<Fault> => unknownCurrencies(state, keys, pointer, (_, index) => index)
+
+/** The faults of the currencies in a reward. */
+export const currencyReferenceFaults = (
+  state: ProjectState,
+  amounts: Amounts | undefined,
+  pointer: string,
+): ReadonlyArray<Fault> =>
+  unknownCurrencies(state, Object.keys(amounts ?? {}), pointer, (key) => key)
+
+/**
+ * The refusal to archive a currency that rules or quests pay, boosts multiply, or a segment asks
+ * for.
+ */
 export const currencyInUse = (state: ProjectState, key: string): InUse | undefined => {
   const pays = ({ reward }: Pick<Quest, "reward">) => Object.hasOwn(reward.currencies ?? {}, key)
   return inUse("currency", [
     ...liveRules(state, pays),
     ...liveQuests(state, pays),
+    ...liveBoosts(state, ({ currencies }) => currencies.includes(key)),
     ...liveSegments(state, ({ currency }) => currency === key),
   ])
 }
@@ -159,6 +190,11 @@ const liveBadges = ({ badges }: ProjectState, refers: (badge: Badge) => boolean)
   [...badges.values()]
     .filter((badge) => badge.set !== "archived" && refers(badge))
     .map(({ id, name }) => `badge ${id} (${name})`)
+
+const liveBoosts = ({ boosts }: ProjectState, refers: (boost: Boost) => boolean) =>
+  [...boosts.values()]
+    .filter((boost) => boost.set !== "archived" && refers(boost))
+    .map(({ id, name }) => `boost ${id} (${name})`)
 
 /** The segments with such a condition. */
 const liveSegments = (

@@ -65,7 +65,8 @@ export const Capped = Schema.Struct({
   currency: text("Key of the currency.", "gems"),
   amount: count(3, "How many the user did not get."),
   by: Schema.Literals(capReasons).annotate({
-    description: "`max`: the balance has reached the currency's maximum.",
+    description:
+      "The member of the currency that left no room. `earnLimit`: the user has earned as much in the period; `max`: the balance has reached it.",
     examples: ["max"],
   }),
 }).annotate({
@@ -200,7 +201,7 @@ export const factMembers = {
     ...balance,
     shortfall: count(0, "Points missing, since their events or rewards were revoked."),
   },
-  "currency.earned": { ...currency, ...balance, source: Source },
+  "currency.earned": { ...currency, ...earned },
   "currency.revoked": { ...currency, ...balance },
   "currency.spent": { ...currency, ...balance },
   "currency.refunded": {

@@ -204,8 +204,9 @@ const currencyMembers = (
 ): MembersOf<ShownKind> => {
   switch (fact.kind) {
     case "currency.earned": {
-      const { amount, currency, source, total } = fact
-      return { currency, amount, total, source: showSource(source) }
+      const { amount, boosts, currency, source, total } = fact
+      const earned = { currency, amount, total, source: showSource(source) }
+      return boosts === undefined ? earned : { ...earned, boosts }
     }
     case "currency.revoked":
     case "currency.spent":

@@ -9,6 +9,7 @@ import type { Badge, Gives } from "../project/Definition.ts"
 import {
   decidedAt,
   type Fact,
+  type FactOf,
   type GrantedReward,
   givenBy,
   type JournalRecord,
@@ -377,7 +378,7 @@ type FurtherChange = { -readonly [Name in keyof Further]: Further[Name] }
 /** The changes of further currencies, with one more. */
 const furtherAfter = (
   before: FurtherChange = {},
-  fact: Extract<Fact, { readonly currency: string }>,
+  fact: Exclude<Extract<Fact, { readonly currency: string }>, FactOf<"currency.uncounted">>,
 ): FurtherChange => {
   const { amount, currency } = fact
   if (fact.kind === "currency.capped") {
@@ -467,12 +468,12 @@ export const isMatched = ({ facts }: JournalRecord): boolean => {
   return sum?.kind !== "event.tracked" || sum.matched !== false
 }
 
-/** Each boost once: xp and points may have the same boosts. */
+/** Each boost once: several currencies may have the same boosts. */
 const boostsOf = ({ facts }: JournalRecord): EventReply["boosts"] => {
   let boosts: EventReply["boosts"] = nothing
   for (const fact of facts) {
-    if (fact.kind !== "xp.earned" && fact.kind !== "points.earned") continue
-    for (const boost of fact.boosts ?? nothing) {
+    if (!("boosts" in fact) || fact.boosts === undefined) continue
+    for (const boost of fact.boosts) {
       if (boosts.every(({ key }) => key !== boost.key)) boosts = added(boosts, boost)
     }
   }

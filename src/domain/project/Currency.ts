@@ -6,6 +6,7 @@
  * A user's state has balances by the key of the currency (`user/User.ts`), so an archived currency
  * keeps its key for ever: it is never dropped (`archivedCurrenciesMax`).
  */
+import type { LimitPeriod } from "../values/Periods.ts"
 import { type Definition, defaults, type Reward } from "./Definition.ts"
 import { definitionWithKey } from "./DefinitionKey.ts"
 
@@ -14,15 +15,27 @@ export interface Currency extends Definition {
   readonly spendable: boolean
   /** A credit raises the balance at most to this amount; null: to any. */
   readonly max: number | null
+  /** The most that a user is credited for what occurred in one period of the user's calendar. */
+  readonly earnLimit: { readonly amount: number; readonly per: EarnPeriod } | null
 }
 
-const builtIn = (key: "xp" | "points", name: string, spendable: boolean): Currency => ({
+export const earnPeriods = ["day", "week", "month"] as const satisfies ReadonlyArray<LimitPeriod>
+export type EarnPeriod = (typeof earnPeriods)[number]
+
+/** The members of a currency that says nothing of them. */
+export const currencyDefaults = {
   ...defaults,
+  spendable: true,
+  max: null,
+  earnLimit: null,
+} as const
+
+const builtIn = (key: "xp" | "points", name: string, spendable: boolean): Currency => ({
+  ...currencyDefaults,
   id: `cur_${key}`,
   key,
   name,
   spendable,
-  max: null,
   set: "published",
   version: 1,
   createdAt: 0,

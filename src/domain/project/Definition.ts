@@ -5,6 +5,7 @@
 import { limits } from "../../Limits.ts"
 import { type WindowKind, windowOfDay, type Zone } from "../values/Calendar.ts"
 import type { Metadata } from "../values/Metadata.ts"
+import type { LimitPeriod } from "../values/Periods.ts"
 
 /* Conditions of rules, quest steps and badges on the metadata of an event. */
 
@@ -128,9 +129,6 @@ const orderTest = (op: "gt" | "gte" | "lt" | "lte", value: Condition["value"]): 
       return (found) => typeof found === kind && (found as number) <= limit
   }
 }
-
-export const limitPeriods = ["hour", "day", "week", "month", "ever"] as const
-export type LimitPeriod = (typeof limitPeriods)[number]
 
 /** The reward of a rule or a quest, or a manual reward. */
 export interface Gives {

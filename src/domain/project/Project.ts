@@ -146,9 +146,6 @@ export const aheadMsOf = ({ testClock }: ProjectState): number => testClock?.ahe
 /** The environment's time when the server's is `at`. Epoch milliseconds. */
 export const timeIn = (project: ProjectState, at: number): number => at + aheadMsOf(project)
 
-/** The keys of the currencies that the environment has. */
-export const currencyKeys = (_: ProjectState): ReadonlyArray<string> => ["xp", "points"]
-
 export const isAdvancing = ({ testClock }: ProjectState): boolean =>
   testClock?.status === "advancing"
 

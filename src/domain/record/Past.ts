@@ -1,12 +1,12 @@
 /**
  * The part of a user's history that a decision may need and the state does not have: the rewards of
- * rules, and the records that set scores. A revoked record no longer counts, except that its
+ * rules, the credits of currencies with an `earnLimit`, and the records that set scores. A revoked record no longer counts, except that its
  * rewards still start cooldowns.
  *
  * The reader adds each of the user's records once, in any order.
  */
 import type { WindowKind } from "../values/Calendar.ts"
-import { decidedAt, type Fact, type JournalRecord } from "./Record.ts"
+import { countedCredit, decidedAt, type Fact, type JournalRecord } from "./Record.ts"
 
 /** The failure of a decision that needs more of the user's history. */
 export class HistoryNeeded {
@@ -30,9 +30,18 @@ interface PastScore {
   readonly windows: { readonly [Kind in WindowKind]?: number }
 }
 
+/** A credit that counts for the `earnLimit` of its currency. */
+interface PastCredit {
+  readonly sequence: number
+  readonly currency: string
+  readonly period: number
+  readonly amount: number
+}
+
 export class Past {
   readonly #uses = new Map<string, Array<PastUse>>()
   readonly #scores: Array<PastScore> = []
+  readonly #credits: Array<PastCredit> = []
   readonly #revoked = new Set<number>()
 
   add(record: JournalRecord): void {
@@ -43,6 +52,8 @@ export class Past {
     for (const fact of facts) {
       if (fact.kind === "xp.earned") earned = true
       if (fact.kind === "windows.credited") windows = fact
+      const credit = countedCredit(fact)
+      if (credit !== undefined) this.#credits.push({ sequence, ...credit })
     }
     if (earned) this.#scores.push({ sequence, windows })
     if (cause.kind !== "event") return
@@ -66,6 +77,16 @@ export class Past {
     return uses
       .filter(({ sequence }) => !this.#revoked.has(sequence))
       .map(({ occurredAt }) => occurredAt)
+  }
+
+  /** What was credited of a currency in a period of its `earnLimit`, and not revoked. */
+  creditedIn(currency: string, period: number): number {
+    let total = 0
+    for (const credit of this.#credits) {
+      const isOfPeriod = credit.currency === currency && credit.period === period
+      if (isOfPeriod && !this.#revoked.has(credit.sequence)) total += credit.amount
+    }
+    return total
   }
 
   /**

@@ -148,8 +148,17 @@ export interface BadgeRef {
   readonly name: string
 }
 
-/** Why a credit was cut: the balance would exceed the currency's `max`. */
-export const capReasons = ["max"] as const
+/** A credit of a currency. */
+interface Credit {
+  readonly amount: number
+  readonly total: number
+  readonly source: Source
+  readonly boosts?: ReadonlyArray<AppliedBoost>
+  readonly period?: number
+}
+
+/** Why a credit was cut: the member of the currency that left no room. */
+export const capReasons = ["earnLimit", "max"] as const
 export type CapReason = (typeof capReasons)[number]
 
 /** The amounts that a revocation could not take back. */
@@ -211,14 +220,11 @@ export type UserFact =
       readonly balances?: Amounts
       readonly shortfall: Shortfall
     }
-  /** `boosts`: those that multiplied the amount, as they were then; absent: none. */
-  | {
-      readonly kind: "xp.earned" | "points.earned"
-      readonly amount: number
-      readonly total: number
-      readonly source: Source
-      readonly boosts?: ReadonlyArray<AppliedBoost>
-    }
+  /**
+   * `boosts`: those that multiplied the amount, as they were then; absent: none. `period`: the
+   * period of the currency's `earnLimit` in which the amount counts; absent: it has no limit.
+   */
+  | ({ readonly kind: "xp.earned" | "points.earned" } & Credit)
   | { readonly kind: "points.revoked"; readonly amount: number; readonly total: number }
   /** `before`: the sequence of the user's spend before this one; absent: there is none. */
   | {
@@ -245,13 +251,10 @@ export type UserFact =
       readonly shortfall: number
     }
   /** As the facts of points, for the currency with the key `currency`. */
-  | {
+  | ({
       readonly kind: "currency.earned"
       readonly currency: string
-      readonly amount: number
-      readonly total: number
-      readonly source: Source
-    }
+    } & Credit)
   | {
       readonly kind: "currency.revoked" | "currency.spent"
       readonly currency: string
@@ -273,6 +276,13 @@ export type UserFact =
       readonly amount: number
       readonly by: CapReason
       readonly source: Source
+    }
+  /** A revoked amount no longer counts in the `period` of the currency's `earnLimit`. */
+  | {
+      readonly kind: "currency.uncounted"
+      readonly currency: string
+      readonly period: number
+      readonly amount: number
     }
   /** All balances after a spend or a refund of a user who has further currencies. */
   | {
@@ -528,6 +538,27 @@ export const heldSegments = ({ facts }: JournalRecord): ReadonlyArray<string> =>
   const summary = facts.find(isSummary) as FactOf<"event.tracked"> | undefined
   return summary?.segments ?? []
 }
+
+/** The credit of a fact that counts for the `earnLimit` of its currency; `undefined`: it has none. */
+export const countedCredit = (fact: Fact) => {
+  switch (fact.kind) {
+    case "xp.earned":
+    case "points.earned":
+    case "currency.earned": {
+      const { amount, period } = fact
+      if (period === undefined) return undefined
+      return { currency: creditedCurrency(fact), period, amount }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** The key of the currency that a fact credits. */
+export const creditedCurrency = (
+  fact: FactOf<"xp.earned" | "points.earned" | "currency.earned">,
+): string =>
+  fact.kind === "currency.earned" ? fact.currency : fact.kind === "xp.earned" ? "xp" : "points"
 
 /** The deduplication key of a command, with a prefix for its kind; `undefined` if it has none. */
 export const duplicateKey = (cause: Cause): string | undefined => {

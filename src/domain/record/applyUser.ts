@@ -17,13 +17,21 @@ import {
 } from "../user/User.ts"
 import { type WindowKind, withPastZone } from "../values/Calendar.ts"
 import { assertAfter, assertBalance, assertBehind, assertOwner } from "../values/invariants.ts"
-import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
+import { countIn, type PeriodCounts, withCount } from "../values/Periods.ts"
+import {
+  creditedCurrency,
+  decidedAt,
+  type Fact,
+  type FactOf,
+  type JournalRecord,
+} from "./Record.ts"
 
 /** A state while a record is applied. */
 type Folding = { -readonly [Part in keyof UserState]: UserState[Part] }
 
 type MapPart =
   | "balances"
+  | "earnings"
   | "badges"
   | "badgeCounts"
   | "badgeRecounts"
@@ -57,12 +65,16 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
     case "xp.earned":
       state.xp = fact.total
       state.scoreSequence = record.sequence
+      countEarning(state, before, fact)
       break
     case "xp.revoked":
       state.xp = fact.total
       state.scoreSequence = fact.scoreSequence ?? record.sequence
       break
     case "points.earned":
+      state.points = fact.total
+      countEarning(state, before, fact)
+      break
     case "points.revoked":
       state.points = fact.total
       break
@@ -126,6 +138,12 @@ const foldProgress = (
       foldCurrency(state, own(state, before, "balances"), fact)
       break
     case "currency.earned":
+      countEarning(state, before, fact)
+      foldCurrency(state, own(state, before, "balances"), fact)
+      break
+    case "currency.uncounted":
+      uncount(own(state, before, "earnings"), fact)
+      break
     case "currency.revoked":
     case "currency.refunded":
       foldCurrency(state, own(state, before, "balances"), fact)
@@ -162,6 +180,34 @@ const forgive = (state: Folding, before: UserState, missing: Amounts = {}): void
     const { spent, ...balance } = balanceOf(state, key)
     own(state, before, "balances").set(key, { ...balance, spent: spentAfter(spent, amount) })
   }
+}
+
+/** Counts a credit in the period of the currency's `earnLimit`, if it had one. */
+const countEarning = (
+  state: Folding,
+  before: UserState,
+  fact: FactOf<"xp.earned" | "points.earned" | "currency.earned">,
+): void => {
+  const { amount, period } = fact
+  if (period === undefined) return
+  const earnings = own(state, before, "earnings")
+  const currency = creditedCurrency(fact)
+  const counts = earnings.get(currency) ?? []
+  const total = (countIn(counts, period) ?? 0) + amount
+  // A period older than all that the state has is dropped again.
+  earnings.set(currency, withCount(counts, period, total, limits.earnPeriodsMax))
+}
+
+/** A revoked credit of a dropped period changes nothing. */
+const uncount = (
+  earnings: Map<string, PeriodCounts>,
+  { amount, currency, period }: FactOf<"currency.uncounted">,
+): void => {
+  const counts = earnings.get(currency) ?? []
+  const counted = countIn(counts, period)
+  if (counted === undefined) return
+  const left = Math.max(0, counted - amount)
+  earnings.set(currency, withCount(counts, period, left, limits.earnPeriodsMax))
 }
 
 const foldCurrency = (
@@ -290,15 +336,12 @@ const ruleUse = (use: RuleUse | undefined, fact: FactOf<"rule.used">): RuleUse |
   const { occurredAt, period, since, times } = fact
   // The state drops uses that were counted in another form; the history has them.
   const before = use?.since === since ? (use?.periods ?? []) : []
-  const used = before.find(([of]) => of === period)?.[1]
+  const used = countIn(before, period)
   // A revoked use of a dropped period changes nothing.
   if (times < 0 && used === undefined) return use
-  const periods = before.filter(([of]) => of !== period)
-  // A period without uses stays: otherwise an older, dropped period would look unused.
-  periods.push([period, Math.max(0, fact.used ?? (used ?? 0) + times)])
-  periods.sort(([one], [other]) => one - other)
+  const count = Math.max(0, fact.used ?? (used ?? 0) + times)
   return {
-    periods: periods.slice(-limits.rulePeriodsMax),
+    periods: withCount(before, period, count, limits.rulePeriodsMax),
     lastAt: Math.max(use?.lastAt ?? occurredAt, occurredAt),
     firstAt: Math.min(use?.firstAt ?? occurredAt, occurredAt),
     ...(since !== undefined && { since }),
@@ -336,6 +379,7 @@ export const applyUser = (
     points: before.points,
     pointsSpent: before.pointsSpent,
     balances: before.balances,
+    earnings: before.earnings,
     windows: before.windows,
     profile: before.profile,
     badges: before.badges,

@@ -8,6 +8,7 @@
 import { type Quest, questPeriodOf, statusAt } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
+import type { PeriodCounts } from "../values/Periods.ts"
 import type { StreakState, Zones } from "./Streak.ts"
 
 /* Quests. */
@@ -74,8 +75,8 @@ export interface EarnedBadge {
 
 /** The uses of a rule with a limit or a cooldown. */
 export interface RuleUse {
-  /** The uses in each of the latest periods, oldest first. */
-  readonly periods: ReadonlyArray<readonly [period: number, times: number]>
+  /** The uses in each of the latest periods. */
+  readonly periods: PeriodCounts
   /** The times of the latest and the earliest event that the rule rewarded. */
   readonly lastAt: number
   readonly firstAt: number
@@ -116,6 +117,8 @@ export interface UserState {
   readonly pointsSpent: number
   /** By the key of the currency; xp and points are not among them. */
   readonly balances: ReadonlyMap<string, Balance>
+  /** What was credited in periods of an `earnLimit` and not revoked, by the key of the currency. */
+  readonly earnings: ReadonlyMap<string, PeriodCounts>
   readonly windows: Readonly<Record<WindowKind, WindowScores>>
   readonly profile: Profile
   readonly badges: ReadonlyMap<string, EarnedBadge>
@@ -176,6 +179,7 @@ export const newcomer: UserState = {
   points: 0,
   pointsSpent: 0,
   balances: none,
+  earnings: none,
   windows: noWindows,
   profile: emptyProfile,
   badges: none,

@@ -28,6 +28,7 @@ import {
   type WindowScores,
 } from "../../domain/user/User.ts"
 import { windowKinds } from "../../domain/values/Calendar.ts"
+import type { PeriodCounts } from "../../domain/values/Periods.ts"
 import type { Names } from "./Names.ts"
 import {
   BadState,
@@ -61,6 +62,7 @@ const tags = {
   ruleUses: 10,
   latest: 11,
   currencies: 12,
+  earnings: 13,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -131,8 +133,25 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
       writeNumber(spent)
     }
   }
+  if (begins(tags.earnings, user.earnings.size)) {
+    for (const [key, counts] of user.earnings) {
+      writeName(key, names)
+      writePeriods(counts)
+    }
+  }
   return written()
 }
+
+const writePeriods = (counts: PeriodCounts): void => {
+  writeNumber(counts.length)
+  for (const [period, count] of counts) {
+    writeNumber(period)
+    writeNumber(count)
+  }
+}
+
+const readPeriods = (): PeriodCounts =>
+  Array.from({ length: reader.count() }, () => [reader.number(), reader.number()] as const)
 
 const writeCounts = (tag: number, counts: ReadonlyMap<string, number>, names: Names): void => {
   if (!begins(tag, counts.size)) return
@@ -240,11 +259,7 @@ const writeUse = ({ firstAt, lastAt, periods, since }: RuleUse): void => {
   writeNumber(lastAt)
   writeNumber(firstAt)
   writeOptional(since)
-  writeNumber(periods.length)
-  for (const [period, times] of periods) {
-    writeNumber(period)
-    writeNumber(times)
-  }
+  writePeriods(periods)
 }
 
 /* Reading. */
@@ -347,6 +362,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     points: 0,
     pointsSpent: 0,
     balances: none,
+    earnings: none,
     windows: noWindows,
     profile: hidden ? { ...emptyProfile, hidden } : emptyProfile,
     badges: none,
@@ -417,6 +433,9 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
       throw bad("a latest record has no sequence")
     case tags.currencies:
       state.balances = readMap(count, names, readBalance)
+      return
+    case tags.earnings:
+      state.earnings = readMap(count, names, readPeriods)
       return
     default:
       throw bad(`section ${tag} is unknown`)
@@ -536,8 +555,7 @@ const readUse = (): RuleUse => {
   const lastAt = reader.number()
   const firstAt = reader.number()
   const since = reader.optional()
-  const periods: Array<readonly [number, number]> = []
-  for (let left = reader.count(); left > 0; left--) periods.push([reader.number(), reader.number()])
+  const periods = readPeriods()
   return {
     periods,
     lastAt,

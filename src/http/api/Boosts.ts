@@ -43,7 +43,7 @@ const Name = text(1, limits.titleCharactersMax).annotate({
 const Currencies = list(DefinitionKey, 1, limits.boostCurrenciesMax)
   .check(distinct<string>([], (key) => key))
   .annotate({
-    description: "The keys of the currencies that it multiplies: `xp` and `points`.",
+    description: "The keys of the currencies that it multiplies: `xp`, `points` or your own.",
     examples: [["xp"]],
   })
 

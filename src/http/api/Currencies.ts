@@ -1,6 +1,7 @@
 /** Operations on currencies, of which users have balances. */
 import { Schema } from "effect"
 import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { earnPeriods } from "../../domain/project/Currency.ts"
 import { limits } from "../../Limits.ts"
 import { ApiKey, integer, oneOf, pageFields, pageQuery, text, versionFields } from "./Common.ts"
 import { newMembers, patchMembers, patchWords, pathOf, shownMembers } from "./DefinitionShapes.ts"
@@ -30,6 +31,22 @@ const Max = integer(1, limits.balanceMax).annotate({
   examples: [100],
 })
 
+const EarnAmount = integer(1, limits.balanceMax).annotate({
+  description: "The most that a user is credited in a period.",
+  examples: [500],
+})
+const EarnPer = oneOf(earnPeriods).annotate({
+  description: "A day, an ISO week or a month of the user's calendar.",
+  examples: ["day"],
+})
+const earnLimitWords =
+  "A user is credited at most `amount` for what occurred in one period, whatever it is for: rules, quests and rewards that you grant. What `multiplierPath` and boosts multiplied is cut, first by `earnLimit`, then by `max`; `capped` in the reply has the rest. An undo gives room again. Credits count from when it is set, and anew if `per` changes. Default: none."
+const EarnLimit = Schema.Struct({ amount: EarnAmount, per: EarnPer }).annotate({
+  identifier: "EarnLimit",
+  description: earnLimitWords,
+  examples: [{ amount: 500, per: "day" }],
+})
+
 const { description, key, metadata } = newMembers("name")
 
 export const NewCurrency = Schema.Struct({
@@ -39,6 +56,7 @@ export const NewCurrency = Schema.Struct({
   metadata,
   spendable: Schema.optionalKey(Spendable),
   max: Schema.optionalKey(Max),
+  earnLimit: Schema.optionalKey(EarnLimit),
 }).annotate({
   identifier: "NewCurrency",
   description: "A currency to create.",
@@ -62,6 +80,14 @@ export const CurrencyPatch = Schema.Struct({
   ),
   spendable: Schema.optionalKey(Schema.NullOr(Spendable)),
   max: Schema.optionalKey(Schema.NullOr(Max)),
+  earnLimit: Schema.optionalKey(
+    Schema.NullOr(
+      Schema.Struct({
+        amount: Schema.optionalKey(EarnAmount),
+        per: Schema.optionalKey(EarnPer),
+      }),
+    ).annotate({ description: earnLimitWords, examples: [{ amount: 800 }, null] }),
+  ),
 }).annotate({ identifier: "CurrencyPatch", examples: [{ max: 200 }, { max: null }] })
 
 export const Currency = Schema.Struct({
@@ -84,6 +110,10 @@ export const Currency = Schema.Struct({
   max: Schema.NullOr(Schema.Int).annotate({
     description: "The balance up to which credits raise it; null: none.",
     examples: [100],
+  }),
+  earnLimit: Schema.NullOr(EarnLimit).annotate({
+    description: "The most that a user is credited in a period; null: no limit.",
+    examples: [null],
   }),
   ...versionFields,
 }).annotate({
@@ -143,14 +173,14 @@ export const Currencies = HttpApiGroup.make("currencies")
         summary: "Change a currency",
         description: `${patchWords}
 
-An edit changes no balance. \`xp\` and \`points\` can have another name and a \`max\`, and stay as they are otherwise: 409 \`in_use\` for the status \`archived\`.`,
+An edit changes no balance. \`xp\` and \`points\` can have another name, a \`max\` and an \`earnLimit\`, and stay as they are otherwise: 409 \`in_use\` for the status \`archived\`.`,
       },
       delete: {
         success: HttpApiSchema.NoContent.annotate({ description: "The currency is archived." }),
         error: [...readProblems, CurrencyNotFound, UseConflict],
         summary: "Archive a currency",
         description:
-          "Nobody can earn or spend it any more, and replies no longer show balances of it; the history does. A spend of it can still be revoked. A currency that rules or quests pay or a segment asks for, `xp` and `points` cannot be archived (409 `in_use`). Archiving twice returns 404.",
+          "Nobody can earn or spend it any more, and replies no longer show balances of it; the history does. A spend of it can still be revoked. A currency that rules or quests pay, boosts multiply or a segment asks for, `xp` and `points` cannot be archived (409 `in_use`). Archiving twice returns 404.",
       },
     }),
   )

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Reward } from "../../domain/message/FactMembers.ts"
-import { limitPeriods } from "../../domain/project/Definition.ts"
+import { limitPeriods } from "../../domain/values/Periods.ts"
 import { limits } from "../../Limits.ts"
 import { ApiKey, faultAt, integer, number, oneOf, pageFields, text } from "./Common.ts"
 import {

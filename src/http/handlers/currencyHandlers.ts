@@ -31,21 +31,22 @@ export const currencyHandlers = (engine: Engine["Service"]): Handlers<typeof Cur
   })
 
 export const newCurrency = (payload: typeof NewCurrency.Type, id: string) => {
-  const { max = null, name, spendable = id !== "cur_xp" } = payload
-  return { id, ...newMembers(payload), name, spendable, max }
+  const { earnLimit = null, max = null, name, spendable = id !== "cur_xp" } = payload
+  return { id, ...newMembers(payload), name, spendable, max, earnLimit }
 }
 
 /** The change of a currency to the one that `payload` describes. Key and metadata stay. */
 export const currencyReplacement = (payload: typeof NewCurrency.Type): CurrencyChange => {
-  const { description, max, name, spendable } = newCurrency(payload, "")
-  return { description, max, name, spendable }
+  const { description, earnLimit, max, name, spendable } = newCurrency(payload, "")
+  return { description, earnLimit, max, name, spendable }
 }
 
 const currencyChange = ({ spendable, ...patch }: typeof CurrencyPatch.Type): CurrencyChange =>
   named({ ...patch, spendable: spendable === null ? true : spendable })
 
 const showCurrency = (currency: Currency) => {
-  const { createdAt, description, id, key, max, metadata, name, set, spendable } = currency
+  const { createdAt, description, earnLimit, id, key, max, metadata, name, set, spendable } =
+    currency
   const { updatedAt, version } = currency
   return {
     id,
@@ -56,6 +57,7 @@ const showCurrency = (currency: Currency) => {
     status: set === "archived" ? ("archived" as const) : ("active" as const),
     spendable,
     max,
+    earnLimit,
     version,
     createdAt: isoTime(createdAt),
     updatedAt: isoTime(updatedAt),

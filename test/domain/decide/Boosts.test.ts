@@ -30,6 +30,21 @@ describe("A boost that runs", () => {
     expect(reply.boosts).toEqual(boosts)
   })
 
+  it("multiplies further currencies, and a reward of them that it cuts to nothing is none", () => {
+    const world = worldWith({ factor: 0.5, currencies: ["gems"] })
+    world.currency({ id: "cur_gems", key: "gems" })
+    world.rule({ reward: { xp: 5, currencies: { gems: 3 } } })
+    const { facts, reply } = world.track()
+    const boosts = [{ key: "b0", factor: 0.5 }]
+    const source = { ruleId: "rul_1" }
+    const gems = { kind: "currency.earned", currency: "gems", amount: 1, total: 1, source, boosts }
+    expect(facts).toContainEqual(gems)
+    expect(facts).toContainEqual({ kind: "xp.earned", amount: 5, total: 5, source })
+    expect(reply.boosts).toEqual(boosts)
+    world.rule({ id: "rul_1", reward: { currencies: { gems: 1 } } })
+    expect(world.track().reply.currencies).toBeUndefined()
+  })
+
   it("multiplies together with the multiplier, rounded down once", () => {
     const world = worldWith({ factor: 1.5 })
     world.rule({ reward: { xp: 3 }, multiplier: { path: "n", min: 0, max: 100 } })

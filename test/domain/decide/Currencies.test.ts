@@ -1,13 +1,16 @@
 /** Currencies besides xp and points: definitions, credits, spends, undo. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
+import type { CurrencyChange } from "../../../src/domain/decide/CurrencyDefinitions.ts"
 import { decideProject } from "../../../src/domain/decide/Project.ts"
+import type { EventReply } from "../../../src/domain/message/UserReply.ts"
+import type { Currency } from "../../../src/domain/project/Currency.ts"
 import { emptyProject } from "../../../src/domain/project/Project.ts"
 import { applyUser } from "../../../src/domain/record/applyUser.ts"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import type { UserState } from "../../../src/domain/user/User.ts"
 import { limits } from "../../../src/Limits.ts"
-import { currencyWith, withFacts } from "../definitions.ts"
+import { boostWith, currencyWith, withFacts } from "../definitions.ts"
 import { kindsOf, World } from "./World.ts"
 
 const withGems = (max: number | null = null): World => {
@@ -131,6 +134,142 @@ describe("The maximum of a currency", () => {
     let replayed: UserState | undefined
     for (const record of read) replayed = applyUser(replayed, record)
     expect(replayed).toEqual(world.user)
+  })
+})
+
+describe("The limit on what a user earns of a currency", () => {
+  const limited = (per: "day" | "week" | "month", amount: number, max: number | null = null) => {
+    const world = new World()
+    world.currency({ id: "cur_gems", key: "gems", max, earnLimit: { amount, per } })
+    world.rule({ reward: { currencies: { gems: 4 } } })
+    return world
+  }
+  const gemsOf = ({ reply }: { readonly reply: Pick<EventReply, "currencies"> }) =>
+    reply.currencies?.gems?.earned ?? 0
+
+  it("cuts first, then the maximum, and the reply has both rests", () => {
+    const world = limited("day", 10, 8)
+    expect([gemsOf(world.track()), gemsOf(world.track())]).toEqual([4, 4])
+    const { reply } = world.give({ gems: 5 })
+    expect(reply.currencies).toBeUndefined()
+    expect(reply.capped).toEqual([
+      { currency: "gems", amount: 3, by: "earnLimit" },
+      { currency: "gems", amount: 2, by: "max" },
+    ])
+    // What the maximum cut does not count.
+    world.spend({ gems: 8 })
+    expect(gemsOf(world.track())).toBe(2)
+    expect(gemsOf(world.track())).toBe(0)
+  })
+
+  it("comes after multipliers and boosts", () => {
+    const world = limited("day", 10)
+    const boost = boostWith({ currencies: ["gems"], factor: 3 })
+    world.define({ kind: "boost.created", boost })
+    const { facts, reply } = world.track()
+    expect(reply).toMatchObject({
+      currencies: { gems: { earned: 10, total: 10 } },
+      capped: [{ currency: "gems", amount: 2, by: "earnLimit" }],
+      boosts: [{ key: "1", factor: 3 }],
+    })
+    expect(facts).toContainEqual(expect.objectContaining({ kind: "currency.earned", amount: 10 }))
+  })
+
+  it("counts days, weeks and months of the user's calendar in which the event occurred", () => {
+    for (const [per, times, earned] of [
+      [
+        "day",
+        ["2026-11-03T22:59:59.999Z", "2026-11-03T23:00:00Z", "2026-11-04T22:59:59Z"],
+        [4, 4, 0],
+      ],
+      [
+        "week",
+        ["2026-11-01T22:59:59.999Z", "2026-11-01T23:00:00Z", "2026-11-04T00:00:00Z"],
+        [4, 4, 0],
+      ],
+      [
+        "month",
+        ["2026-10-31T22:59:59.999Z", "2026-10-31T23:00:00Z", "2026-11-04T00:00:00Z"],
+        [4, 4, 0],
+      ],
+    ] as const) {
+      const world = limited(per, 4)
+      world.at("2026-11-05T00:00:00Z")
+      world.do({ kind: "profile", change: { timezone: "Europe/Berlin" } })
+      // The time zone counts also for what occurred before.
+      expect([per, ...times.map((time) => gemsOf(world.trackAt(time)))]).toEqual([per, ...earned])
+    }
+  })
+
+  it("has room again after an undo, of what was credited and not of what was asked", () => {
+    const world = limited("day", 6)
+    const first = world.track()
+    const second = world.track()
+    expect([gemsOf(first), gemsOf(second), gemsOf(world.track())]).toEqual([4, 2, 0])
+    world.undo(second)
+    expect(gemsOf(world.track())).toBe(2)
+    world.undo(first)
+    expect([gemsOf(world.track()), gemsOf(world.track())]).toEqual([4, 0])
+    let replayed: UserState | undefined
+    for (const record of JSON.parse(JSON.stringify(world.records))) {
+      replayed = applyUser(replayed, record)
+    }
+    expect(replayed).toEqual(world.user)
+  })
+
+  it("has room again although the amount was spent, and then the shortfall is reported", () => {
+    const world = limited("day", 4)
+    const first = world.track()
+    world.spend({ gems: 4 })
+    expect(world.undo(first).reply.shortfall.currencies).toEqual({ gems: 4 })
+    expect(gemsOf(world.track())).toBe(4)
+  })
+
+  it("of xp cuts what counts for levels and boards", () => {
+    const world = new World()
+    const earnLimit = { amount: 120, per: "day" } as const
+    const currency = { ...world.project.currencies.get("cur_xp")!, earnLimit }
+    world.define({ kind: "currency.updated", currency })
+    world.rule({ reward: { xp: 100 } })
+    world.track()
+    const { reply } = world.track()
+    expect(reply.xp).toEqual({ earned: 20, total: 120 })
+    expect(world.user?.windows.daily.xp).toBe(120)
+    expect(world.user?.balances.size).toBe(0)
+  })
+
+  it("counts the credits of a period that the state has dropped, also after an undo", () => {
+    const world = limited("day", 4)
+    const day = 86_400_000
+    const first = world.track()
+    const at = (daysAgo: number) =>
+      gemsOf(world.track("TAP", { occurredAt: world.now - daysAgo * day, imported: true }))
+    const kept = limits.earnPeriodsMax
+    for (let ago = 1; ago < kept; ago++) expect(at(ago)).toBe(4)
+    expect(world.user!.earnings.get("gems")).toHaveLength(kept)
+    expect(at(kept)).toBe(4)
+    expect(world.user!.earnings.get("gems")).toHaveLength(kept)
+    for (const ago of [0, kept - 1, kept]) expect(at(ago)).toBe(0)
+    world.now += kept * day
+    for (let ago = 0; ago < kept; ago++) expect(at(ago)).toBe(4)
+    expect(at(kept)).toBe(0)
+    world.undo(first)
+    expect([at(kept), at(kept)]).toEqual([4, 0])
+  })
+
+  it("counts from when it is set, and anew from when its period changes", () => {
+    const world = limited("day", 4)
+    const set = (earnLimit: Currency["earnLimit"]) =>
+      world.currency({ id: "cur_gems", key: "gems", earnLimit })
+    set(null)
+    expect(gemsOf(world.track())).toBe(4)
+    set({ amount: 4, per: "day" })
+    expect([gemsOf(world.track()), gemsOf(world.track())]).toEqual([4, 0])
+    set({ amount: 5, per: "day" })
+    expect(gemsOf(world.track())).toBe(1)
+    set({ amount: 5, per: "week" })
+    expect([gemsOf(world.track()), gemsOf(world.track())]).toEqual([4, 1])
+    expect(world.user?.balances.get("gems")?.amount).toBe(14)
   })
 })
 
@@ -284,6 +423,34 @@ describe("Currencies of a project", () => {
     const [fact] = Result.getOrThrow(patch({ gems: null, hearts: 4 }))
     expect(fact).toMatchObject({ rule: { reward: { currencies: { hearts: 4 } } } })
     expect(codeOf(patch({ gems: null }))).toBe("invalid_request")
+  })
+
+  it("cannot be archived while a boost that is not archived multiplies it", () => {
+    const world = withGems()
+    const boost = boostWith({ currencies: ["xp", "gems"] })
+    world.define({ kind: "boost.created", boost })
+    const command = { kind: "deleteCurrency", currencyId: "gems" } as const
+    expect(codeOf(decideProject(world.project, command, 0))).toBe("in_use")
+    world.define({ kind: "boost.updated", boost: { ...boost, set: "archived" } })
+    expect(codeOf(decideProject(world.project, command, 0))).toBe("accepted")
+  })
+
+  it("have a limit on earnings whose members are merged, and that needs both", () => {
+    const world = withGems()
+    const patch = (change: CurrencyChange) =>
+      decideProject(world.project, { kind: "updateCurrency", currencyId: "gems", change }, 0)
+    const half = Result.getOrThrow(Result.flip(patch({ earnLimit: { amount: 5 } })))
+    expect(half.errors).toEqual([
+      { pointer: "/earnLimit/per", code: "missing", detail: "is required" },
+    ])
+    world.currency({ id: "cur_gems", key: "gems", earnLimit: { amount: 5, per: "day" } })
+    const limitAfter = (change: CurrencyChange) => {
+      const [fact] = Result.getOrThrow(patch(change))
+      return fact?.kind === "currency.updated" ? fact.currency.earnLimit : undefined
+    }
+    expect(limitAfter({ earnLimit: { per: "month" } })).toEqual({ amount: 5, per: "month" })
+    expect(limitAfter({ name: "Jewels" })).toEqual({ amount: 5, per: "day" })
+    expect(limitAfter({ earnLimit: null })).toBeNull()
   })
 
   it("cannot be archived while a segment that is not archived asks for its balance", () => {

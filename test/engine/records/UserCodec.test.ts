@@ -66,6 +66,16 @@ const rich: UserState = {
     ["gems", { amount: 12, spent: 5 }],
     ["quests", { amount: 0, spent: 0 }],
   ]),
+  earnings: new Map([
+    ["xp", [[1_998_049, 500]]],
+    [
+      "gems",
+      [
+        [1_998_025, 0],
+        [1_998_049, 12],
+      ],
+    ],
+  ]),
   streaks: new Map([
     [
       "daily",

@@ -7,8 +7,8 @@
  * command changes nothing.
  */
 
-import type { AppliedBoost, Boost } from "../../../src/domain/project/Boost.ts"
-import type { Amounts, Currency } from "../../../src/domain/project/Currency.ts"
+import type { AppliedBoost } from "../../../src/domain/project/Boost.ts"
+import type { Amounts } from "../../../src/domain/project/Currency.ts"
 import type { Gives } from "../../../src/domain/project/Definition.ts"
 import { isCounting } from "../../../src/domain/project/Definition.ts"
 import type {
@@ -36,6 +36,7 @@ import {
 import { balanceOf, furtherOf, pointsOf, xpOf } from "./balances.ts"
 import { runningThen } from "./boosts.ts"
 import { dateAt } from "./calendar.ts"
+import { activeIn, gift } from "./credits.ts"
 import { type Definitions, pays } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
 import type { Capped, Entry, Happened, Log, Refunded, Spent, Undone } from "./log.ts"
@@ -195,13 +196,8 @@ export class Model {
       user: place.places.find(({ until }) => event.occurredAt < until)!.zone,
     }
     const running = runningThen(boosts, clocks, event.occurredAt)
-    const give = (gives: Gives) => {
-      const { points, xp } = event
-      const given = gift(event, gives, definitions, badgesOf(after), after)
-      // What a maximum cut to nothing was not multiplied.
-      noteBoosts(event, { ...gives, xp: event.xp - xp, points: event.points - points }, running)
-      return given
-    }
+    const receiver = { to: event, log: after, zone: clocks.user, definitions }
+    const give = (gives: Gives) => gift(gives, badgesOf(after), receiver, running)
     const touched: Array<Outcome["quests"][number]> = []
     if (command.action === "QUEST_COMPLETE") {
       const asked = completeByHand(after, quests, settings.timezone, event, date, now, isIn)
@@ -271,7 +267,9 @@ export class Model {
     if (badgeId !== null && badge === undefined) return { refused: "badge_not_found" }
     if (badge !== undefined && !pays(badge, now)) return { refused: "badge_not_active" }
     if (!Object.keys(currencies).every(isKnown)) return { refused: "currency_not_found" }
-    gift(reward, { xp, points, currencies, badgeId }, definitions, badgesOf(before), after)
+    const { zone } = place.places.at(-1)!
+    const receiver = { to: reward, log: after, zone, definitions }
+    gift({ xp, points, currencies, badgeId }, badgesOf(before), receiver)
     const { timezone } = definitions.settings
     reward.windows = windowsFor(before, timezone, definitions.closed, dateAt(timezone, now), now)
     const { held, isIn } = this.membership(userId, place, now)
@@ -522,6 +520,7 @@ const nothing = (sequence: number, now: number): Happened => ({
   points: 0,
   currencies: new Map(),
   capped: [],
+  counting: [],
   windows: {},
   boosts: new Map(),
   segments: [],
@@ -532,57 +531,6 @@ const nothing = (sequence: number, now: number): Happened => ({
   badges: [],
   streaks: [],
 })
-
-/** Notes the boosts of each currency that the boosted reward gives. */
-const noteBoosts = (to: Happened, { points, xp }: Gives, running: ReadonlyArray<Boost>): void => {
-  for (const { currencies, factor, key } of running) {
-    if ((xp > 0 && currencies.includes("xp")) || (points > 0 && currencies.includes("points")))
-      to.boosts.set(key, factor)
-  }
-}
-
-/**
- * Adds the reward of a rule, a quest or an operator; a badge only if the user does not have it.
- * Returns whether there was anything to give.
- */
-const gift = (
-  to: Happened,
-  { badgeId, currencies = {}, points, xp }: Gives,
-  definitions: Definitions,
-  held: ReadonlyMap<string, unknown>,
-  /** The user's log with `to` as its last entry. */
-  log: Log,
-): boolean => {
-  const { badges } = definitions
-  const amounts = Object.entries({ xp, points, ...currencies })
-  for (const [key, amount] of amounts) credit(to, key, amount, definitions, log)
-  const badge = badges.find(({ id }) => id === badgeId)
-  const earned = badge !== undefined && pays(badge, to.occurredAt) && !held.has(badge.id)
-  if (earned) to.badges.push({ badgeId: badge.id })
-  return amounts.some(([, amount]) => amount > 0) || earned
-}
-
-const activeIn = ({ currencies }: Definitions, key: string): Currency | undefined =>
-  currencies.find((one) => one.key === key && one.set === "published")
-
-/** Adds an amount of a currency, as far as its limits allow. */
-const credit = (
-  to: Happened,
-  key: string,
-  asked: number,
-  definitions: Definitions,
-  log: Log,
-): void => {
-  const currency = activeIn(definitions, key)
-  if (currency === undefined) return
-  const room = Math.max(0, (currency.max ?? Number.POSITIVE_INFINITY) - balanceOf(log, key))
-  const amount = Math.min(asked, room)
-  if (amount < asked) to.capped.push({ currency: key, amount: asked - amount, by: "max" })
-  if (amount === 0) return
-  if (key === "xp") to.xp += amount
-  else if (key === "points") to.points += amount
-  else to.currencies.set(key, (to.currencies.get(key) ?? 0) + amount)
-}
 
 /** The balances in a reply; `undefined`: the user has no further currency that is active. */
 const shownBalances = (log: Log, definitions: Definitions): Amounts | undefined => {

@@ -26,6 +26,8 @@ export interface Happened {
   readonly currencies: Map<string, number>
   /** What the limits of currencies cut. */
   readonly capped: Array<Capped>
+  /** What counts for the `earnLimit` of currencies. */
+  readonly counting: Array<Earning>
   windows: Windows
   /** The boosts that multiplied what it gave, by key. */
   readonly boosts: Map<string, number>
@@ -52,6 +54,13 @@ export interface Capped {
   readonly currency: string
   readonly amount: number
   readonly by: CapReason
+}
+
+/** An amount in a period, such as `week 2026-11-02`. */
+export interface Earning {
+  readonly currency: string
+  readonly period: string
+  readonly amount: number
 }
 
 export interface Counted {

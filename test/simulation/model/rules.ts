@@ -1,6 +1,7 @@
 /** The rewards of the rules for an event. */
 import type { Boost } from "../../../src/domain/project/Boost.ts"
-import type { Gives, LimitPeriod, Rule } from "../../../src/domain/project/Definition.ts"
+import type { Gives, Rule } from "../../../src/domain/project/Definition.ts"
+import type { LimitPeriod } from "../../../src/domain/values/Periods.ts"
 import { product, together } from "./boosts.ts"
 import { dateAt, windowOf } from "./calendar.ts"
 import { find, satisfies } from "./conditions.ts"
@@ -9,7 +10,7 @@ import { type Happened, happened, type Log, standing } from "./log.ts"
 import type { Membership } from "./segments.ts"
 
 /** The period of a limit. */
-const limitPeriod = (per: LimitPeriod, zone: string, ms: number): string => {
+export const limitPeriod = (per: LimitPeriod, zone: string, ms: number): string => {
   const date = dateAt(zone, ms)
   switch (per) {
     case "hour":

@@ -145,7 +145,7 @@ const fields = (draft: Draft, clock: Clock, isNew: boolean): Content => {
       name: "currencies",
       label: "Currencies",
       value: form.text("currencies"),
-      hint: html`What it multiplies: <code>xp</code>, <code>points</code>, or both.`,
+      hint: html`The keys of what it multiplies: <code>xp</code>, <code>points</code> or further currencies.`,
       required: true,
       faults,
       below: true,

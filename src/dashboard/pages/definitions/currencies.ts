@@ -1,5 +1,6 @@
 /** The currencies of an environment: what users earn and spend. */
 import { Effect } from "effect"
+import { earnPeriods } from "../../../domain/project/Currency.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
 import { type Draft, versionInput } from "../../view/Editing.ts"
@@ -8,9 +9,11 @@ import {
   checkField,
   confirmButton,
   type Form,
+  group,
   jsonField,
   jsonOf,
   numberField,
+  selectField,
   textField,
 } from "../../view/Forms.ts"
 import { type Content, html } from "../../view/Html.ts"
@@ -32,14 +35,24 @@ const path = "/currencies"
 const isBuiltIn = ({ key }: Currency): boolean => key === "xp" || key === "points"
 
 const textsOf = (currency: Currency) => {
-  const { description, max, metadata, name, spendable } = currency
+  const { description, earnLimit, max, metadata, name, spendable } = currency
   return new Map([
     ["name", name],
     ["description", description ?? ""],
     ...(spendable ? [["spendable", "true"] as const] : []),
-    ["max", max === null ? "" : String(max)],
+    ["max", textOf(max)],
+    ["earnLimit.amount", textOf(earnLimit?.amount)],
+    ["earnLimit.per", textOf(earnLimit?.per)],
     ["metadata", metadataOf(metadata)],
   ])
+}
+
+const textOf = (value: number | string | null | undefined): string => String(value ?? "")
+
+const earnLimitOf = (form: Form) => {
+  const amount = form.number("earnLimit.amount")
+  const per = form.text("earnLimit.per")
+  return amount === undefined && per === "" ? null : { amount: amount ?? null, per }
 }
 
 const membersOf = (form: Form) => ({
@@ -47,6 +60,7 @@ const membersOf = (form: Form) => ({
   description: form.text("description") || null,
   spendable: form.checked("spendable"),
   max: form.number("max") ?? null,
+  earnLimit: earnLimitOf(form),
 })
 
 const draftOf = (form: Form) => ({
@@ -84,6 +98,23 @@ const fields = ({ faults, form }: Draft, _: undefined, isNew: boolean): Content 
     hint: "A credit raises a balance at most to this amount; the rest is lost. None, if empty.",
     faults,
   }),
+  group({ legend: "Limit of what a user earns", name: "earnLimit", faults }, [
+    numberField({
+      name: "earnLimit.amount",
+      label: "Amount",
+      value: form.text("earnLimit.amount"),
+      hint: "The most that a user is credited in a period. No limit, if empty.",
+      faults,
+    }),
+    selectField({
+      name: "earnLimit.per",
+      label: "Period",
+      value: form.text("earnLimit.per"),
+      options: [["", "no limit"], ...earnPeriods.map((per) => [per, `per ${per}`] as const)],
+      hint: "Days, weeks and months are those of the user's time zone.",
+      faults,
+    }),
+  ]),
   jsonField({
     name: "metadata",
     label: "Metadata",
@@ -93,7 +124,17 @@ const fields = ({ faults, form }: Draft, _: undefined, isNew: boolean): Content 
   }),
 ]
 
-const names = () => ["name", "description", "key", "spendable", "max", "metadata.*"]
+const names = () => [
+  "name",
+  "description",
+  "key",
+  "spendable",
+  "max",
+  "earnLimit",
+  "earnLimit.amount",
+  "earnLimit.per",
+  "metadata.*",
+]
 
 const archiveButton = (visit: PlaceVisit, currency: Currency): Content => {
   const { id, name, status, version } = currency
@@ -174,12 +215,15 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
       ],
       status ?? "",
     ),
-    heads: ["Currency", "Key", "Spendable", "Maximum"],
+    heads: ["Currency", "Key", "Spendable", "Maximum", "Earned at most"],
     rows: page.currencies.map((currency) => [
       html`<a href="${visit.base}${path}/${currency.id}">${currency.name}</a>`,
       html`<code>${currency.key}</code>`,
       currency.spendable ? "yes" : "no",
       currency.max === null ? "none" : count(currency.max),
+      currency.earnLimit === null
+        ? "no limit"
+        : `${count(currency.earnLimit.amount)} a ${currency.earnLimit.per}`,
       ...(mayChange(visit) ? [html`<div class="row">${archiveButton(visit, currency)}</div>`] : []),
     ]),
   })

@@ -1,6 +1,6 @@
 /** The rules of an environment: what actions earn. */
 import { Effect } from "effect"
-import { limitPeriods } from "../../../domain/project/Definition.ts"
+import { limitPeriods } from "../../../domain/values/Periods.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"

@@ -42,7 +42,7 @@ export const outcomeText = ({ capped = [], currencies = {}, level, points, xp }:
     ...(level.before === level.after ? [] : [`level ${level.before} → ${level.after}`]),
   ].join(", ")
 
-const capWords = { max: "its maximum" } as const
+const capWords = { earnLimit: "its limit of a period", max: "its maximum" } as const
 
 const summary = (words: string, outcome: Outcome): string => {
   const text = outcomeText(outcome)
@@ -86,7 +86,7 @@ const factText = (fact: Fact, base: string): Content => {
     case "points.refunded":
       return `Points +${count(fact.amount)} (${count(fact.total)})${fact.shortfall === 0 ? "" : `; ${count(fact.shortfall)} were undone at their source`}`
     case "currency.earned":
-      return html`${fact.currency} +${count(fact.amount)} (${count(fact.total)}) ${sourceText(fact.source, base)}`
+      return html`${fact.currency} +${count(fact.amount)} (${count(fact.total)}) ${sourceText(fact.source, base)}${fact.boosts !== undefined && ` with ${boostWords(fact.boosts)}`}`
     case "currency.revoked":
     case "currency.spent":
       return `${fact.currency} −${count(fact.amount)} (${count(fact.total)})`

@@ -31,7 +31,7 @@ import { idPairs, idsBody, isRunHead } from "../../dedupe/IdRun.ts"
 import { Names } from "../../records/Names.ts"
 import { decodeUser, encodeUser } from "../../records/UserCodec.ts"
 
-export const exportFormat = 9
+export const exportFormat = 10
 
 /** The tables in the order of an export. Users are one by one, in place of buckets. */
 export const exportedTables = tables
@@ -149,6 +149,7 @@ export const decodeLine = (text: string): Result.Result<Line, ReadonlyArray<stri
 /** The members of a user's state that are maps. */
 const userMaps = [
   "balances",
+  "earnings",
   "badges",
   "badgeCounts",
   "badgeRecounts",

@@ -138,6 +138,7 @@ export const currency = {
   status: "active",
   spendable: true,
   max: 100,
+  earnLimit: null,
   ...changes,
 } as const
 

@@ -16,17 +16,25 @@ const read = async (path: string): Promise<Json> => (await world.api("GET", path
 
 describe("The pages of currencies", () => {
   it("create, change and archive one", async () => {
-    const fields = { name: "Hearts", key: "hearts", spendable: "true", max: "5" }
+    const limit = { "earnLimit.amount": "9", "earnLimit.per": "month" }
+    const fields = { name: "Hearts", key: "hearts", spendable: "true", max: "5", ...limit }
     const { location } = await world.owner.post(`${currencies}/new`, fields)
     expect(location).toContain("/currencies/cur_")
     const made = await read("/v1/currencies/hearts")
     expect(made).toMatchObject({ name: "Hearts", spendable: true, max: 5, description: null })
+    expect(made.earnLimit).toEqual({ amount: 9, per: "month" })
+    expect((await world.owner.get(currencies)).text).toContain("9 a month")
     const address = `${currencies}/${made.id}`
     const form = fieldsOf((await world.owner.get(address)).text, address)
     const { spendable: _, ...others } = form
     await world.owner.post(address, { ...others, max: "", description: "Lives" })
     const changed = await read("/v1/currencies/hearts")
     expect(changed).toMatchObject({ spendable: false, max: null, description: "Lives" })
+    const half = await world.owner.post(address, { ...others, "earnLimit.per": "" })
+    expect(half.status).toBe(400)
+    const unlimited = { ...others, "earnLimit.amount": "", "earnLimit.per": "", version: "2" }
+    await world.owner.post(address, unlimited)
+    expect((await read("/v1/currencies/hearts")).earnLimit).toBeNull()
     const stale = await world.owner.post(address, { ...form, max: "7" })
     expect(stale.status).toBe(412)
     await world.owner.post(`${address}/archive`, {})
