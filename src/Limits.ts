@@ -143,6 +143,11 @@ export const limits = {
   archivedBadgesMax: 10_000,
   archivedBoostsMax: 1_000,
   archivedSegmentsMax: 1_000,
+  /** The `max` of a currency with `refill`, so that what users spend stays a safe integer. */
+  refillMaxMax: 1_000_000,
+  refillMinutesMax: 525_600,
+  /** Former values of a currency's `refill` and `max`; what was waited for in older ones is lost. */
+  refillEditsMax: 16,
   /** Archived currencies, which are never dropped: users may still have balances of them. */
   archivedCurrenciesMax: 100,
   /** Webhooks of an environment: the default and the maximum of `LAUREL_WEBHOOKS_MAX`. */

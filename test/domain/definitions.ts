@@ -62,6 +62,7 @@ export const currencyWith = ({ id = "cur_gems", ...currency }: Partial<Currency>
   spendable: true,
   max: null,
   earnLimit: null,
+  refill: null,
   ...currency,
 })
 

@@ -1,6 +1,7 @@
 /** Currencies over HTTP: definitions, rewards, spends, reads, files, two environments. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { currency } from "../../src/http/api/examples/definitionExamples.ts"
+import { limits } from "../../src/Limits.ts"
 import { Place } from "./definitions.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 
@@ -77,16 +78,62 @@ describe("/v1/currencies", () => {
     expect((await tap()).capped).toBeUndefined()
   })
 
+  it("refills balances with time, which reads show before anything is recorded", async () => {
+    const place = new Place(server, "refills")
+    const refill = { amount: 2, everyMinutes: 60 }
+    const unlimited = await place.post("/v1/currencies", { name: "Hearts", refill })
+    expect(unlimited.json.errors).toMatchObject([{ pointer: "/max", code: "missing" }])
+    const { json } = await place.post("/v1/currencies", { name: "Hearts", max: 5, refill })
+    expect(json).toMatchObject({ key: "hearts", max: 5, refill })
+    const user = await place.call("PUT", "/v1/users/ada", { body: {} })
+    const later = (minutes: number) =>
+      new Date(Date.parse(user.json.createdAt) + minutes * 60_000).toISOString()
+    await place.post("/v1/test-clock", { advanceTo: later(90) })
+    const expected = {
+      balances: { xp: 0, points: 0, hearts: 2 },
+      refills: { hearts: { amount: 2, nextAt: later(120), fullAt: later(180) } },
+    }
+    const paths = ["/v1/users/ada", "/v1/users/ada/progress"]
+    for (const path of paths) expect((await place.get(path)).json).toMatchObject(expected)
+    expect((await place.get("/v1/users?ids=ada")).json.users).toMatchObject([expected])
+    const path = "/v1/users/ada/points/spend"
+    const spent = await place.post(path, { currencies: { hearts: 1 } })
+    expect(spent.json.balances).toMatchObject({ hearts: 1 })
+    const { facts } = (await place.get("/v1/users/ada/history")).json
+    expect(facts).toContainEqual(
+      expect.objectContaining({ kind: "currency.refilled", amount: 2, total: 2 }),
+    )
+    const patch = async (body: object) =>
+      (await place.call("PATCH", "/v1/currencies/hearts", { body })).json
+    expect((await patch({ max: null })).errors).toMatchObject([{ pointer: "/max" }])
+    expect((await patch({ refill: { everyMinutes: 30 } })).refill).toEqual({
+      amount: 2,
+      everyMinutes: 30,
+    })
+    expect((await patch({ refill: null, max: null })).refill).toBeNull()
+    const { balances, refills } = (await place.get("/v1/users/ada")).json
+    expect([balances.hearts, refills]).toEqual([1, undefined])
+  })
+
   it("refuses members of other kinds of definitions and amounts out of bounds", async () => {
     const place = await newPlace()
     const limit = await place.post("/v1/currencies", {
       name: "Coins",
       earnLimit: { amount: 0, per: "hour" },
+      refill: { amount: 0, everyMinutes: limits.refillMinutesMax + 1 },
     })
     expect(limit.json.errors.map(({ pointer }: Record<string, string>) => pointer)).toEqual([
       "/earnLimit/amount",
       "/earnLimit/per",
+      "/refill/amount",
+      "/refill/everyMinutes",
     ])
+    const yearly = await place.post("/v1/currencies", {
+      name: "Coins",
+      max: 1,
+      refill: { amount: 1, everyMinutes: limits.refillMinutesMax },
+    })
+    expect(yearly.status).toBe(201)
     const body = { name: "", max: 0, startsAt: "2026-12-01T00:00:00Z", status: "draft" }
     const { json } = await place.post("/v1/currencies", body)
     const faults = json.errors.map(({ code, pointer }: Record<string, string>) => [pointer, code])
@@ -199,13 +246,23 @@ describe("A file of definitions", () => {
     await from.call("PATCH", "/v1/currencies/xp", { body: { name: "Stars", max: 5_000 } })
     await from.post("/v1/rules", { action: "TAP", reward: { currencies: { gems: 2 } } })
     await from.call("PATCH", "/v1/currencies/hearts", {
-      body: { earnLimit: { amount: 5, per: "day" } },
+      body: {
+        earnLimit: { amount: 5, per: "day" },
+        max: 9,
+        refill: { amount: 1, everyMinutes: 5 },
+      },
     })
     const file = (await from.get("/v1/definitions")).json
     expect(file.currencies).toMatchObject([
       { key: "xp", name: "Stars", max: 5_000 },
       { key: "gems", name: "Gems", max: 100 },
-      { key: "hearts", name: "Hearts", earnLimit: { amount: 5, per: "day" } },
+      {
+        key: "hearts",
+        name: "Hearts",
+        max: 9,
+        earnLimit: { amount: 5, per: "day" },
+        refill: { amount: 1, everyMinutes: 5 },
+      },
     ])
     const { currencies, rules } = file
     const apply = (definitions: object, more = {}) =>

@@ -35,7 +35,7 @@ import {
   zones,
 } from "./commands.ts"
 import { nextWindow, windowAt, windowKinds } from "./model/calendar.ts"
-import type { Definitions, Move } from "./model/Definitions.ts"
+import { type Course, coursesAfter, type Definitions, type Move } from "./model/Definitions.ts"
 import { Model, type Outcome, type Refused } from "./model/Model.ts"
 import { isNamed, type Named } from "./model/repeats.ts"
 import type { ClosedThrough } from "./model/windows.ts"
@@ -52,6 +52,7 @@ export class DomainRun implements Surroundings {
   readonly model = new Model()
   project: ProjectState = emptyProject
   moves: ReadonlyArray<Move> = []
+  courses: ReadonlyArray<Course> = []
   closed: ClosedThrough = { daily: "", weekly: "", monthly: "" }
   readonly users = new Map<string, UserState | undefined>()
   /** All decisions for users, and those that were not erased. */
@@ -88,6 +89,7 @@ export class DomainRun implements Surroundings {
       boosts: [...boosts.values()],
       closed: this.closed,
       moves: this.moves,
+      courses: this.courses,
     }
   }
 
@@ -100,6 +102,7 @@ export class DomainRun implements Surroundings {
       facts: versioned(this.project, facts),
     }
     this.project = applyProject(this.project, record)
+    this.courses = coursesAfter(this.courses, this.project.currencies.values(), this.now)
   }
 
   /**

@@ -19,7 +19,7 @@ import { dateOf, firstDayOf, type WindowKind } from "../../src/domain/values/Cal
 import { firstOf } from "./answers.ts"
 import { countInHistory } from "./model/badges.ts"
 import { windowXp, windowXpSince, xpOf, xpSince } from "./model/balances.ts"
-import type { Definitions } from "./model/Definitions.ts"
+import { coursesAfter, type Definitions } from "./model/Definitions.ts"
 import { Model, type Outcome, type Refused } from "./model/Model.ts"
 import type { ClosedThrough } from "./model/windows.ts"
 import { outcomeOf, sorted } from "./views.ts"
@@ -29,6 +29,7 @@ interface Defined {
   readonly project: ProjectState
   readonly closed: ClosedThrough
   readonly moves: Definitions["moves"]
+  readonly courses: Definitions["courses"]
 }
 
 export interface BoardRow {
@@ -46,6 +47,7 @@ export class Oracle {
       project: emptyProject,
       closed: { daily: "", weekly: "", monthly: "" },
       moves: [],
+      courses: [],
     },
   ]
   /** The record that closed each window. */
@@ -66,7 +68,7 @@ export class Oracle {
   }
 
   #definitionsAt(sequence: number): Definitions {
-    const { closed, moves, project } = this.#defined.findLast(
+    const { closed, courses, moves, project } = this.#defined.findLast(
       (defined) => defined.sequence < sequence,
     )!
     const { badges, boosts, currencies, quests, rules, segments, settings } = project
@@ -79,6 +81,7 @@ export class Oracle {
       rules: [...rules.values()],
       boosts: [...boosts.values()],
       moves,
+      courses,
       closed,
     }
   }
@@ -98,7 +101,12 @@ export class Oracle {
     if (project.settings.timezone !== timezone) {
       moves = [...moves, { zone: timezone, until: decidedAt(record) }]
     }
-    this.#defined = [...this.#defined, { sequence, project, closed, moves }]
+    const courses = coursesAfter(
+      this.#latest.courses,
+      project.currencies.values(),
+      decidedAt(record),
+    )
+    this.#defined = [...this.#defined, { sequence, project, closed, moves, courses }]
   }
 
   /** Takes in a record of a user, which must have done what the model makes of its cause. */

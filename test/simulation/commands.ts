@@ -30,6 +30,7 @@ import type {
   TrackedEvent,
   UserCommand,
 } from "../../src/domain/record/Record.ts"
+import { withRefillBefore } from "../../src/domain/user/Refill.ts"
 import type { Profile } from "../../src/domain/user/User.ts"
 import type { Metadata } from "../../src/domain/values/Metadata.ts"
 import { countInHistory } from "./model/badges.ts"
@@ -120,6 +121,15 @@ const someCurrencies = (
 const earnLimit = (random: Random): Currency["earnLimit"] =>
   random.chance(0.5) ? null : { amount: random.pick([2, 15, 60]), per: random.pick(earnPeriods) }
 
+/** A maximum, and for some, a refill up to it. */
+const refilling = (random: Random): Pick<Currency, "max" | "refill"> =>
+  random.chance(0.5)
+    ? { max: random.pick([null, 5, 30]), refill: null }
+    : {
+        max: random.pick([4, 20]),
+        refill: { amount: random.pick([1, 3]), everyMinutes: random.pick([7, 240, 1500]) },
+      }
+
 const currencyKeys = ["gems", "constructor", "hearts"]
 
 /** A currency whose key is free, or nothing. */
@@ -141,8 +151,8 @@ export const randomCurrency = ({
     startsAt: null,
     endsAt: null,
     spendable: random.chance(0.8),
-    max: random.pick([null, 5, 30]),
     earnLimit: earnLimit(random),
+    ...refilling(random),
     ...firstVersion(now),
   }
   return [{ kind: "currency.created", currency }]
@@ -153,10 +163,12 @@ const editedCurrency = ({ now, project, random }: Surroundings): ReadonlyArray<P
   const currency = random.pick([...project.currencies.values()])
   if (currency.set === "archived") return []
   const set = !isBuiltIn(currency) && random.chance(0.1) ? "archived" : "published"
-  const max = random.pick([null, null, 4, 20, 500])
+  const { refill } = currency
+  const max = random.pick([...(refill === null ? [null, null] : []), 4, 20, 500])
   const limit = random.chance(0.4) ? earnLimit(random) : currency.earnLimit
-  const edited = { ...currency, max, earnLimit: limit, set, updatedAt: now } as const
-  return [{ kind: "currency.updated", currency: edited }]
+  const refills = isBuiltIn(currency) || random.chance(0.6) ? { max, refill } : refilling(random)
+  const edited = { ...currency, ...refills, earnLimit: limit, set, updatedAt: now } as const
+  return [{ kind: "currency.updated", currency: withRefillBefore(currency, edited, now) }]
 }
 
 const gives = ({ project, random }: Surroundings): Gives => ({
@@ -572,7 +584,7 @@ const backfill = (
 export const randomCommand = (run: Surroundings, userId: string): UserCommand => {
   const { project, random, records } = run
   const kind = random.next()
-  if (kind < 0.62) {
+  if (kind < 0.6) {
     const questIds = [...project.quests.keys(), "qst_none"]
     const asks = random.chance(0.12)
     return {
@@ -583,12 +595,12 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
     }
   }
   if (kind < 0.66) {
-    if (random.chance(0.5)) return { kind: "spend", amount: random.integer(1, 40) }
+    if (random.chance(0.3)) return { kind: "spend", amount: random.integer(1, 40) }
     const keys = [...furtherKeys(project), "points", random.pick(["gems", "none", "xp"])]
     const chosen = [random.pick(keys), random.pick(keys)]
     return {
       kind: "spend",
-      currencies: Object.fromEntries(chosen.map((key) => [key, random.integer(1, 12)])),
+      currencies: Object.fromEntries(chosen.map((key) => [key, random.pick([1, 2, 3, 12])])),
     }
   }
   if (kind < 0.77) {

@@ -72,10 +72,10 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
     case "currency.created":
       return { kind: "createCurrency", currency: fact.currency }
     case "currency.updated": {
-      const { earnLimit, id, max, set } = fact.currency
+      const { earnLimit, id, max, refill, set } = fact.currency
       return set === "archived"
         ? { kind: "deleteCurrency", currencyId: id }
-        : { kind: "updateCurrency", currencyId: id, change: { earnLimit, max } }
+        : { kind: "updateCurrency", currencyId: id, change: { earnLimit, max, refill } }
     }
     case "project.updated": {
       const { levelCurve, streaks, timezone } = fact.settings

@@ -5,6 +5,7 @@ import { isCounting, questPeriodOf, statusAt } from "../../src/domain/project/De
 import { levelAt } from "../../src/domain/project/Level.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
+import { balanceAt, refillingKeys } from "../../src/domain/user/Refill.ts"
 import { lastDayOf, streakNow } from "../../src/domain/user/Streak.ts"
 import {
   type Profile,
@@ -44,7 +45,12 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
     xpSince: user.scoreSequence,
     points: user.points,
     pointsEarned: pointsEarned(user),
-    balances: byKey([...user.balances].map(([key, { amount }]) => [key, amount])),
+    balances: byKey(
+      [...new Set([...user.balances.keys(), ...refillingKeys(project)])].map((key) => [
+        key,
+        balanceAt(user, project, key, now).amount,
+      ]),
+    ),
     level: levelAt(settings.levelCurve, user.xp),
     profile: user.profile,
     badges: byKey(user.badges),
@@ -112,18 +118,19 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
 export const modelView = (
   log: Log,
   profile: Profile,
-  { badges, places, quests, settings }: Place,
+  place: Place,
   now: number,
   /** The state, which may lack windows that are over. */
   state: ReturnType<typeof stateView>,
 ): ReturnType<typeof stateView> => {
+  const { badges, places, quests, settings } = place
   const held = badgesOf(log)
   return {
     xp: xpOf(log),
     xpSince: xpSince(log),
     points: pointsOf(log),
     pointsEarned: pointsEarnedOf(log),
-    balances: furtherOf(log),
+    balances: furtherOf(log, place, now),
     level: levelOf(settings.levelCurve, xpOf(log)),
     profile,
     badges: byKey(

@@ -1,7 +1,7 @@
 /** Decides the commands on currencies. `Draft.ts` credits them, `Revocation.ts` spends them. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import { type Currency, currencyDefaults, isBuiltIn } from "../project/Currency.ts"
+import { type Currency, currencyDefaults, isBuiltIn, type Refill } from "../project/Currency.ts"
 import {
   firstVersion,
   type New,
@@ -11,6 +11,7 @@ import {
 } from "../project/Definition.ts"
 import { definitionOf } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
+import { withRefillBefore } from "../user/Refill.ts"
 import {
   type Fault,
   invalidRequest,
@@ -29,6 +30,7 @@ export interface CurrencyChange
   extends Partial<Pick<Currency, "name" | "description" | "spendable" | "max">> {
   /** Merged member by member. */
   readonly earnLimit?: Partial<NonNullable<Currency["earnLimit"]>> | null
+  readonly refill?: Partial<Refill> | null
   readonly metadata?: Metadata | null
   readonly status?: Extract<Status, "active" | "archived">
 }
@@ -80,7 +82,10 @@ export const createCurrency = (
 
 export const updateCurrency = (
   state: ProjectState,
-  { change: { earnLimit, metadata, status, ...change }, currencyId }: CommandOf<"updateCurrency">,
+  {
+    change: { earnLimit, metadata, refill, status, ...change },
+    currencyId,
+  }: CommandOf<"updateCurrency">,
   now: number,
 ): Decided<"currency_not_found" | "invalid_request" | "invalid_transition" | "in_use"> => {
   const currency = definitionOf(state.currencies, currencyId)
@@ -91,12 +96,13 @@ export const updateCurrency = (
     ...currency,
     ...change,
     earnLimit: mergedPart(currency.earnLimit, earnLimit, ["amount", "per"], "/earnLimit", missing),
+    refill: mergedPart(currency.refill, refill, ["amount", "everyMinutes"], "/refill", missing),
     metadata: patchedMetadata(currency.metadata, metadata),
     ...nextVersion(currency, now),
   }
   const faults = [...missing, ...faultsOf(changed)]
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
-  if (status !== "archived") return updated(changed)
+  if (status !== "archived") return updated(withRefillBefore(currency, changed, now))
   const refusal = archiveRefusal(state, currency)
   return refusal === undefined ? updated({ ...changed, set: "archived" }) : Result.fail(refusal)
 }
@@ -127,7 +133,9 @@ export const replaceCurrency = (
   }
   if (noChange(before, changed)) return Result.succeed([])
   const faults = faultsOf(changed)
-  return faults.length > 0 ? Result.fail(invalidRequest(faults)) : updated(changed)
+  return faults.length > 0
+    ? Result.fail(invalidRequest(faults))
+    : updated(withRefillBefore(before, changed, now))
 }
 
 const updated = (currency: Currency) =>
@@ -145,7 +153,22 @@ const faultsOf = (currency: Currency): ReadonlyArray<Fault> => {
     const detail = currency.spendable ? "must be false: xp cannot be spent" : "must be true"
     faults.push({ pointer: "/spendable", code: "invalid_value", detail })
   }
+  if (currency.refill !== null) faults.push(...refillFaults(currency))
   return faults
+}
+
+const refillFaults = (currency: Currency): ReadonlyArray<Fault> => {
+  if (isBuiltIn(currency)) {
+    return [
+      { pointer: "/refill", code: "not_allowed", detail: `is not allowed for ${currency.key}` },
+    ]
+  }
+  if (currency.max === null) {
+    return [{ pointer: "/max", code: "missing", detail: "is required with refill" }]
+  }
+  if (currency.max <= limits.refillMaxMax) return []
+  const detail = `must be at most ${limits.refillMaxMax} with refill`
+  return [{ pointer: "/max", code: "out_of_range", detail }]
 }
 
 const notFound = refuse("currency_not_found", "No currency of this project has this id or key.")

@@ -126,7 +126,7 @@ export function decideUser(
     case "reward":
       return decideReward(userId, user, project, command, now) satisfies DecidedKind<"reward">
     case "spend":
-      return decideSpending(user, project, command) satisfies DecidedKind<"spend">
+      return decideSpending(user, project, command, now) satisfies DecidedKind<"spend">
     case "revocation":
       return decideRevocation(
         user,

@@ -10,9 +10,11 @@ import { type Amounts, activeCurrency, type Currency } from "../project/Currency
 import { type Badge, type Gives, givesNothing, paysAt } from "../project/Definition.ts"
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState } from "../project/Project.ts"
+import type { CapReason, Source } from "../record/BalanceFact.ts"
 import { HistoryNeeded, type Past } from "../record/Past.ts"
-import type { CapReason, Cause, Fact, FactOf, Source } from "../record/Record.ts"
+import type { Cause, Fact, FactOf } from "../record/Record.ts"
 import { Membership } from "../user/Membership.ts"
+import { balanceAt, type PresentBalance, refillingKeys, waiting } from "../user/Refill.ts"
 import { balanceOf, noWindows, projectZoneAt, type UserState, userZoneAt } from "../user/User.ts"
 import { type WindowKind, windowKinds, windowOfDay, type Zone, zoneOf } from "../values/Calendar.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
@@ -160,13 +162,14 @@ export class Draft {
     if (amount === 0) return
     if (period !== undefined) this.#count(key, amount)
     const total = this.balance(key) + amount
+    const fact =
+      key === "xp"
+        ? ({ kind: "xp.earned", amount, total, source } as const)
+        : key === "points"
+          ? ({ kind: "points.earned", amount, total, source } as const)
+          : this.#earnedFurther(key, amount, total, source)
     if (key === "xp") this.xp = total
     else if (key === "points") this.points = total
-    else {
-      this.#balances ??= new Map()
-      this.#balances.set(key, total)
-    }
-    const fact = earnedFact(key, amount, total, source)
     // Only rules and quests have boosts.
     const boosts = typeof source === "string" ? undefined : this.boosts.appliedTo(key)
     this.facts.push(
@@ -179,6 +182,16 @@ export class Draft {
             ...(period !== undefined && { period: period.number }),
           },
     )
+  }
+
+  /** The fact of a credit of a further currency, behind that of what the balance was refilled by. */
+  #earnedFurther(currency: string, amount: number, total: number, source: Source) {
+    const present = balanceAt(this.user, this.project, currency, this.now)
+    this.#balances ??= new Map()
+    if (!this.#balances.has(currency)) this.facts.push(...refillFacts(currency, present))
+    this.#balances.set(currency, total)
+    const kind = "currency.earned"
+    return { kind, currency, amount, total, source, ...waiting(present) } as const
   }
 
   /** The part of `asked` that `earnLimit` and then `max` leave; facts have the rest. */
@@ -232,7 +245,7 @@ export class Draft {
   balance(key: string): number {
     if (key === "xp") return this.xp
     if (key === "points") return this.points
-    return this.#balances?.get(key) ?? balanceOf(this.user, key).amount
+    return this.#balances?.get(key) ?? balanceAt(this.user, this.project, key, this.now).amount
   }
 
   hasBadge(badgeId: string): boolean {
@@ -354,23 +367,16 @@ export class Draft {
 
   /** The balances of further currencies after this decision; `undefined`: the user has none. */
   #furtherBalances(): Amounts | undefined {
-    if (this.#balances === undefined && (this.user?.balances.size ?? 0) === 0) return undefined
-    return furtherBalances(this.user, this.project, this.#balances ?? [])
+    return furtherBalances(this.user, this.project, this.now, this.#balances)
   }
 }
 
-type Earned = FactOf<"xp.earned" | "points.earned" | "currency.earned">
-
-const earnedFact = (key: string, amount: number, total: number, source: Source): Earned => {
-  switch (key) {
-    case "xp":
-      return { kind: "xp.earned", amount, total, source }
-    case "points":
-      return { kind: "points.earned", amount, total, source }
-    default:
-      return { kind: "currency.earned", currency: key, amount, total, source }
-  }
-}
+/** The facts of what was added to a balance before a decision changes it. */
+export const refillFacts = (
+  currency: string,
+  { amount: total, refilled: amount, since }: PresentBalance,
+): ReadonlyArray<Fact> =>
+  amount > 0 ? [{ kind: "currency.refilled", currency, amount, total, ...waiting({ since }) }] : []
 
 /**
  * The user's balances of further currencies that are active, after `changed`; `undefined`: the user
@@ -378,16 +384,20 @@ const earnedFact = (key: string, amount: number, total: number, source: Source):
  */
 export const furtherBalances = (
   user: UserState | undefined,
-  { currencies }: ProjectState,
-  changed: Iterable<readonly [string, number]>,
+  project: ProjectState,
+  now: number,
+  changed: ReadonlyMap<string, number> | undefined,
 ): Amounts | undefined => {
-  const after = new Map<string, number>()
-  for (const [key, { amount }] of user?.balances ?? []) after.set(key, amount)
-  for (const [key, amount] of changed) after.set(key, amount)
-  for (const key of after.keys()) {
-    if (activeCurrency(currencies, key) === undefined) after.delete(key)
+  const refilling = refillingKeys(project)
+  const owned = user?.balances.size ?? 0
+  if (changed === undefined && owned === 0 && refilling.length === 0) return undefined
+  const keys = new Set([...(user?.balances.keys() ?? []), ...(changed?.keys() ?? []), ...refilling])
+  const after: Array<readonly [string, number]> = []
+  for (const key of keys) {
+    if (activeCurrency(project.currencies, key) === undefined) continue
+    after.push([key, changed?.get(key) ?? balanceAt(user, project, key, now).amount])
   }
-  return after.size === 0 ? undefined : Object.fromEntries(after)
+  return after.length === 0 ? undefined : Object.fromEntries(after)
 }
 
 /**

@@ -36,10 +36,9 @@ import {
 } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { countsFor } from "../record/ActionCount.ts"
-import { HistoryNeeded, type Past, rewardingRules } from "../record/Past.ts"
+import { countedCredit, HistoryNeeded, type Past, rewardingRules } from "../record/Past.ts"
 import {
   type BadgeRef,
-  countedCredit,
   decidedAt,
   type Fact,
   type JournalRecord,
@@ -49,8 +48,8 @@ import {
   spentBy,
 } from "../record/Record.ts"
 import { criterionNumber } from "../user/Progress.ts"
+import { balanceAt, waiting } from "../user/Refill.ts"
 import {
-  balanceOf,
   projectZoneAt,
   type QuestState,
   spentAfter,
@@ -61,7 +60,7 @@ import { type WindowKind, windowKinds } from "../values/Calendar.ts"
 import { type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
 import { periodAt } from "../values/Periods.ts"
-import { behind, type Decision, Draft, furtherBalances, openWindows } from "./Draft.ts"
+import { behind, type Decision, Draft, furtherBalances, openWindows, refillFacts } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"
 
 /*
@@ -81,32 +80,40 @@ export const decideSpending = (
   user: UserState | undefined,
   project: ProjectState,
   command: Spending,
+  now: number,
 ): Result.Result<Decision, LaurelError<SpendRefusal>> => {
   if (user === undefined) {
     return refuse("user_not_found", "No event or reward of this user was accepted yet.")
   }
   const facts: Array<Fact> = []
+  // The first fact names the spend before this one.
+  let last = behind(user.lastSpend)
   for (const [key, amount] of Object.entries(spentBy(command))) {
-    const refusal = unspendable(user, project, command, key, amount)
+    const present = balanceAt(user, project, key, now)
+    const refusal = unspendable(present.amount, project, command, key, amount)
     if (refusal !== undefined) return Result.fail(refusal)
-    const { amount: before, spent } = balanceOf(user, key)
-    const total = before - amount
+    const total = present.amount - amount
     assertBalance(key, total)
-    assertBalance(`spent ${key}`, spent + amount)
-    // The first fact names the spend before this one.
-    const last = facts.length === 0 ? behind(user.lastSpend) : undefined
-    facts.push(
-      key === "points"
-        ? { kind: "points.spent", amount, total, ...last }
-        : { kind: "currency.spent", currency: key, amount, total, ...last },
-    )
+    assertBalance(`spent ${key}`, present.spent + amount)
+    if (key === "points") facts.push({ kind: "points.spent", amount, total, ...last })
+    else {
+      facts.push(...refillFacts(key, present), {
+        kind: "currency.spent",
+        currency: key,
+        amount,
+        total,
+        ...waiting(present),
+        ...last,
+      })
+    }
+    last = undefined
   }
-  return Result.succeed({ cause: command, facts: settled(user, project, facts) })
+  return Result.succeed({ cause: command, facts: settled(user, project, now, facts) })
 }
 
-/** The refusal to spend `amount` of the currency `key`; `undefined`: it can be spent. */
+/** The refusal to spend `amount` of a `balance` of the currency `key`; `undefined`: it can be spent. */
 const unspendable = (
-  user: UserState,
+  balance: number,
   { currencies }: ProjectState,
   command: Spending,
   key: string,
@@ -122,7 +129,6 @@ const unspendable = (
   if (!currency.spendable) {
     return laurelError("currency_not_spendable", `The currency ${key} cannot be spent.`)
   }
-  const { amount: balance } = balanceOf(user, key)
   if (balance >= amount) return undefined
   const detail = `The user has ${balance} ${key}, ${amount} are needed.`
   return "amount" in command
@@ -134,6 +140,7 @@ const unspendable = (
 const settled = (
   user: UserState,
   project: ProjectState,
+  now: number,
   facts: ReadonlyArray<Fact>,
 ): ReadonlyArray<Fact> => {
   let { points, xp } = user
@@ -144,7 +151,7 @@ const settled = (
       changed.set(fact.currency, fact.total)
     }
   }
-  const balances = furtherBalances(user, project, changed)
+  const balances = furtherBalances(user, project, now, changed)
   return balances === undefined && changed.size === 0
     ? facts
     : [...facts, { kind: "balances.settled", xp, points, balances: balances ?? {} }]
@@ -155,17 +162,26 @@ const settled = (
  * refunded: a user never gets back more than was earned and not revoked. A refund may exceed the
  * `max` of the currency, and also returns a currency that was archived.
  */
-const refundOf = (user: UserState, spending: Spending): ReadonlyArray<Fact> =>
-  Object.entries(spentBy(spending)).map(([key, asked]) => {
-    const { amount: before, spent } = balanceOf(user, key)
+const refundOf = (
+  user: UserState,
+  project: ProjectState,
+  now: number,
+  spending: Spending,
+): ReadonlyArray<Fact> =>
+  Object.entries(spentBy(spending)).flatMap(([key, asked]): ReadonlyArray<Fact> => {
+    const present = balanceAt(user, project, key, now)
+    const { spent } = present
     const amount = Math.min(asked, spent)
-    const total = before + amount
+    const total = present.amount + amount
     assertBalance(key, total)
     assertBalance(`spent ${key}`, spent - amount)
     const refund = { amount, total, shortfall: asked - amount }
     return key === "points"
-      ? { kind: "points.refunded", ...refund }
-      : { kind: "currency.refunded", currency: key, ...refund }
+      ? [{ kind: "points.refunded", ...refund }]
+      : [
+          ...refillFacts(key, present),
+          { kind: "currency.refunded", currency: key, ...refund, ...waiting(present) },
+        ]
   })
 
 /** The code of a revocation that finds nothing to revoke. */
@@ -198,7 +214,7 @@ export const decideRevocation = (
     return Result.fail(revocationNotFound(command.of))
   }
   if (found.cause.kind === "spend") {
-    const facts = settled(user, project, refundOf(user, found.cause))
+    const facts = settled(user, project, now, refundOf(user, project, now, found.cause))
     return Result.succeed({ cause: command, facts })
   }
   const scores = scoresLeft(user, found, past)
@@ -454,20 +470,23 @@ class Undo {
 
   /** Takes back the amounts of further currencies: the balances after it, and what is missing. */
   #takeCurrencies(): { readonly balances?: Amounts; readonly currencies?: Amounts } {
-    const { facts, project } = this.#draft
+    const { facts, now, project } = this.#draft
     const left = new Map<string, number>()
     const missing: Array<readonly [string, number]> = []
     for (const [currency, credited] of this.#amounts) {
-      const { amount: before, spent } = balanceOf(this.#user, currency)
-      const amount = Math.min(credited, before)
-      const total = before - amount
+      const present = balanceAt(this.#user, project, currency, now)
+      const amount = Math.min(credited, present.amount)
+      const total = present.amount - amount
       assertBalance(currency, total)
-      assertBalance(`spent ${currency}`, spentAfter(spent, credited - amount))
-      if (amount > 0) facts.push({ kind: "currency.revoked", currency, amount, total })
+      assertBalance(`spent ${currency}`, spentAfter(present.spent, credited - amount))
+      if (amount > 0) {
+        const revoked = { kind: "currency.revoked", currency, amount, total } as const
+        facts.push(...refillFacts(currency, present), { ...revoked, ...waiting(present) })
+      }
       left.set(currency, total)
       if (amount < credited) missing.push([currency, credited - amount])
     }
-    const balances = furtherBalances(this.#user, project, left)
+    const balances = furtherBalances(this.#user, project, now, left)
     return {
       ...(balances !== undefined && { balances }),
       ...(missing.length > 0 && { currencies: Object.fromEntries(missing) }),

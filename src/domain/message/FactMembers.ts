@@ -3,7 +3,8 @@
  * replies derive their shapes from these schemas, so that a member is declared once.
  */
 import { Schema } from "effect"
-import { capReasons, type Fact, type FactOf } from "../record/Record.ts"
+import { capReasons } from "../record/BalanceFact.ts"
+import type { Fact, FactOf } from "../record/Record.ts"
 
 /** A text as the API shows it. */
 export const text = (description: string, example: string) =>
@@ -202,6 +203,7 @@ export const factMembers = {
     shortfall: count(0, "Points missing, since their events or rewards were revoked."),
   },
   "currency.earned": { ...currency, ...earned },
+  "currency.refilled": { ...currency, ...balance },
   "currency.revoked": { ...currency, ...balance },
   "currency.spent": { ...currency, ...balance },
   "currency.refunded": {

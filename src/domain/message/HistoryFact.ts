@@ -4,6 +4,7 @@
  * boards and progress show. `FactMembers.ts` has the members of each kind.
  */
 import { Schema } from "effect"
+import type { Source } from "../record/BalanceFact.ts"
 import {
   type BadgeRef,
   decidedAt,
@@ -11,7 +12,6 @@ import {
   heldSegments,
   type JournalRecord,
   type QuestRef,
-  type Source,
   spentBy,
 } from "../record/Record.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
@@ -158,6 +158,7 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
     case "points.refunded":
       return { amount: fact.amount, total: fact.total, shortfall: fact.shortfall }
     case "currency.earned":
+    case "currency.refilled":
     case "currency.revoked":
     case "currency.spent":
     case "currency.refunded":
@@ -208,6 +209,7 @@ const currencyMembers = (
       const earned = { currency, amount, total, source: showSource(source) }
       return boosts === undefined ? earned : { ...earned, boosts }
     }
+    case "currency.refilled":
     case "currency.revoked":
     case "currency.spent":
       return { currency: fact.currency, amount: fact.amount, total: fact.total }

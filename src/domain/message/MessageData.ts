@@ -268,7 +268,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   },
   "currency.earned": {
     description: "A user earned a currency other than xp and points from one source.",
-    example: { ...of, currency: "gems", amount: 5, total: 12, source: rule },
+    example: { ...of, currency: "gems", amount: 5, total: 12, source: rule, boosts },
   },
   "currency.revoked": {
     description: "An amount of a currency was revoked with an event or a reward.",

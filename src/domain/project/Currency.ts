@@ -17,6 +17,17 @@ export interface Currency extends Definition {
   readonly max: number | null
   /** The most that a user is credited for what occurred in one period of the user's calendar. */
   readonly earnLimit: { readonly amount: number; readonly per: EarnPeriod } | null
+  readonly refill: Refill | null
+  /** The former values, oldest first, each until the time of an edit; absent: never any `refill`. */
+  readonly refillBefore?: ReadonlyArray<
+    Pick<Currency, "max" | "refill"> & { readonly until: number }
+  >
+}
+
+/** Adds `amount` to a balance every so many minutes, up to `max` (`user/Refill.ts`). */
+export interface Refill {
+  readonly amount: number
+  readonly everyMinutes: number
 }
 
 export const earnPeriods = ["day", "week", "month"] as const satisfies ReadonlyArray<LimitPeriod>
@@ -28,6 +39,7 @@ export const currencyDefaults = {
   spendable: true,
   max: null,
   earnLimit: null,
+  refill: null,
 } as const
 
 const builtIn = (key: "xp" | "points", name: string, spendable: boolean): Currency => ({

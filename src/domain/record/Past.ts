@@ -6,7 +6,7 @@
  * The reader adds each of the user's records once, in any order.
  */
 import type { WindowKind } from "../values/Calendar.ts"
-import { countedCredit, decidedAt, type Fact, type JournalRecord } from "./Record.ts"
+import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
 /** The failure of a decision that needs more of the user's history. */
 export class HistoryNeeded {
@@ -128,3 +128,24 @@ const rewardingRule = (fact: Fact): string | undefined => {
       return undefined
   }
 }
+
+/** The credit of a fact that counts for the `earnLimit` of its currency; `undefined`: it has none. */
+export const countedCredit = (fact: Fact) => {
+  switch (fact.kind) {
+    case "xp.earned":
+    case "points.earned":
+    case "currency.earned": {
+      const { amount, period } = fact
+      if (period === undefined) return undefined
+      return { currency: creditedCurrency(fact), period, amount }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** The key of the currency that a fact credits. */
+export const creditedCurrency = (
+  fact: FactOf<"xp.earned" | "points.earned" | "currency.earned">,
+): string =>
+  fact.kind === "currency.earned" ? fact.currency : fact.kind === "xp.earned" ? "xp" : "points"

@@ -6,7 +6,7 @@
  * `apply` and the reply need, and a later change of rules or level curves never changes its effect.
  */
 import type { AccountFact } from "../accounts/Account.ts"
-import type { AppliedBoost, Boost } from "../project/Boost.ts"
+import type { Boost } from "../project/Boost.ts"
 import type { Amounts, Currency } from "../project/Currency.ts"
 import type { Badge, Gives, Quest, Reward, Rule } from "../project/Definition.ts"
 import type { ApiKey, Project, ProjectLimit } from "../project/Directory.ts"
@@ -17,6 +17,7 @@ import type { Profile, StepCounts } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
 import type { LaurelError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
+import type { BalanceFact, Source } from "./BalanceFact.ts"
 
 /**
  * An event of a client: the command to the user's actor, and the cause of its record. Times are
@@ -127,16 +128,6 @@ export type UserCommand =
 /** The cause of a record. */
 export type Cause = UserCommand | { readonly kind: "request" }
 
-/**
- * The source of xp, points or a badge: a rule, a quest, a manual reward, or the criteria of the
- * badge.
- */
-export type Source =
-  | { readonly ruleId: string }
-  | { readonly questId: string }
-  | "reward"
-  | "criteria"
-
 /** Why a rule gave no reward: its limit was used up, or its cooldown had not passed. */
 export const withheldReasons = ["limit", "cooldown"] as const
 export type WithheldReason = (typeof withheldReasons)[number]
@@ -147,19 +138,6 @@ export interface BadgeRef {
   readonly key: string
   readonly name: string
 }
-
-/** A credit of a currency. */
-interface Credit {
-  readonly amount: number
-  readonly total: number
-  readonly source: Source
-  readonly boosts?: ReadonlyArray<AppliedBoost>
-  readonly period?: number
-}
-
-/** Why a credit was cut: the member of the currency that left no room. */
-export const capReasons = ["earnLimit", "max"] as const
-export type CapReason = (typeof capReasons)[number]
 
 /** The amounts that a revocation could not take back. */
 export interface Shortfall {
@@ -220,77 +198,7 @@ export type UserFact =
       readonly balances?: Amounts
       readonly shortfall: Shortfall
     }
-  /**
-   * `boosts`: those that multiplied the amount, as they were then; absent: none. `period`: the
-   * period of the currency's `earnLimit` in which the amount counts; absent: it has no limit.
-   */
-  | ({ readonly kind: "xp.earned" | "points.earned" } & Credit)
-  | { readonly kind: "points.revoked"; readonly amount: number; readonly total: number }
-  /** `before`: the sequence of the user's spend before this one; absent: there is none. */
-  | {
-      readonly kind: "points.spent"
-      readonly amount: number
-      readonly total: number
-      readonly before?: number
-    }
-  /** `scoreSequence`: the record that set the remaining score, which gives the place in a tie. */
-  | {
-      readonly kind: "xp.revoked"
-      readonly amount: number
-      readonly total: number
-      readonly scoreSequence?: number
-    }
-  /**
-   * A spend was revoked. `shortfall`: the spent points whose event or reward was revoked after the
-   * spend.
-   */
-  | {
-      readonly kind: "points.refunded"
-      readonly amount: number
-      readonly total: number
-      readonly shortfall: number
-    }
-  /** As the facts of points, for the currency with the key `currency`. */
-  | ({
-      readonly kind: "currency.earned"
-      readonly currency: string
-    } & Credit)
-  | {
-      readonly kind: "currency.revoked" | "currency.spent"
-      readonly currency: string
-      readonly amount: number
-      readonly total: number
-      readonly before?: number
-    }
-  | {
-      readonly kind: "currency.refunded"
-      readonly currency: string
-      readonly amount: number
-      readonly total: number
-      readonly shortfall: number
-    }
-  /** The amount of a credit that the user did not get, of any currency, and why. */
-  | {
-      readonly kind: "currency.capped"
-      readonly currency: string
-      readonly amount: number
-      readonly by: CapReason
-      readonly source: Source
-    }
-  /** A revoked amount no longer counts in the `period` of the currency's `earnLimit`. */
-  | {
-      readonly kind: "currency.uncounted"
-      readonly currency: string
-      readonly period: number
-      readonly amount: number
-    }
-  /** All balances after a spend or a refund of a user who has further currencies. */
-  | {
-      readonly kind: "balances.settled"
-      readonly xp: number
-      readonly points: number
-      readonly balances: Amounts
-    }
+  | BalanceFact
   /**
    * The xp of the record (negative for a revocation), and the index of each window that it counts
    * for; a closed window is absent. `sequences`: for a revocation, the records that set the
@@ -538,27 +446,6 @@ export const heldSegments = ({ facts }: JournalRecord): ReadonlyArray<string> =>
   const summary = facts.find(isSummary) as FactOf<"event.tracked"> | undefined
   return summary?.segments ?? []
 }
-
-/** The credit of a fact that counts for the `earnLimit` of its currency; `undefined`: it has none. */
-export const countedCredit = (fact: Fact) => {
-  switch (fact.kind) {
-    case "xp.earned":
-    case "points.earned":
-    case "currency.earned": {
-      const { amount, period } = fact
-      if (period === undefined) return undefined
-      return { currency: creditedCurrency(fact), period, amount }
-    }
-    default:
-      return undefined
-  }
-}
-
-/** The key of the currency that a fact credits. */
-export const creditedCurrency = (
-  fact: FactOf<"xp.earned" | "points.earned" | "currency.earned">,
-): string =>
-  fact.kind === "currency.earned" ? fact.currency : fact.kind === "xp.earned" ? "xp" : "points"
 
 /** The deduplication key of a command, with a prefix for its kind; `undefined` if it has none. */
 export const duplicateKey = (cause: Cause): string | undefined => {

@@ -18,13 +18,8 @@ import {
 import { type WindowKind, withPastZone } from "../values/Calendar.ts"
 import { assertAfter, assertBalance, assertBehind, assertOwner } from "../values/invariants.ts"
 import { countIn, type PeriodCounts, withCount } from "../values/Periods.ts"
-import {
-  creditedCurrency,
-  decidedAt,
-  type Fact,
-  type FactOf,
-  type JournalRecord,
-} from "./Record.ts"
+import { creditedCurrency } from "./Past.ts"
+import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
 /** A state while a record is applied. */
 type Folding = { -readonly [Part in keyof UserState]: UserState[Part] }
@@ -144,6 +139,7 @@ const foldProgress = (
     case "currency.uncounted":
       uncount(own(state, before, "earnings"), fact)
       break
+    case "currency.refilled":
     case "currency.revoked":
     case "currency.refunded":
       foldCurrency(state, own(state, before, "balances"), fact)
@@ -217,10 +213,11 @@ const foldCurrency = (
     amount,
     currency,
     kind,
+    since,
     total,
-  }: FactOf<"currency.earned" | "currency.revoked" | "currency.spent" | "currency.refunded">,
+  }: Extract<Fact, { readonly currency: string; readonly total: number }>,
 ): void => {
-  const { spent: before } = balanceOf(state, currency)
+  const { spent: before, ...balance } = balanceOf(state, currency)
   const spent =
     kind === "currency.spent"
       ? before + amount
@@ -230,7 +227,12 @@ const foldCurrency = (
   assertBalance(currency, total)
   assertBalance(`spent ${currency}`, spent)
   assertBalance(`earned ${currency}`, total + spent)
-  balances.set(currency, { amount: total, spent })
+  balances.set(currency, {
+    ...balance,
+    amount: total,
+    spent,
+    ...(since !== undefined && { since }),
+  })
 }
 
 const foldQuest = (

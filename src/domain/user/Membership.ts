@@ -27,8 +27,9 @@ import type {
   SegmentConditionName,
 } from "../project/Segment.ts"
 import { murmur3 } from "../values/murmur3.ts"
+import { balanceAt } from "./Refill.ts"
 import { streakNow } from "./Streak.ts"
-import { balanceOf, type UserState, userZones } from "./User.ts"
+import { type UserState, userZones } from "./User.ts"
 
 /** A user as of a moment. `user`: `undefined` for a user without a state. */
 export interface Person {
@@ -74,7 +75,7 @@ export const conditionKinds: Readonly<Record<SegmentConditionKind, ConditionKind
     name: "currency",
     operators: order,
     numbers,
-    read: ({ user }, key) => balanceOf(user, key).amount,
+    read: ({ now, project, user }, key) => balanceAt(user, project, key, now).amount,
     unknown: ({ currencies }, key) =>
       activeCurrency(currencies, key) === undefined
         ? "matches no active currency of this project"

@@ -102,6 +102,8 @@ export interface Balance {
   readonly amount: number
   /** What was spent and neither refunded nor forgiven (`spentAfter`). */
   readonly spent: number
+  /** From when the next amount of `refill` is waited for; absent: the currency never had any. */
+  readonly since?: number
 }
 
 /** The state of a user. Times are epoch milliseconds. */

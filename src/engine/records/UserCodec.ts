@@ -127,10 +127,11 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
     writeNumber(user.lastSpend)
   }
   if (begins(tags.currencies, user.balances.size)) {
-    for (const [key, { amount, spent }] of user.balances) {
+    for (const [key, { amount, since, spent }] of user.balances) {
       writeName(key, names)
       writeNumber(amount)
       writeNumber(spent)
+      writeOptional(since)
     }
   }
   if (begins(tags.earnings, user.earnings.size)) {
@@ -523,7 +524,12 @@ const readBalances = (state: Building, count: number, names: Names): void => {
   }
 }
 
-const readBalance = (): Balance => ({ amount: reader.number(), spent: reader.number() })
+const readBalance = (): Balance => {
+  const amount = reader.number()
+  const spent = reader.number()
+  const since = reader.optional()
+  return { amount, spent, ...(since !== undefined && { since }) }
+}
 
 const readCount = (): number => reader.number()
 const readBadge = () => {

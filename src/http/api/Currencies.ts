@@ -40,11 +40,26 @@ const EarnPer = oneOf(earnPeriods).annotate({
   examples: ["day"],
 })
 const earnLimitWords =
-  "A user is credited at most `amount` for what occurred in one period, whatever it is for: rules, quests and rewards that you grant. What `multiplierPath` and boosts multiplied is cut, first by `earnLimit`, then by `max`; `capped` in the reply has the rest. An undo gives room again. Credits count from when it is set, and anew if `per` changes. Default: none."
+  "A user is credited at most `amount` for what occurred in one period, whatever it is for: rules, quests and rewards that you grant. What `multiplierPath` and boosts multiplied is cut, first by `earnLimit`, then by `max`; `capped` in the reply has the rest. An undo gives room again. Credits count from when it is set; if `per` changes, from then. Default: none."
 const EarnLimit = Schema.Struct({ amount: EarnAmount, per: EarnPer }).annotate({
   identifier: "EarnLimit",
   description: earnLimitWords,
   examples: [{ amount: 500, per: "day" }],
+})
+
+const RefillAmount = integer(1, limits.refillMaxMax).annotate({
+  description: "How many are added.",
+  examples: [1],
+})
+const EveryMinutes = integer(1, limits.refillMinutesMax).annotate({
+  description: "After how many minutes.",
+  examples: [240],
+})
+const refillWords = `Adds \`amount\` to each user's balance every \`everyMinutes\`, up to \`max\`, which it needs, and which is then at most ${limits.refillMaxMax.toLocaleString("en-US")}. A new user has none: grant some if users should begin with more. A balance at \`max\` waits, until some is spent. It does not count for \`earnLimit\`. An edit of it or of \`max\` changes no balance, and the wait for the next amount begins again. Not for \`xp\` and \`points\`. Default: none.`
+const Refill = Schema.Struct({ amount: RefillAmount, everyMinutes: EveryMinutes }).annotate({
+  identifier: "Refill",
+  description: refillWords,
+  examples: [{ amount: 1, everyMinutes: 240 }],
 })
 
 const { description, key, metadata } = newMembers("name")
@@ -57,12 +72,14 @@ export const NewCurrency = Schema.Struct({
   spendable: Schema.optionalKey(Spendable),
   max: Schema.optionalKey(Max),
   earnLimit: Schema.optionalKey(EarnLimit),
+  refill: Schema.optionalKey(Refill),
 }).annotate({
   identifier: "NewCurrency",
   description: "A currency to create.",
   examples: [
     { key: "crystals", name: "Crystals", max: 100 },
     { name: "Reputation", spendable: false },
+    { name: "Hearts", max: 5, refill: { amount: 1, everyMinutes: 240 } },
   ],
 })
 
@@ -87,6 +104,14 @@ export const CurrencyPatch = Schema.Struct({
         per: Schema.optionalKey(EarnPer),
       }),
     ).annotate({ description: earnLimitWords, examples: [{ amount: 800 }, null] }),
+  ),
+  refill: Schema.optionalKey(
+    Schema.NullOr(
+      Schema.Struct({
+        amount: Schema.optionalKey(RefillAmount),
+        everyMinutes: Schema.optionalKey(EveryMinutes),
+      }),
+    ).annotate({ description: refillWords, examples: [{ everyMinutes: 60 }, null] }),
   ),
 }).annotate({ identifier: "CurrencyPatch", examples: [{ max: 200 }, { max: null }] })
 
@@ -113,6 +138,10 @@ export const Currency = Schema.Struct({
   }),
   earnLimit: Schema.NullOr(EarnLimit).annotate({
     description: "The most that a user is credited in a period; null: no limit.",
+    examples: [null],
+  }),
+  refill: Schema.NullOr(Refill).annotate({
+    description: "What time adds to a balance; null: nothing.",
     examples: [null],
   }),
   ...versionFields,

@@ -36,6 +36,8 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "points.spent": "The user spent points.",
   "points.refunded": "A spend was revoked.",
   "currency.earned": "The user earned a currency other than xp and points from one source.",
+  "currency.refilled":
+    "What time added to the balance of a currency with `refill`, as of the record that came next.",
   "currency.revoked": "An amount of a currency was revoked.",
   "currency.spent": "The user spent a currency other than points.",
   "currency.refunded": "A spend was revoked.",

@@ -82,6 +82,34 @@ export const ProfileChange = Schema.Struct({
   examples: [{ displayName: "Ada", timezone: "Europe/Berlin", attributes: attributesExample }],
 })
 
+const Refills = Schema.Record(
+  Schema.String,
+  Schema.Struct({
+    amount: Schema.Int.annotate({ description: "How many are added next.", examples: [1] }),
+    nextAt: Schema.NullOr(Time).annotate({
+      description: "When the balance grows next; null: it is full.",
+      examples: ["2026-11-01T13:30:00.000Z"],
+    }),
+    fullAt: Schema.NullOr(Time).annotate({
+      description: "When the balance is full, if nothing is earned or spent; null: it is.",
+      examples: ["2026-11-01T17:30:00.000Z"],
+    }),
+  }),
+).annotate({
+  identifier: "Refills",
+  description:
+    "When balances of currencies with `refill` grow, by key. Absent: no currency has it.",
+  examples: [
+    {
+      hearts: {
+        amount: 1,
+        nextAt: "2026-11-01T13:30:00.000Z",
+        fullAt: "2026-11-01T17:30:00.000Z",
+      },
+    },
+  ],
+})
+
 export const User = Schema.Struct({
   id: UserId,
   ...profileMembers,
@@ -89,6 +117,7 @@ export const User = Schema.Struct({
   level: Level,
   points: Points,
   balances: Balances,
+  refills: Schema.optionalKey(Refills),
   badges: Schema.Array(
     Schema.Struct({
       id: BadgeId,
@@ -147,6 +176,7 @@ export const Progress = Schema.Struct({
   }),
   points: Points,
   balances: Balances,
+  refills: Schema.optionalKey(Refills),
   badges: Schema.Array(
     Schema.Struct({
       id: BadgeId,

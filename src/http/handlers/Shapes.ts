@@ -33,7 +33,8 @@ import {
   questProgress,
   streakProgress,
 } from "../../domain/user/Progress.ts"
-import { balanceOf, type UserState } from "../../domain/user/User.ts"
+import { balanceAt, refillTimes } from "../../domain/user/Refill.ts"
+import type { UserState } from "../../domain/user/User.ts"
 import { canonicalTimeZone } from "../../domain/values/Calendar.ts"
 import {
   type ErrorCode,
@@ -320,7 +321,8 @@ export const furtherParts = <Change>({
   ...(balances !== undefined && { balances }),
 })
 
-export const showUser = (user: UserState, project: ProjectState): typeof User.Type => {
+/** The user at `now`, in epoch milliseconds. */
+export const showUser = (user: UserState, project: ProjectState, now: number): typeof User.Type => {
   const { attributes, displayName, hidden, timezone } = user.profile
   return {
     id: user.id,
@@ -331,20 +333,25 @@ export const showUser = (user: UserState, project: ProjectState): typeof User.Ty
     xp: user.xp,
     level: levelAt(project.settings.levelCurve, user.xp),
     points: user.points,
-    balances: balancesOf(user, project),
+    ...showBalances(user, project, now),
     badges: showBadges(badgesOf(user, project)),
     createdAt: isoTime(user.createdAt),
     updatedAt: isoTime(user.updatedAt),
   }
 }
 
-/** The user's balances of all active currencies, by key. */
-const balancesOf = (user: UserState, { currencies }: ProjectState): Amounts => {
-  const balances: Record<string, number> = {}
-  for (const { key, set } of currencies.values()) {
-    if (set === "published") balances[key] = balanceOf(user, key).amount
-  }
-  return balances
+/** The user's balances of all active currencies, by key, and when some of them grow. */
+const showBalances = (user: UserState, project: ProjectState, now: number) => {
+  const active = [...project.currencies.values()].filter(({ set }) => set === "published")
+  const amounts = active.map(({ key }) => [key, balanceAt(user, project, key, now).amount] as const)
+  const balances: Amounts = Object.fromEntries(amounts)
+  const times = Object.entries(refillTimes(user, project, now) ?? {})
+  if (times.length === 0) return { balances }
+  const refills = times.map(([key, { amount, fullAt, nextAt }]) => [
+    key,
+    { amount, nextAt: isoTimeOrNull(nextAt), fullAt: isoTimeOrNull(fullAt) },
+  ])
+  return { balances, refills: Object.fromEntries(refills) as NonNullable<typeof User.Type.refills> }
 }
 
 /** The user's progress at `now`, in epoch milliseconds. */
@@ -360,7 +367,7 @@ export const showProgress = (
   levelProgress: levelProgress(project.settings.levelCurve, user.xp),
   rank,
   points: user.points,
-  balances: balancesOf(user, project),
+  ...showBalances(user, project, now),
   badges: badgeProgress(user, project, now).map((badge) => ({
     ...badge,
     earnedAt: isoTimeOrNull(badge.earnedAt),

@@ -31,14 +31,15 @@ export const currencyHandlers = (engine: Engine["Service"]): Handlers<typeof Cur
   })
 
 export const newCurrency = (payload: typeof NewCurrency.Type, id: string) => {
-  const { earnLimit = null, max = null, name, spendable = id !== "cur_xp" } = payload
-  return { id, ...newMembers(payload), name, spendable, max, earnLimit }
+  const { earnLimit = null, max = null, name, refill = null } = payload
+  const { spendable = id !== "cur_xp" } = payload
+  return { id, ...newMembers(payload), name, spendable, max, earnLimit, refill }
 }
 
 /** The change of a currency to the one that `payload` describes. Key and metadata stay. */
 export const currencyReplacement = (payload: typeof NewCurrency.Type): CurrencyChange => {
-  const { description, earnLimit, max, name, spendable } = newCurrency(payload, "")
-  return { description, earnLimit, max, name, spendable }
+  const { description, earnLimit, max, name, refill, spendable } = newCurrency(payload, "")
+  return { description, earnLimit, max, name, refill, spendable }
 }
 
 const currencyChange = ({ spendable, ...patch }: typeof CurrencyPatch.Type): CurrencyChange =>
@@ -47,7 +48,7 @@ const currencyChange = ({ spendable, ...patch }: typeof CurrencyPatch.Type): Cur
 const showCurrency = (currency: Currency) => {
   const { createdAt, description, earnLimit, id, key, max, metadata, name, set, spendable } =
     currency
-  const { updatedAt, version } = currency
+  const { refill, updatedAt, version } = currency
   return {
     id,
     key,
@@ -58,6 +59,7 @@ const showCurrency = (currency: Currency) => {
     spendable,
     max,
     earnLimit,
+    refill,
     version,
     createdAt: isoTime(createdAt),
     updatedAt: isoTime(updatedAt),

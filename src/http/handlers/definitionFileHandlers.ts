@@ -175,9 +175,9 @@ const fileDefinition = (definition: Definition & Partial<Targeted>, own: object)
 const isTold = (currency: Currency): boolean => !isBuiltIn(currency) || currency.version > 1
 
 const fileCurrency = (currency: Currency) => {
-  const { earnLimit, key, max, name, spendable } = currency
+  const { earnLimit, key, max, name, refill, spendable } = currency
   const isUsual = spendable === (key !== "xp")
-  const own = { name, ...(!isUsual && { spendable }), ...given({ max, earnLimit }) }
+  const own = { name, ...(!isUsual && { spendable }), ...given({ max, earnLimit, refill }) }
   return fileDefinition(currency, own) as Item<"currencies">
 }
 

@@ -135,7 +135,8 @@ const listUsers = Effect.fnUntraced(function* (
   const segment = asked === undefined ? undefined : definitionOf(project.segments, asked)
   if (asked !== undefined && segment === undefined) return yield* Effect.fail(segmentNotFound)
   const found = yield* engine.listUsers(environment, { limit, after, search, segment })
-  const users = found.users.map((user) => showUser(user, project))
+  const now = engine.timeIn(environment)
+  const users = found.users.map((user) => showUser(user, project, now))
   // Only a search of all users would tell how many match.
   const isWhole = search === undefined && segment === undefined
   const total = isWhole ? { total: found.total } : {}
@@ -157,7 +158,7 @@ const namedUsers = Effect.fnUntraced(function* (
   for (const id of ids) {
     const user = yield* engine.readUser(environment, id)
     if (user === undefined) unknown.push(id)
-    else users.push(showUser(user, project))
+    else users.push(showUser(user, project, engine.timeIn(environment)))
   }
   return { body: { users, unknown, hasMore: false, nextCursor: null } }
 })
@@ -188,7 +189,9 @@ const show = (engine: Engine["Service"], environment: string, userId: string) =>
   continueWith(engine.userNow(environment, userId), (user) =>
     user === undefined
       ? Effect.fail(userNotFound)
-      : Effect.succeed({ body: showUser(user, engine.projectNow(environment)) }),
+      : Effect.succeed({
+          body: showUser(user, engine.projectNow(environment), engine.timeIn(environment)),
+        }),
   )
 
 /*
@@ -211,7 +214,7 @@ const exportUser = (
 ): StreamedReply => {
   const head = JSON.stringify({
     exportedAt: isoTime(engine.now()),
-    user: showUser(user, project),
+    user: showUser(user, project, now),
     progress: showProgress(user, project, rank, now),
     state: stateOf(user),
   })

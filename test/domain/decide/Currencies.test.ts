@@ -170,7 +170,7 @@ describe("The limit on what a user earns of a currency", () => {
     expect(reply).toMatchObject({
       currencies: { gems: { earned: 10, total: 10 } },
       capped: [{ currency: "gems", amount: 2, by: "earnLimit" }],
-      boosts: [{ key: "1", factor: 3 }],
+      boosts: [{ key: "k1", factor: 3 }],
     })
     expect(facts).toContainEqual(expect.objectContaining({ kind: "currency.earned", amount: 10 }))
   })
@@ -451,6 +451,23 @@ describe("Currencies of a project", () => {
     expect(limitAfter({ earnLimit: { per: "month" } })).toEqual({ amount: 5, per: "month" })
     expect(limitAfter({ name: "Jewels" })).toEqual({ amount: 5, per: "day" })
     expect(limitAfter({ earnLimit: null })).toBeNull()
+  })
+
+  it("refill up to a maximum, which has a limit, and xp and points never do", () => {
+    const refill = { amount: 1, everyMinutes: 5 }
+    const make = (more: object) => decideProject(emptyProject, create("cur_1", more), 0)
+    const faultOf = (more: object) => Result.getOrThrow(Result.flip(make(more))).errors
+    expect(faultOf({ refill })).toMatchObject([{ pointer: "/max", code: "missing" }])
+    expect(codeOf(make({ refill, max: limits.refillMaxMax }))).toBe("accepted")
+    expect(faultOf({ refill, max: limits.refillMaxMax + 1 })).toMatchObject([
+      { pointer: "/max", code: "out_of_range" },
+    ])
+    const change = { refill, max: 5 }
+    for (const currencyId of ["xp", "points"]) {
+      const command = { kind: "updateCurrency", currencyId, change } as const
+      const refused = Result.getOrThrow(Result.flip(decideProject(emptyProject, command, 0)))
+      expect(refused.errors).toMatchObject([{ pointer: "/refill", code: "not_allowed" }])
+    }
   })
 
   it("cannot be archived while a segment that is not archived asks for its balance", () => {

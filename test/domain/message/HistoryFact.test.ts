@@ -43,6 +43,9 @@ const everything = () => {
   const gems = world.give({ gems: 5 })
   world.refund(world.spend({ gems: 3, points: 1 }))
   world.undo(gems)
+  const refill = { amount: 1, everyMinutes: 1 }
+  world.currency({ id: "cur_hearts", key: "hearts", max: 4, refill })
+  world.spend({ hearts: 1 })
   return world
 }
 

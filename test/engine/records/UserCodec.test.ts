@@ -64,6 +64,7 @@ const rich: UserState = {
   pointsSpent: 3,
   balances: new Map([
     ["gems", { amount: 12, spent: 5 }],
+    ["hearts", { amount: 1, spent: 0, since: 60_000 }],
     ["quests", { amount: 0, spent: 0 }],
   ]),
   earnings: new Map([

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util"
 import type { Boost } from "../../../src/domain/project/Boost.ts"
 import type { Currency } from "../../../src/domain/project/Currency.ts"
 import type {
@@ -23,6 +24,28 @@ export interface Definitions {
   readonly closed: ClosedThrough
   /** The time zones of the project before, and until when. */
   readonly moves: ReadonlyArray<Move>
+  /** How each currency refilled balances, and since when; oldest first. */
+  readonly courses: ReadonlyArray<Course>
+}
+
+export interface Course {
+  readonly key: string
+  readonly at: number
+  readonly max: number | null
+  readonly refill: { readonly amount: number; readonly everyMinutes: number } | null
+}
+
+/** The courses after a record of the project at `at`. */
+export const coursesAfter = (
+  courses: ReadonlyArray<Course>,
+  currencies: Iterable<Currency>,
+  at: number,
+): ReadonlyArray<Course> => {
+  const changed = [...currencies].filter(({ key, max, refill }) => {
+    const last = courses.findLast((course) => course.key === key)
+    return last === undefined || last.max !== max || !isDeepStrictEqual(last.refill, refill)
+  })
+  return [...courses, ...changed.map(({ key, max, refill }) => ({ key, at, max, refill }))]
 }
 
 export interface Move {

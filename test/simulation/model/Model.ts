@@ -286,12 +286,13 @@ export class Model {
   ): Outcome | Refused {
     const before = this.log(userId)
     if (before.length === 0) return { refused: "user_not_found" }
+    const { courses } = definitions
     const amounts = "amount" in command ? { points: command.amount } : command.currencies
     for (const [key, amount] of Object.entries(amounts)) {
       const currency = activeIn(definitions, key)
       if (currency === undefined) return { refused: "currency_not_found" }
       if (!currency.spendable) return { refused: "currency_not_spendable" }
-      if (balanceOf(before, key) < amount) {
+      if (balanceOf(before, key, { courses, now }) < amount) {
         return { refused: "amount" in command ? "insufficient_points" : "insufficient_balance" }
       }
     }
@@ -323,12 +324,13 @@ export class Model {
     const before = this.log(userId)
     this.#append(userId, entry)
     const after = this.log(userId)
+    const when = { courses: definitions.courses, now: entry.at }
     const change = (key: string) => {
-      const total = balanceOf(after, key)
-      return { earned: total - balanceOf(before, key), total }
+      const total = balanceOf(after, key, when)
+      return { earned: total - balanceOf(before, key, when), total }
     }
     const further = Object.keys(amounts).filter((key) => key !== "points")
-    const balances = shownBalances(after, definitions)
+    const balances = shownBalances(after, definitions, entry.at)
     // A reply without further currencies shows the points only if they were spent.
     const asked = "points" in amounts || further.length > 0 || balances !== undefined
     return {
@@ -450,7 +452,7 @@ export class Model {
     const after = [...before, entry]
     const [xpBefore, xp] = [xpOf(before), xpOf(after)]
     const [pointsBefore, points] = [pointsOf(before), pointsOf(after)]
-    const all = [xp, points, ...Object.values(furtherOf(after))]
+    const all = [xp, points, ...Object.values(furtherOf(after, place, now))]
     if (!all.every(Number.isSafeInteger)) return { refused: "balance_overflow" }
     this.#append(userId, entry)
     const { levelCurve, streaks } = place.settings
@@ -459,13 +461,14 @@ export class Model {
       points: { earned: points - pointsBefore, total: points },
       currencies: Object.fromEntries(
         [...(entry.kind === "undone" ? entry.of : entry).currencies.keys()].flatMap((key) => {
-          const total = balanceOf(after, key)
-          const earned = total - balanceOf(before, key)
+          const when = { courses: place.courses, now }
+          const total = balanceOf(after, key, when)
+          const earned = total - balanceOf(before, key, when)
           return earned === 0 ? [] : [[key, { earned, total }]]
         }),
       ),
       capped: entry.kind === "undone" ? [] : entry.capped,
-      balances: shownBalances(after, place),
+      balances: shownBalances(after, place, now),
       level: { before: levelOf(levelCurve, xpBefore), after: levelOf(levelCurve, xp) },
       badges: entry.badges.map(({ badgeId }) => ({ id: badgeId, earnedAt: now })),
       boosts:
@@ -533,8 +536,8 @@ const nothing = (sequence: number, now: number): Happened => ({
 })
 
 /** The balances in a reply; `undefined`: the user has no further currency that is active. */
-const shownBalances = (log: Log, definitions: Definitions): Amounts | undefined => {
-  const further = Object.entries(furtherOf(log)).filter(
+const shownBalances = (log: Log, definitions: Definitions, now: number): Amounts | undefined => {
+  const further = Object.entries(furtherOf(log, definitions, now)).filter(
     ([key]) => activeIn(definitions, key) !== undefined,
   )
   return further.length === 0

@@ -1,6 +1,7 @@
 /** xp, points and further currencies: sums over the decisions that were not undone. */
 import type { Amounts } from "../../../src/domain/project/Currency.ts"
 import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
+import type { Course, Definitions } from "./Definitions.ts"
 import { type Happened, happened, type Log, standing } from "./log.ts"
 
 const sum = (numbers: ReadonlyArray<number>): number =>
@@ -15,10 +16,35 @@ export const pointsEarnedOf = (log: Log): number => sum(standing(log).map(({ poi
  */
 export const pointsOf = (log: Log): number => balanceOf(log, "points")
 
+/** The time of a balance, and how currencies refilled until then. */
+export interface When {
+  readonly now: number
+  readonly courses: ReadonlyArray<Course>
+}
+
 /** The same for any currency. */
-export const balanceOf = (log: Log, key: string): number => {
+export const balanceOf = (log: Log, key: string, when?: When): number => {
   let [balance, spent] = [0, 0]
+  const own = when?.courses.filter((course) => course.key === key) ?? []
+  let clock = Math.max(log[0]?.at ?? Number.POSITIVE_INFINITY, own[0]?.at ?? 0)
+  let since = clock
+  const wait = (to: number): void => {
+    while (own.length > 0 && clock < to) {
+      const { max, refill } = own.findLast(({ at }) => at <= clock)!
+      const edited = own.find(({ at }) => at > clock)?.at ?? Number.POSITIVE_INFINITY
+      const end = Math.min(to, edited)
+      if (refill !== null && max !== null) {
+        const ms = refill.everyMinutes * 60_000
+        for (; balance < max && since + ms <= end; since += ms) {
+          balance = Math.min(max, balance + refill.amount)
+        }
+      }
+      if (refill === null || max === null || balance >= max || end === edited) since = end
+      clock = end
+    }
+  }
   for (const entry of log) {
+    wait(entry.at)
     if (entry.kind === "event" || entry.kind === "reward") balance += credited(entry, key)
     if (entry.kind === "undone") {
       balance -= credited(entry.of, key)
@@ -34,6 +60,7 @@ export const balanceOf = (log: Log, key: string): number => {
       ;[balance, spent] = [balance + back, spent - back]
     }
   }
+  if (when !== undefined) wait(when.now)
   return balance
 }
 
@@ -46,10 +73,23 @@ export const credited = (entry: Happened, key: string): number => {
   return key === "points" ? entry.points : (entry.currencies.get(key) ?? 0)
 }
 
-/** The balances of all further currencies that the user ever earned. */
-export const furtherOf = (log: Log): Amounts => {
-  const keys = happened(log).flatMap(({ currencies }) => [...currencies.keys()])
-  return Object.fromEntries([...new Set(keys)].sort().map((key) => [key, balanceOf(log, key)]))
+/**
+ * The balances of all further currencies that the user ever earned or spent, and of those that
+ * refill.
+ */
+export const furtherOf = (log: Log, definitions: Definitions, now: number): Amounts => {
+  const { courses, currencies } = definitions
+  const isActive = (key: string) =>
+    currencies.some((one) => one.key === key && one.set === "published")
+  const keys = [
+    ...happened(log).flatMap(({ currencies }) => [...currencies.keys()]),
+    ...log.flatMap((entry) => (entry.kind === "spent" ? Object.keys(entry.amounts) : [])),
+    ...courses.flatMap(({ key, refill }) => (refill !== null && isActive(key) ? [key] : [])),
+  ].filter((key) => key !== "points")
+  const amounts = [...new Set(keys)].sort().map((key) => {
+    return [key, balanceOf(log, key, { courses, now })] as const
+  })
+  return Object.fromEntries(amounts)
 }
 
 /** The record that set the present xp: the latest one that gave xp and was not undone. */

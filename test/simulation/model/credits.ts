@@ -70,7 +70,8 @@ const credit = (key: string, asked: number, { definitions, log, to, zone }: Rece
       .reduce((total, one) => total + one.amount, 0)
     cut(earnLimit.amount - earned, "earnLimit")
   }
-  if (max !== null) cut(max - balanceOf(log, key), "max")
+  const { courses } = definitions
+  if (max !== null) cut(max - balanceOf(log, key, { courses, now: to.at }), "max")
   if (amount === 0) return
   if (period !== null) to.counting.push({ currency: key, period, amount })
   if (key === "xp") to.xp += amount

@@ -4,7 +4,7 @@
  */
 
 import type { Amounts } from "../../../src/domain/project/Currency.ts"
-import type { CapReason } from "../../../src/domain/record/Record.ts"
+import type { CapReason } from "../../../src/domain/record/BalanceFact.ts"
 import type { Profile } from "../../../src/domain/user/User.ts"
 import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 import type { Metadata } from "../../../src/domain/values/Metadata.ts"

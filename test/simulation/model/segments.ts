@@ -49,7 +49,9 @@ const found = (
     case "level":
       return levelOf(place.settings.levelCurve, xpOf(log))
     case "balance":
-      return condition.currency === "xp" ? xpOf(log) : balanceOf(log, condition.currency!)
+      return condition.currency === "xp"
+        ? xpOf(log)
+        : balanceOf(log, condition.currency!, { courses: place.courses, now })
     case "badge": {
       const badge = place.badges.find(({ key }) => key === condition.badge)
       return badgesOf(log).get(badge?.id ?? "")?.earnedAt

@@ -35,7 +35,7 @@ const path = "/currencies"
 const isBuiltIn = ({ key }: Currency): boolean => key === "xp" || key === "points"
 
 const textsOf = (currency: Currency) => {
-  const { description, earnLimit, max, metadata, name, spendable } = currency
+  const { description, earnLimit, max, metadata, name, refill, spendable } = currency
   return new Map([
     ["name", name],
     ["description", description ?? ""],
@@ -43,6 +43,8 @@ const textsOf = (currency: Currency) => {
     ["max", textOf(max)],
     ["earnLimit.amount", textOf(earnLimit?.amount)],
     ["earnLimit.per", textOf(earnLimit?.per)],
+    ["refill.amount", textOf(refill?.amount)],
+    ["refill.everyMinutes", textOf(refill?.everyMinutes)],
     ["metadata", metadataOf(metadata)],
   ])
 }
@@ -55,12 +57,21 @@ const earnLimitOf = (form: Form) => {
   return amount === undefined && per === "" ? null : { amount: amount ?? null, per }
 }
 
+const refillOf = (form: Form) => {
+  const amount = form.number("refill.amount")
+  const everyMinutes = form.number("refill.everyMinutes")
+  return amount === undefined && everyMinutes === undefined
+    ? null
+    : { amount: amount ?? null, everyMinutes: everyMinutes ?? null }
+}
+
 const membersOf = (form: Form) => ({
   name: form.text("name"),
   description: form.text("description") || null,
   spendable: form.checked("spendable"),
   max: form.number("max") ?? null,
   earnLimit: earnLimitOf(form),
+  refill: refillOf(form),
 })
 
 const draftOf = (form: Form) => ({
@@ -115,6 +126,21 @@ const fields = ({ faults, form }: Draft, _: undefined, isNew: boolean): Content 
       faults,
     }),
   ]),
+  group({ legend: "Refill with time", name: "refill", faults }, [
+    numberField({
+      name: "refill.amount",
+      label: "Amount",
+      value: form.text("refill.amount"),
+      hint: "Added to each balance up to the maximum, as hearts or energy. None, if empty.",
+      faults,
+    }),
+    numberField({
+      name: "refill.everyMinutes",
+      label: "Every … minutes",
+      value: form.text("refill.everyMinutes"),
+      faults,
+    }),
+  ]),
   jsonField({
     name: "metadata",
     label: "Metadata",
@@ -133,6 +159,9 @@ const names = () => [
   "earnLimit",
   "earnLimit.amount",
   "earnLimit.per",
+  "refill",
+  "refill.amount",
+  "refill.everyMinutes",
   "metadata.*",
 ]
 
@@ -215,7 +244,7 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
       ],
       status ?? "",
     ),
-    heads: ["Currency", "Key", "Spendable", "Maximum", "Earned at most"],
+    heads: ["Currency", "Key", "Spendable", "Maximum", "Earned at most", "Refill"],
     rows: page.currencies.map((currency) => [
       html`<a href="${visit.base}${path}/${currency.id}">${currency.name}</a>`,
       html`<code>${currency.key}</code>`,
@@ -224,6 +253,9 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
       currency.earnLimit === null
         ? "no limit"
         : `${count(currency.earnLimit.amount)} a ${currency.earnLimit.per}`,
+      currency.refill === null
+        ? "none"
+        : `${count(currency.refill.amount)} every ${count(currency.refill.everyMinutes)} min`,
       ...(mayChange(visit) ? [html`<div class="row">${archiveButton(visit, currency)}</div>`] : []),
     ]),
   })

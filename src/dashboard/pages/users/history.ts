@@ -87,6 +87,8 @@ const factText = (fact: Fact, base: string): Content => {
       return `Points +${count(fact.amount)} (${count(fact.total)})${fact.shortfall === 0 ? "" : `; ${count(fact.shortfall)} were undone at their source`}`
     case "currency.earned":
       return html`${fact.currency} +${count(fact.amount)} (${count(fact.total)}) ${sourceText(fact.source, base)}${fact.boosts !== undefined && ` with ${boostWords(fact.boosts)}`}`
+    case "currency.refilled":
+      return `${fact.currency} +${count(fact.amount)} (${count(fact.total)}) with time`
     case "currency.revoked":
     case "currency.spent":
       return `${fact.currency} −${count(fact.amount)} (${count(fact.total)})`

@@ -187,7 +187,10 @@ const profile = (
       .filter(([key]) => key !== "xp" && key !== "points")
       .map(
         ([key, amount]) =>
-          [key, html`<a href="${base}/currencies/${key}">${count(amount)}</a>`] as const,
+          [
+            key,
+            html`<a href="${base}/currencies/${key}">${count(amount)}</a>${refillText(user, key)}`,
+          ] as const,
       ),
     ["All-time rank", rankLink(base, user.id, "all_time", rank)],
     ...ranks,
@@ -196,6 +199,12 @@ const profile = (
     ["Created", isoTime(user.createdAt)],
     ["Last change", isoTime(user.updatedAt)],
   ])
+
+/** When a balance grows next. */
+const refillText = ({ refills = {} }: User, key: string): Content => {
+  const { amount = 0, nextAt = null } = refills[key] ?? {}
+  return nextAt !== null && html`, +${count(amount)} at ${isoTime(nextAt)}`
+}
 
 const levelLine = ({ level, levelProgress }: Progress): Html => {
   const { ratio, xpToNext } = levelProgress

@@ -333,6 +333,7 @@ const movementOf = (
     case "points.spent":
       return { currency: "points", by: -fact.amount, total: fact.total }
     case "currency.earned":
+    case "currency.refilled":
     case "currency.refunded":
       return { currency: fact.currency, by: fact.amount, total: fact.total }
     case "currency.revoked":

@@ -139,6 +139,7 @@ export const currency = {
   spendable: true,
   max: 100,
   earnLimit: null,
+  refill: null,
   ...changes,
 } as const
 

@@ -17,22 +17,36 @@ const read = async (path: string): Promise<Json> => (await world.api("GET", path
 describe("The pages of currencies", () => {
   it("create, change and archive one", async () => {
     const limit = { "earnLimit.amount": "9", "earnLimit.per": "month" }
-    const fields = { name: "Hearts", key: "hearts", spendable: "true", max: "5", ...limit }
+    const refill = { "refill.amount": "1", "refill.everyMinutes": "240" }
+    const limits = { max: "5", ...limit, ...refill }
+    const fields = { name: "Hearts", key: "hearts", spendable: "true", ...limits }
     const { location } = await world.owner.post(`${currencies}/new`, fields)
     expect(location).toContain("/currencies/cur_")
     const made = await read("/v1/currencies/hearts")
     expect(made).toMatchObject({ name: "Hearts", spendable: true, max: 5, description: null })
     expect(made.earnLimit).toEqual({ amount: 9, per: "month" })
-    expect((await world.owner.get(currencies)).text).toContain("9 a month")
+    expect(made.refill).toEqual({ amount: 1, everyMinutes: 240 })
+    const both = (await world.owner.get(currencies)).text
+    expect(both).toContain("9 a month")
+    expect(both).toContain("1 every 240 min")
+    await world.api("PUT", "/v1/users/hearty", {})
+    expect((await world.owner.get(`${base}/users/hearty`)).text).toContain(", +1 at ")
     const address = `${currencies}/${made.id}`
     const form = fieldsOf((await world.owner.get(address)).text, address)
     const { spendable: _, ...others } = form
-    await world.owner.post(address, { ...others, max: "", description: "Lives" })
+    const never = { "refill.amount": "", "refill.everyMinutes": "" }
+    await world.owner.post(address, { ...others, ...never, max: "", description: "Lives" })
     const changed = await read("/v1/currencies/hearts")
     expect(changed).toMatchObject({ spendable: false, max: null, description: "Lives" })
-    const half = await world.owner.post(address, { ...others, "earnLimit.per": "" })
+    const half = await world.owner.post(address, { ...others, "earnLimit.per": "", version: "2" })
     expect(half.status).toBe(400)
-    const unlimited = { ...others, "earnLimit.amount": "", "earnLimit.per": "", version: "2" }
+    const unlimited = {
+      ...others,
+      ...never,
+      "earnLimit.amount": "",
+      "earnLimit.per": "",
+      version: "2",
+    }
     await world.owner.post(address, unlimited)
     expect((await read("/v1/currencies/hearts")).earnLimit).toBeNull()
     const stale = await world.owner.post(address, { ...form, max: "7" })

@@ -1,0 +1,110 @@
+/** The facts about balances of xp, points and further currencies. `total` is the balance after one. */
+import type { AppliedBoost } from "../project/Boost.ts"
+import type { Amounts } from "../project/Currency.ts"
+
+/**
+ * The source of xp, points or a badge: a rule, a quest, a manual reward, or the criteria of the
+ * badge.
+ */
+export type Source =
+  | { readonly ruleId: string }
+  | { readonly questId: string }
+  | "reward"
+  | "criteria"
+
+/** A credit of a currency. */
+interface Credit {
+  readonly amount: number
+  readonly total: number
+  readonly source: Source
+  readonly boosts?: ReadonlyArray<AppliedBoost>
+  readonly period?: number
+}
+
+/** Why a credit was cut: the member of the currency that left no room. */
+export const capReasons = ["earnLimit", "max"] as const
+export type CapReason = (typeof capReasons)[number]
+
+export type BalanceFact =
+  /**
+   * `boosts`: those that multiplied the amount, as they were then; absent: none. `period`: the
+   * period of the currency's `earnLimit` in which the amount counts; absent: it has no limit.
+   */
+  | ({ readonly kind: "xp.earned" | "points.earned" } & Credit)
+  | { readonly kind: "points.revoked"; readonly amount: number; readonly total: number }
+  /** `before`: the sequence of the user's spend before this one; absent: there is none. */
+  | {
+      readonly kind: "points.spent"
+      readonly amount: number
+      readonly total: number
+      readonly before?: number
+    }
+  /** `scoreSequence`: the record that set the remaining score, which gives the place in a tie. */
+  | {
+      readonly kind: "xp.revoked"
+      readonly amount: number
+      readonly total: number
+      readonly scoreSequence?: number
+    }
+  /**
+   * A spend was revoked. `shortfall`: the spent points whose event or reward was revoked after the
+   * spend.
+   */
+  | {
+      readonly kind: "points.refunded"
+      readonly amount: number
+      readonly total: number
+      readonly shortfall: number
+    }
+  /** As the facts of points, for the currency with the key `currency`. */
+  | ({
+      readonly kind: "currency.earned"
+      readonly currency: string
+      readonly since?: number
+    } & Credit)
+  /** What `refill` added before the record; `since` as in `Balance`, also in the facts below. */
+  | {
+      readonly kind: "currency.refilled"
+      readonly currency: string
+      readonly amount: number
+      readonly total: number
+      readonly since?: number
+    }
+  | {
+      readonly kind: "currency.revoked" | "currency.spent"
+      readonly currency: string
+      readonly amount: number
+      readonly total: number
+      readonly since?: number
+      readonly before?: number
+    }
+  | {
+      readonly kind: "currency.refunded"
+      readonly currency: string
+      readonly amount: number
+      readonly total: number
+      readonly since?: number
+      readonly shortfall: number
+    }
+  /** The amount of a credit that the user did not get, of any currency, and why. */
+  | {
+      readonly kind: "currency.capped"
+      readonly currency: string
+      readonly amount: number
+      readonly by: CapReason
+      readonly source: Source
+    }
+  /** A revoked amount no longer counts in the `period` of the currency's `earnLimit`. */
+  | {
+      readonly kind: "currency.uncounted"
+      readonly currency: string
+      readonly period: number
+      readonly amount: number
+    }
+  /** All balances after a spend or a refund of a user who has further currencies. */
+  | {
+      readonly kind: "balances.settled"
+      readonly xp: number
+      readonly points: number
+      readonly balances: Amounts
+    }
