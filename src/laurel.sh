@@ -2,9 +2,14 @@
 # Runs Laurel with the Node that npm installed. If that Node does not start, prints the cause: the loader names only a file.
 # Searches the packages themselves: npm below 11.6 creates no node_modules/.bin/node (npm/cli#4362).
 # LAUREL_NODE names another Node, such as one with a security fix that npm's packages do not have yet.
-folder=$(dirname "$0")
-for node in "$folder"/../node_modules/node-*/bin/node; do :; done
-[ -e "$node" ] || node=node
+# In an installed package this file is started through a link, and npm puts the other packages beside Laurel's or below it.
+program=$0
+[ ! -L "$program" ] || program=$(readlink -f "$program")
+folder=$(dirname "$program")
+node=node
+for found in "$folder"/../../node-*/bin/node "$folder"/../node_modules/node-*/bin/node; do
+  [ ! -e "$found" ] || node=$found
+done
 [ -z "$LAUREL_NODE" ] || node=$LAUREL_NODE
 if ! words=$("$node" --version 2>&1); then
   if ! command -v "$node" > /dev/null; then
