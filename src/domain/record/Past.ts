@@ -120,6 +120,7 @@ const rewardingRule = (fact: Fact): string | undefined => {
     case "xp.earned":
     case "points.earned":
     case "currency.earned":
+    case "currency.capped":
     case "badge.earned":
       return typeof fact.source === "object" && "ruleId" in fact.source
         ? fact.source.ruleId

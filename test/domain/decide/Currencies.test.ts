@@ -121,6 +121,24 @@ describe("The maximum of a currency", () => {
     expect(world.user?.windows.daily.xp).toBe(120)
   })
 
+  it("that cuts all of a reward leaves the use of the rule, also for a limit that is set later", () => {
+    const world = withGems(5)
+    world.give({ gems: 5 })
+    const rule = { id: "rul_a", reward: { currencies: { gems: 1 } } }
+    world.rule(rule)
+    const cut = world.track()
+    expect(cut.reply.currencies).toBeUndefined()
+    const command = { kind: "updateRule", ruleId: "rul_a" } as const
+    const change = { limit: { times: 1, per: "month" }, reward: { xp: 1 } } as const
+    world.now += 1
+    world.define(
+      ...Result.getOrThrow(decideProject(world.project, { ...command, change }, world.now)),
+    )
+    expect(world.track().reply.xp.earned).toBe(0)
+    world.undo(cut)
+    expect(world.track().reply.xp.earned).toBe(1)
+  })
+
   it("that is lowered leaves balances, refunds may exceed it, and a replay gives the same state", () => {
     const world = withGems(10)
     world.give({ gems: 9 })
