@@ -124,9 +124,7 @@ export class Draft {
   boosted(gives: Gives): Gives {
     const { boosts } = this
     const { currencies, points, xp } = gives
-    if (boosts === noBoosts && currencies === undefined) {
-      if (Number.isInteger(xp) && Number.isInteger(points)) return gives
-    }
+    if (boosts === noBoosts && amountsAreWhole(gives)) return gives
     const further = Object.entries(currencies ?? {}).map(([key, amount]) => [
       key,
       boosts.times(key, amount),
@@ -391,13 +389,24 @@ export const furtherBalances = (
   const refilling = refillingKeys(project)
   const owned = user?.balances.size ?? 0
   if (changed === undefined && owned === 0 && refilling.length === 0) return undefined
-  const keys = new Set([...(user?.balances.keys() ?? []), ...(changed?.keys() ?? []), ...refilling])
-  const after: Array<readonly [string, number]> = []
-  for (const key of keys) {
-    if (activeCurrency(project.currencies, key) === undefined) continue
-    after.push([key, changed?.get(key) ?? balanceAt(user, project, key, now).amount])
+  // Each event of a user with further currencies comes here: it makes no set and no pairs.
+  const after: Record<string, number> = {}
+  let isEmpty = true
+  const add = (key: string): void => {
+    if (Object.hasOwn(after, key) || activeCurrency(project.currencies, key) === undefined) return
+    after[key] = changed?.get(key) ?? balanceAt(user, project, key, now).amount
+    isEmpty = false
   }
-  return after.length === 0 ? undefined : Object.fromEntries(after)
+  if (user !== undefined) for (const key of user.balances.keys()) add(key)
+  if (changed !== undefined) for (const key of changed.keys()) add(key)
+  for (const key of refilling) add(key)
+  return isEmpty ? undefined : after
+}
+
+const amountsAreWhole = ({ currencies, points, xp }: Gives): boolean => {
+  if (!Number.isInteger(xp) || !Number.isInteger(points)) return false
+  for (const key in currencies) if (!Number.isInteger(currencies[key])) return false
+  return true
 }
 
 /**
