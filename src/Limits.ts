@@ -130,6 +130,7 @@ export const limits = {
   questsMax: 10_000,
   rulesMax: 10_000,
   badgesMax: 1_000,
+  badgeTiersMax: 20,
   boostsMax: 1_000,
   /** Boosts that are scheduled or active. */
   runningBoostsMax: 50,

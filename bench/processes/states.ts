@@ -70,7 +70,7 @@ const rich: UserState = {
     attributes: { plan: "pro", seats: 5 },
     hidden: false,
   },
-  badges: new Map(ids("bdg", 4).map((id) => [id, { earnedAt: at, target: 10 }])),
+  badges: new Map(ids("bdg", 4).map((id) => [id, [{ tier: "", earnedAt: at, target: 10 }]])),
   badgeCounts: new Map(ids("bdg", 6).map((id, n) => [id, 7 * n])),
   quests: new Map(
     ids("qst", 3).map((id, n) => [

@@ -73,6 +73,8 @@ export const badgeWith = ({ id = "bdg_1", ...badge }: Partial<Badge>): Badge => 
   name: "A badge",
   icon: null,
   criteria: { kind: "manual" },
+  tiers: [],
+  reward: gives,
   secret: false,
   ...badge,
 })

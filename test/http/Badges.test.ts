@@ -29,6 +29,8 @@ describe("badges", () => {
       segment: null,
       endsAt: null,
       icon: null,
+      tiers: [],
+      reward: { xp: 0, points: 0, badgeId: null },
       secret: false,
       version: 1,
       createdAt: expect.stringMatching(isoTime),

@@ -339,6 +339,38 @@ const criterion = (random: Random): Criterion => {
   }
 }
 
+/** What a badge or a tier pays: for most, nothing. */
+const payment = ({ project, random }: Surroundings): Gives =>
+  random.chance(0.5)
+    ? nothing
+    : {
+        xp: random.pick([0, 20, 60]),
+        points: random.pick([0, 5, 30]),
+        ...someCurrencies(project, random),
+        badgeId: null,
+      }
+
+const nothing: Gives = { xp: 0, points: 0, badgeId: null }
+
+/** The criteria of a badge, its tiers and what it pays. */
+const earning = (
+  run: Surroundings,
+  criteria: Criterion,
+): Pick<Badge, "criteria" | "tiers" | "reward"> => {
+  const { random } = run
+  if (criteria.kind === "manual" || random.chance(0.6)) {
+    return { criteria, tiers: [], reward: payment(run) }
+  }
+  let { target } = criteria
+  const keys = ["gold", "constructor", "valueof"].slice(0, random.integer(1, 4))
+  const tiers = keys.map((key) => {
+    const tier = { key, name: key, target, icon: null, reward: payment(run) }
+    target += random.pick([1, 2, 30])
+    return tier
+  })
+  return { criteria, tiers, reward: nothing }
+}
+
 export const randomBadge = (run: Surroundings): Badge => {
   const { random, sequence } = run
   return {
@@ -346,7 +378,7 @@ export const randomBadge = (run: Surroundings): Badge => {
     key: `badge-${sequence}`,
     name: `Badge ${sequence}`,
     icon: null,
-    criteria: criterion(random),
+    ...earning(run, criterion(random)),
     secret: random.chance(0.3),
     ...shared(run),
   }
@@ -495,8 +527,8 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
       const chosen = random.pick(badge)
       if (chosen.set === "archived") return []
       if (random.chance(0.5) && chosen.criteria.kind !== "manual") {
-        const criteria = { ...chosen.criteria, target: random.integer(1, 60) }
-        return [{ kind: "badge.updated", badge: { ...chosen, criteria, updatedAt: now } }]
+        const edited = earning(run, { ...chosen.criteria, target: random.integer(1, 60) })
+        return [{ kind: "badge.updated", badge: { ...chosen, ...edited, updatedAt: now } }]
       }
       return [
         {

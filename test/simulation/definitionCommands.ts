@@ -39,10 +39,11 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
     case "badge.created":
       return { kind: "createBadge", badge: fact.badge }
     case "badge.updated": {
-      const { criteria, id, set } = fact.badge
+      const { criteria, id, reward, set, tiers } = fact.badge
       if (set === "archived") return { kind: "deleteBadge", badgeId: id }
       const status = statusOf(project.badges.get(id), fact.badge)
-      return { kind: "updateBadge", badgeId: id, change: { criteria, ...status } }
+      const change = { criteria, tiers, reward: { ...reward, currencies: reward.currencies } }
+      return { kind: "updateBadge", badgeId: id, change: { ...change, ...status } }
     }
     case "quest.created":
       return { kind: "createQuest", quest: fact.quest }

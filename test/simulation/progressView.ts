@@ -4,7 +4,7 @@ import type {
   QuestProgress,
   StreakProgress,
 } from "../../src/domain/user/Progress.ts"
-import { badgesOf, numberFor, type Place } from "./model/badges.ts"
+import { badgesOf, numberFor, type Place, tiersOf } from "./model/badges.ts"
 import { statusOf } from "./model/Definitions.ts"
 import type { Log } from "./model/log.ts"
 import {
@@ -49,14 +49,20 @@ const badgesShown = (
   const held = badgesOf(log)
   return place.badges.flatMap((badge) => {
     const { criteria, id, key, name, secret } = badge
-    const earnedAt = held.get(id)?.earnedAt ?? null
+    const awards = held.get(id) ?? []
+    const earnedAt = awards[0]?.earnedAt ?? null
+    const earnedOf = (key: string) => awards.find(({ tier }) => tier === key)?.earnedAt ?? null
+    const tiers = badge.tiers.map(({ icon, key, name, target }) => {
+      return { key, name, icon, target, earnedAt: earnedOf(key) }
+    })
     const isShown = ["active", "paused"].includes(statusOf(badge, now)) && !secret
     if (earnedAt === null && !(isShown && isIn(badge.segment))) return []
     if (criteria.kind === "manual")
       return [{ id, key, name, current: earnedAt === null ? 0 : 1, target: 1, earnedAt }]
-    const { target } = criteria
+    const open = tiersOf(badge).find(({ tier }) => earnedOf(tier) === null)
+    const { target } = open ?? tiersOf(badge).at(-1)!
     const current = Math.min(numberFor(log, badge, place, now) ?? 0, target)
-    return [{ id, key, name, current, target, earnedAt }]
+    return [{ id, key, name, current, target, earnedAt, ...(tiers.length > 0 && { tiers }) }]
   })
 }
 

@@ -15,7 +15,7 @@ import {
   userZones,
 } from "../../src/domain/user/User.ts"
 import { dateOf, firstDayOf, zoneOf } from "../../src/domain/values/Calendar.ts"
-import { badgesOf, countFor, type Place } from "./model/badges.ts"
+import { badgesOf, countFor, type Place, paidOf } from "./model/badges.ts"
 import {
   furtherOf,
   pointsEarnedOf,
@@ -29,7 +29,7 @@ import {
 import { windowAt, windowKinds } from "./model/calendar.ts"
 import { levelOf } from "./model/levels.ts"
 import type { Log } from "./model/log.ts"
-import { nothingDone, type Outcome, type Refused } from "./model/Model.ts"
+import { cutOf, nothingDone, type Outcome, type Refused } from "./model/Model.ts"
 import { completionsOf, periodOf, questCount, standingIn, stepCount } from "./model/quests.ts"
 import { streakOf } from "./model/streaks.ts"
 
@@ -54,6 +54,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
     level: levelAt(settings.levelCurve, user.xp),
     profile: user.profile,
     badges: byKey(user.badges),
+    badgesPaid: [...user.badgesPaid.keys()].sort(),
     badgeCounts: byKey(
       [...project.badges.values()]
         .filter(({ criteria, id }) => isCounting(criteria) && !user.badges.has(id))
@@ -134,11 +135,16 @@ export const modelView = (
     level: levelOf(settings.levelCurve, xpOf(log)),
     profile,
     badges: byKey(
-      [...held].map(([id, { earnedAt, target }]) => [
+      [...held].map(([id, awards]) => [
         id,
-        { earnedAt, ...(target !== undefined && { target }) },
+        awards.map(({ earnedAt, target, tier }) => ({
+          tier,
+          earnedAt,
+          ...(target !== undefined && { target }),
+        })),
       ]),
     ),
+    badgesPaid: [...paidOf(log)].map((name) => JSON.parse(name).join(" ").trimEnd()).sort(),
     badgeCounts: byKey(
       badges
         .filter(({ criteria, id }) => isCounting(criteria) && !held.has(id))
@@ -211,17 +217,19 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
       balances: reply.balances,
     }
   }
-  const badges = reply.badges.map(({ earnedAt, id }) => ({ id, earnedAt })).sort(byId)
+  const badges = reply.badges
+    .map(({ earnedAt, id, tier }) => ({ id, tier: tier?.key ?? "", earnedAt }))
+    .sort(byId)
   if (reply.kind === "done") return { ...nothingDone, badges }
   return {
     xp: reply.xp,
     points: reply.points,
     currencies: reply.currencies ?? {},
-    capped: reply.capped ?? [],
+    capped: cutOf(reply.capped ?? []),
     balances: reply.balances,
     level: reply.level,
     badges,
-    badgesRevoked: reply.badgesRevoked.map(({ id }) => id).sort(),
+    badgesRevoked: reply.badgesRevoked.map(({ id, tier }) => `${id} ${tier?.key ?? ""}`).sort(),
     quests: reply.quests
       .map(({ alreadyCompleted, progress, questId, status }) => ({
         questId,
@@ -251,5 +259,7 @@ export const sorted = (outcome: Outcome | Refused): Outcome | Refused =>
         boosts: [...outcome.boosts].sort(ofKeys),
       }
 
-const byId = (one: { readonly id: string }, other: { readonly id: string }): number =>
-  one.id < other.id ? -1 : 1
+type Named = Outcome["badges"][number]
+
+const byId = (one: Named, other: Named): number =>
+  `${one.id} ${one.tier}` < `${other.id} ${other.tier}` ? -1 : 1

@@ -66,6 +66,15 @@ export const isolated = (text: string): Html => html`<bdi>${text}</bdi>`
 /** A name for a place that takes only text, such as a title or an option. */
 export const titled = (name: string): string => visible(name, 40)
 
+/** A badge, or a tier of it, in the title of a page or a notice. */
+export const badgeTitle = ({
+  name,
+  tier,
+}: {
+  readonly name: string
+  readonly tier?: { readonly name: string }
+}): string => (tier === undefined ? titled(name) : `${titled(name)}, ${titled(tier.name)}`)
+
 /**
  * A line of text, or a link if the text is an http or https address. Other schemes, such as
  * `javascript:`, stay text.

@@ -6,10 +6,13 @@ import {
   type Condition,
   type Criterion,
   type CriterionKind,
+  changedReward,
   firstVersion,
+  givesNothing,
   type New,
   nextVersion,
   type Replacement,
+  type RewardChange,
   type Status,
   statusAt,
   type Targeted,
@@ -30,6 +33,7 @@ import { type KindMembers, partFaults, patchedParts } from "./Draft.ts"
 import {
   badgeInUse,
   claimedKey,
+  currencyReferenceFaults,
   metadataFaults,
   segmentReferenceFaults,
   streakReferenceFaults,
@@ -57,14 +61,25 @@ export interface CriterionParts {
 }
 
 /** A badge of a caller, whose criteria may lack members. */
-type Partly<A> = Omit<A, "criteria"> & { readonly criteria: CriterionParts }
+type Partly<A> = Omit<A, "criteria" | "tiers" | "reward"> & {
+  readonly criteria: CriterionParts
+  readonly tiers?: Badge["tiers"]
+  readonly reward?: Badge["reward"]
+}
 export type BadgeReplacement = Partly<Replacement<Badge>>
 
-/** A merge patch of a badge. `criteria` is merged unless its kind changes. */
+/**
+ * A merge patch of a badge. `criteria` is merged unless its kind changes, `reward` is merged, and
+ * `tiers` replaces all tiers.
+ */
 export interface BadgeChange
   extends Partial<
-    Pick<Badge, "name" | "description" | "icon" | "secret" | "startsAt" | "endsAt" | "segment">
+    Pick<
+      Badge,
+      "name" | "description" | "icon" | "secret" | "startsAt" | "endsAt" | "segment" | "tiers"
+    >
   > {
+  readonly reward?: RewardChange
   readonly status?: Status
   readonly metadata?: Metadata | null
   readonly criteria?: CriterionParts
@@ -97,7 +112,9 @@ export const deleteBadge = (
 
 export const createBadge = (
   state: ProjectState,
-  { badge: { criteria: parts, ...fields } }: CommandOf<"createBadge">,
+  {
+    badge: { criteria: parts, reward = paysNothing, tiers = [], ...fields },
+  }: CommandOf<"createBadge">,
   now: number,
 ): Decided<"invalid_request" | "key_taken" | "quota_exceeded"> => {
   const key = claimedKey(state.badges, "badge", fields.key, fields.name)
@@ -106,6 +123,8 @@ export const createBadge = (
     ...targetedDefaults,
     set: "published",
     ...fields,
+    tiers,
+    reward,
     key: key.success,
     ...firstVersion(now),
   } as const
@@ -119,7 +138,10 @@ export const createBadge = (
 
 export const updateBadge = (
   state: ProjectState,
-  { badgeId, change: { criteria: parts, metadata, status, ...change } }: CommandOf<"updateBadge">,
+  {
+    badgeId,
+    change: { criteria: parts, metadata, reward, status, ...change },
+  }: CommandOf<"updateBadge">,
   now: number,
 ): Decided<"badge_not_found" | "invalid_request" | "invalid_transition" | "in_use"> => {
   const badge = definitionOf(state.badges, badgeId)
@@ -128,11 +150,14 @@ export const updateBadge = (
   const fields = {
     ...badge,
     ...change,
+    reward: changedReward(badge.reward, reward),
     metadata: patchedMetadata(badge.metadata, metadata),
     ...nextVersion(badge, now),
   }
-  const whole =
-    parts === undefined ? badge.criteria : patchedParts<CriterionParts>(badge.criteria, parts)
+  // The target of the criteria of a badge with tiers is that of the lowest tier.
+  const { target: _, ...untargeted }: CriterionParts = badge.criteria
+  const before = badge.tiers.length + fields.tiers.length > 0 ? untargeted : badge.criteria
+  const whole = parts === undefined ? before : patchedParts<CriterionParts>(before, parts)
   const criteria = criterionOf(state, fields, whole)
   if (Result.isFailure(criteria)) return Result.fail(criteria.failure)
   const refusal = status === "archived" ? badgeInUse(state, badge) : undefined
@@ -146,12 +171,13 @@ export const updateBadge = (
 export const replaceBadge = (
   state: ProjectState,
   before: Badge,
-  { criteria: parts, id: _, set, ...members }: BadgeReplacement,
+  { criteria: parts, id: _, reward = paysNothing, set, tiers = [], ...members }: BadgeReplacement,
   now: number,
 ): Decided<"invalid_request" | "invalid_transition"> => {
   if (before.set === "archived") return Result.fail(invalidRequest([archivedFault]))
-  const fields = { ...before, ...targetedDefaults, ...members, ...nextVersion(before, now) }
-  const same = { ...fields, criteria: madeOf(parts), set: set ?? before.set }
+  const own = { ...targetedDefaults, ...members, reward, tiers }
+  const fields = { ...before, ...own, ...nextVersion(before, now) }
+  const same = { ...fields, criteria: madeOf(parts, tiers), set: set ?? before.set }
   if (noChange(before, same)) return Result.succeed([])
   const criteria = criterionOf(state, fields, parts)
   if (Result.isFailure(criteria)) return Result.fail(criteria.failure)
@@ -161,6 +187,8 @@ export const replaceBadge = (
 }
 
 const badgeNotFound = refuse("badge_not_found", "No badge of this project has this id or key.")
+
+const paysNothing = { xp: 0, points: 0, badgeId: null }
 
 const target = { required: ["target"] }
 const kindMembers: Readonly<Record<CriterionKind, KindMembers>> = {
@@ -177,18 +205,22 @@ const kindMembers: Readonly<Record<CriterionKind, KindMembers>> = {
 /** The criterion of `parts`, or all faults of the badge. */
 const criterionOf = (
   state: ProjectState,
-  badge: Targeted,
+  badge: Targeted & Pick<Badge, "reward" | "tiers">,
   parts: CriterionParts,
   more: ReadonlyArray<Fault> = [],
 ): Result.Result<Criterion, LaurelError<"invalid_request">> => {
   const { action, kind, streak = null, where } = parts
+  const lowest = badge.tiers[0]?.target
+  const targeted = lowest === undefined ? parts : { ...parts, target: lowest }
   const faults: ReadonlyArray<Fault> = [
     ...more,
     ...periodFaults(badge),
     ...metadataFaults(badge.metadata),
     ...segmentReferenceFaults(state, badge.segment),
-    ...partFaults(parts, kindMembers, "/criteria"),
+    ...partFaults(kind === "manual" ? parts : targeted, kindMembers, "/criteria"),
     ...sumTargetFaults(parts, "/criteria/target"),
+    ...tierFaults(badge, parts),
+    ...paymentFaults(state, badge),
     ...(kind === "streak" ? streakReferenceFaults(state, streak, "/criteria/streak") : []),
     ...textSearchFaults(
       state,
@@ -198,14 +230,62 @@ const criterionOf = (
   ]
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
   // `partFaults` has checked that all required members are present.
-  return Result.succeed(madeOf(parts) as Criterion)
+  return Result.succeed(madeOf(parts, badge.tiers) as Criterion)
 }
 
-/** The criterion of `parts`, even if required members are missing. */
-const madeOf = ({ action, kind, streak = null, sumPath, target, where }: CriterionParts) => {
+/** The faults of tiers. Their targets rise, and take the place of the target of the criteria. */
+const tierFaults = (
+  { reward, tiers }: Pick<Badge, "reward" | "tiers">,
+  { kind, sumPath, target }: CriterionParts,
+): ReadonlyArray<Fault> => {
+  if (tiers.length === 0) return []
+  const fault = (pointer: string, code: string, detail: string): Fault => ({
+    pointer,
+    code,
+    detail,
+  })
+  if (kind === "manual") {
+    return [fault("/tiers", "unknown_member", "is not allowed for the kind manual")]
+  }
+  const faults: Array<Fault> = []
+  if (target !== undefined && target !== tiers[0]!.target) {
+    const detail = "must be absent, or the target of the lowest tier"
+    faults.push(fault("/criteria/target", "invalid_value", detail))
+  }
+  if (!givesNothing(reward)) {
+    const detail = "is not allowed with tiers: each tier has its own"
+    faults.push(fault("/reward", "unknown_member", detail))
+  }
+  for (const [index, tier] of tiers.entries()) {
+    const pointer = `/tiers/${index}/target`
+    const parts = { ...(sumPath !== undefined && { sumPath }), target: tier.target }
+    faults.push(...sumTargetFaults(parts, pointer))
+    if (index > 0 && tier.target <= tiers[index - 1]!.target) {
+      faults.push(fault(pointer, "out_of_range", "must be above the target of the tier before"))
+    }
+  }
+  return faults
+}
+
+/** The faults of the currencies that a badge and its tiers pay. */
+const paymentFaults = (
+  state: ProjectState,
+  { reward, tiers }: Pick<Badge, "reward" | "tiers">,
+): ReadonlyArray<Fault> => [
+  ...currencyReferenceFaults(state, reward.currencies, "/reward/currencies"),
+  ...tiers.flatMap((tier, index) =>
+    currencyReferenceFaults(state, tier.reward.currencies, `/tiers/${index}/reward/currencies`),
+  ),
+]
+
+/** The criterion of `parts` and tiers, even if required members are missing. */
+const madeOf = (
+  { action, kind, streak = null, sumPath, target, where }: CriterionParts,
+  tiers: Badge["tiers"],
+) => {
   const criterion = {
     kind,
-    ...(kind !== "manual" && { target }),
+    ...(kind !== "manual" && { target: tiers[0]?.target ?? target }),
     ...((kind === "action_count" || kind === "action_sum") && { action, where: where ?? [] }),
     ...(kind === "action_sum" && { sumPath }),
     ...(kind === "streak" && { streak }),

@@ -3,11 +3,11 @@ import { Result } from "effect"
 import { type CountingBadge, crossedBy, type Thresholds } from "../project/ActionIndex.ts"
 import {
   amountOf,
+  awardsOf,
   isOpenAt,
   minusAmount,
   plusAmount,
   statusAt,
-  targetOf,
 } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Backfill } from "../record/Record.ts"
@@ -26,7 +26,7 @@ export const countAction = (
   badges: ReadonlyArray<CountingBadge>,
   metadata: Metadata | undefined,
 ): void => {
-  for (const { badge, criteria } of badges) {
+  for (const { awards, badge, criteria } of badges) {
     if (!isOpenAt(badge, draft.occurredAt) || !draft.membership.has(badge.segment)) continue
     const amount = amountOf(criteria, metadata)
     const before = draft.user?.badgeCounts.get(badge.id) ?? 0
@@ -37,24 +37,40 @@ export const countAction = (
     draft.facts.push(by === 1 ? counted : { ...counted, by })
     // As with balances, only crossing the target awards: a user above a lowered target gets the
     // badge by a backfill.
-    if (before < criteria.target && current >= criteria.target)
-      draft.giveBadge(badge.id, "criteria", criteria.target)
+    for (const one of awards) {
+      if (before < one.target && current >= one.target) draft.award(one)
+    }
   }
 }
 
-/** Awards the badges whose targets the balances and counts of the decision reached. */
+/**
+ * Awards the badges whose targets the balances and counts of the decision reached, until nothing
+ * changes: what a badge pays may reach the target of another. Each award pays at most once, so this
+ * ends.
+ */
 export const awardBadges = (draft: Draft): void => {
-  const { index, points, questsCompleted, user, xp } = draft
+  const { index, questsCompleted, user } = draft
   const { thresholds } = index
-  award(draft, thresholds.xp, user?.xp ?? 0, xp)
   const spent = user?.pointsSpent ?? 0
-  award(draft, thresholds.points, (user?.points ?? 0) + spent, points + spent)
-  award(draft, thresholds.quest_count, user?.questsCompleted ?? 0, questsCompleted)
-  if (thresholds.level.targets.length > 0) {
-    // A new user reaches level 1 with the first event.
-    const before = user === undefined ? 0 : draft.levelOf(user.xp)
-    award(draft, thresholds.level, before, draft.levelOf(xp))
-  }
+  let xp = user?.xp ?? 0
+  let points = (user?.points ?? 0) + spent
+  let quests = user?.questsCompleted ?? 0
+  // A new user reaches level 1 with the first event.
+  let level = user === undefined ? 0 : undefined
+  do {
+    const [xpBefore, pointsBefore, questsBefore] = [xp, points, quests]
+    xp = draft.xp
+    points = draft.points + spent
+    quests = questsCompleted
+    award(draft, thresholds.xp, xpBefore, xp)
+    award(draft, thresholds.points, pointsBefore, points)
+    award(draft, thresholds.quest_count, questsBefore, quests)
+    if (thresholds.level.targets.length > 0) {
+      const levelBefore = level ?? draft.levelOf(xpBefore)
+      level = draft.levelOf(xp)
+      award(draft, thresholds.level, levelBefore, level)
+    }
+  } while (draft.xp !== xp || draft.points + spent !== points)
 }
 
 /** Awards the badges for a streak that grew from `before` to `after` days. */
@@ -72,14 +88,12 @@ export const awardStreakBadges = (
 }
 
 const award = (draft: Draft, thresholds: Thresholds, before: number, after: number): void => {
-  for (const badge of crossedBy(thresholds, before, after)) {
-    draft.giveBadge(badge.id, "criteria", targetOf(badge))
-  }
+  for (const one of crossedBy(thresholds, before, after)) draft.award(one)
 }
 
 /**
- * Awards a badge to a user who already qualifies and is in its segment now. No award for other
- * users.
+ * Awards a badge, in each tier, to a user who already qualifies and is in its segment now. No award
+ * for other users. What it pays does not score in windows.
  */
 export const decideBackfill = (
   user: UserState | undefined,
@@ -96,12 +110,17 @@ export const decideBackfill = (
   if (counted !== undefined && command.countedUpTo !== user.sequence) {
     return refuse("conflict", "The user's state changed after the count.")
   }
-  const target = targetOf(badge)
   let reached = criterionNumber(badge, user, (xp) => draft.levelOf(xp))
   if (counted !== undefined && counted !== reached) {
     draft.facts.push({ kind: "badge.counted", badgeId: badge.id, current: counted })
     reached = counted
   }
-  if (reached !== undefined && reached >= target) draft.giveBadge(badge.id, "criteria", target)
+  for (const one of awardsOf(badge)) {
+    if (reached !== undefined && reached >= one.target) draft.award(one)
+  }
+  awardBadges(draft)
+  const overflow = draft.overflow()
+  if (overflow !== undefined) return refuse("conflict", overflow.detail)
+  draft.settle(false)
   return Result.succeed({ cause: command, facts: draft.facts })
 }

@@ -7,7 +7,15 @@ import { limits } from "../../Limits.ts"
 import { type ActionIndex, actionIndexOf } from "../project/ActionIndex.ts"
 import { boostsAt, noBoosts, type RunningBoosts } from "../project/Boost.ts"
 import { type Amounts, activeCurrency, type Currency } from "../project/Currency.ts"
-import { type Badge, type Gives, givesNothing, paysAt } from "../project/Definition.ts"
+import {
+  type Award,
+  awardName,
+  awardsOf,
+  type Badge,
+  type Gives,
+  givesNothing,
+  paysAt,
+} from "../project/Definition.ts"
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { CapReason, Source } from "../record/BalanceFact.ts"
@@ -15,7 +23,14 @@ import { HistoryNeeded, type Past } from "../record/Past.ts"
 import type { Cause, Fact, FactOf } from "../record/Record.ts"
 import { Membership } from "../user/Membership.ts"
 import { balanceAt, type PresentBalance, refillingKeys, waiting } from "../user/Refill.ts"
-import { balanceOf, noWindows, projectZoneAt, type UserState, userZoneAt } from "../user/User.ts"
+import {
+  balanceOf,
+  hasAward,
+  noWindows,
+  projectZoneAt,
+  type UserState,
+  userZoneAt,
+} from "../user/User.ts"
 import { type WindowKind, windowKinds, windowOfDay, type Zone, zoneOf } from "../values/Calendar.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
@@ -59,7 +74,7 @@ export class Draft {
   questsCompleted: number
   /** Quests completed by this decision. */
   completed: Set<string> | undefined
-  /** Badges awarded by this decision. */
+  /** Ids of badges and names of awards (`awardName`) that this decision gave. */
   #given: Set<string> | undefined
 
   constructor(
@@ -169,7 +184,8 @@ export class Draft {
     if (key === "xp") this.xp = total
     else if (key === "points") this.points = total
     // Only rules and quests have boosts.
-    const boosts = typeof source === "string" ? undefined : this.boosts.appliedTo(key)
+    const hasBoosts = typeof source === "object" && !("badgeId" in source)
+    const boosts = hasBoosts ? this.boosts.appliedTo(key) : undefined
     this.facts.push(
       // Usually there is nothing more, and a literal is faster than a spread.
       boosts === undefined && period === undefined
@@ -265,24 +281,45 @@ export class Draft {
       : undefined
   }
 
-  /**
-   * Awards a badge if it is givable. `target`: set if its criteria award it, which they do only to
-   * members of its segment.
-   */
-  giveBadge(badgeId: string, source: Source, target?: number): void {
+  /** Gives a badge, in its lowest tier, if it is givable. */
+  giveBadge(badgeId: string, source: Source): void {
     const badge = this.#givable(badgeId)
-    if (badge === undefined) return
-    if (source === "criteria" && !this.membership.has(badge.segment)) return
+    if (badge !== undefined) this.#give(awardsOf(badge)[0], source)
+  }
+
+  /**
+   * Gives an award whose criteria are met, to members of the badge's segment who do not have it, if
+   * the badge pays at the time of the event.
+   */
+  award(award: Award): void {
+    const { badge, tier } = award
+    if (!paysAt(badge, this.occurredAt)) return
+    if (this.#given?.has(awardName(badge.id, tier?.key)) === true) return
+    if (this.user !== undefined && hasAward(this.user, award)) return
+    if (this.membership.has(badge.segment)) this.#give(award, "criteria", award.target)
+  }
+
+  /** `target`: set if the criteria of the badge are met. */
+  #give({ badge, tier }: Award, source: Source, target?: number): void {
+    const { id: badgeId, key, name } = badge
+    const award = awardName(badgeId, tier?.key)
     this.#given ??= new Set()
     this.#given.add(badgeId)
+    this.#given.add(award)
     this.facts.push({
       kind: "badge.earned",
       badgeId,
-      key: badge.key,
-      name: badge.name,
+      key,
+      name,
       source,
+      ...(tier !== undefined && { tier: { key: tier.key, name: tier.name } }),
       ...(target !== undefined && { target }),
     })
+    const reward = tier?.reward ?? badge.reward
+    if (givesNothing(reward) || this.user?.badgesPaid.has(award) === true) return
+    const of = tier === undefined ? undefined : { tier: tier.key }
+    this.facts.push({ kind: "badge.paid", badgeId, ...of, paid: 1, by: 1 })
+    this.earn(reward, { badgeId })
   }
 
   /**
@@ -306,13 +343,13 @@ export class Draft {
   }
 
   /**
-   * Adds the facts of the change of xp in the windows and of the change of level. Returns the new
-   * level.
+   * Adds the facts of the change of xp in the windows, if it scores, and of the change of level.
+   * Returns the new level.
    */
-  settle(): { readonly level: number } {
+  settle(scores = true): { readonly level: number } {
     const before = this.user?.xp ?? 0
     if (this.xp === before) return { level: this.levelOf(this.xp) }
-    this.#creditWindows(this.xp - before)
+    if (scores) this.#creditWindows(this.xp - before)
     const from = this.levelOf(before)
     const level = this.levelOf(this.xp)
     if (level !== from) this.facts.push({ kind: "level.changed", from, to: level })

@@ -3,9 +3,13 @@
  *
  * A revocation of an event or a reward reverses its recorded effects: xp and points, also in open
  * windows; uses of limits; what counts for the `earnLimit` of a currency; counts of steps and badges;
- * badges that a rule, a quest or a person gave; completions of quests. It then revokes every badge
- * whose number fell below the target at which it was earned, and adjusts the level. A revoked spend
- * is refunded.
+ * badges that a rule, a quest or a person gave; completions of quests; what badges paid. It then
+ * revokes every badge and every tier whose number fell below the target at which it was earned, and
+ * adjusts the level. A revoked spend is refunded.
+ *
+ * A badge pays once. The revocation of the record that paid takes the payment back and forgets it:
+ * the badge pays again when the user earns it again. A badge that is lost because another record was
+ * revoked keeps its payment, and does not pay again. A revocation never pays.
  *
  * A revocation also reverses the counts of a backfill, even from before the badge existed. If the
  * criteria of a revoked badge are still met and the user is in its segment, the user earns the badge
@@ -28,11 +32,13 @@ import { Result } from "effect"
 import { type Amounts, activeCurrency } from "../project/Currency.ts"
 import {
   amountOf,
+  awardName,
+  awardsOf,
+  type Badge,
   compileWhere,
   isCountingBadge,
   minusAmount,
   paysAt,
-  targetOf,
 } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { countsFor } from "../record/ActionCount.ts"
@@ -41,6 +47,7 @@ import {
   type BadgeRef,
   decidedAt,
   type Fact,
+  type FactOf,
   type JournalRecord,
   type Revocable,
   type Revocation,
@@ -304,7 +311,8 @@ class Undo {
   readonly #amounts = new Map<string, number>()
   readonly #counts = new Map<string, number>()
   readonly #quests = new Map<string, QuestState>()
-  readonly #revoked = new Set<string>()
+  /** The revoked badges and tiers, by the name of the award. */
+  readonly #revoked = new Map<string, BadgeRef>()
   #questsCompleted: number
 
   readonly #scores: ScoresLeft
@@ -331,6 +339,9 @@ class Undo {
         break
       case "badge.earned":
         if (fact.source !== "criteria") this.#revoke(fact)
+        break
+      case "badge.paid":
+        this.#forget(fact)
         break
       case "quest.progressed": {
         const state = this.#quests.get(fact.questId) ?? this.#user.quests.get(fact.questId)
@@ -427,10 +438,22 @@ class Undo {
     }
   }
 
-  #revoke({ badgeId, key, name }: BadgeRef): void {
-    if (!this.#user.badges.has(badgeId) || this.#revoked.has(badgeId)) return
-    this.#revoked.add(badgeId)
-    this.#draft.facts.push({ kind: "badge.revoked", badgeId, key, name })
+  #revoke({ badgeId, key, name, tier }: BadgeRef): void {
+    const award = awardName(badgeId, tier?.key)
+    const awards = this.#user.badges.get(badgeId) ?? []
+    if (awards.every((one) => one.tier !== (tier?.key ?? "")) || this.#revoked.has(award)) return
+    const ref = { badgeId, key, name, ...(tier !== undefined && { tier }) }
+    this.#revoked.set(award, ref)
+    this.#draft.facts.push({ kind: "badge.revoked", ...ref })
+  }
+
+  /** The badge may pay again: the record takes back the amounts that it paid. */
+  #forget({ badgeId, by = 0, tier }: FactOf<"badge.paid">): void {
+    const before = this.#user.badgesPaid.get(awardName(badgeId, tier)) ?? 0
+    const paid = before - by
+    assertBalance(`payments of ${badgeId}`, paid)
+    const of = tier === undefined ? undefined : { tier }
+    this.#draft.facts.push({ kind: "badge.paid", badgeId, ...of, paid })
   }
 
   /** Completes the revocation and returns all of its facts. */
@@ -531,37 +554,47 @@ class Undo {
   }
 
   /**
-   * Revokes the badges whose number fell below the target at which they were earned. Awards a
-   * revoked badge again if its criteria are still met.
+   * Revokes the badges and tiers whose number fell below the target at which they were earned.
+   * Awards a revoked one again if its criteria are still met; a revocation pays nothing.
    */
   #revokeUnearned(total: Pick<UserState, "points" | "pointsSpent" | "xp">): void {
     const user = this.#user
     const badgeCounts = new Map([...user.badgeCounts, ...this.#counts])
     const after = { ...user, ...total, badgeCounts, questsCompleted: this.#questsCompleted }
     const levelOf = (xp: number) => this.#draft.levelOf(xp)
-    for (const [badgeId, { target }] of user.badges) {
+    for (const [badgeId, awards] of user.badges) {
       const badge = this.#draft.project.badges.get(badgeId)
-      if (badge === undefined || target === undefined) continue
+      if (badge === undefined) continue
       const left = criterionNumber(badge, after, levelOf)
-      if (left === undefined || left >= target) continue
-      const { key, name } = badge
-      if (left < criterionNumber(badge, user, levelOf)!) this.#revoke({ badgeId, key, name })
+      if (left === undefined || left >= criterionNumber(badge, user, levelOf)!) continue
+      for (const { target, tier } of awards) {
+        if (target !== undefined && left < target) this.#revoke(refTo(badge, tier))
+      }
     }
-    for (const badgeId of this.#revoked) {
-      const badge = this.#draft.project.badges.get(badgeId)
+    for (const ref of this.#revoked.values()) {
+      const badge = this.#draft.project.badges.get(ref.badgeId)
       if (badge === undefined || !paysAt(badge, this.#draft.now)) continue
       if (!this.#draft.membership.has(badge.segment)) continue
-      const target = targetOf(badge)
+      const award = awardsOf(badge).find(({ tier }) => tier?.key === ref.tier?.key)
+      if (award === undefined) continue
+      const { target } = award
       if ((criterionNumber(badge, after, levelOf) ?? -1) < target) continue
-      const { key, name } = badge
       this.#draft.facts.push({
         kind: "badge.earned",
-        badgeId,
-        key,
-        name,
+        ...refTo(badge, award.tier?.key ?? ""),
         source: "criteria",
         target,
       })
     }
   }
 }
+
+/** The badge, or its tier with this key, as facts name it. An edit may have removed the tier. */
+const refTo = ({ id, key, name, tiers }: Badge, tier: string): BadgeRef => ({
+  badgeId: id,
+  key,
+  name,
+  ...(tier !== "" && {
+    tier: { key: tier, name: tiers.find((one) => one.key === tier)?.name ?? tier },
+  }),
+})

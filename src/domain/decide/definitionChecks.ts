@@ -123,8 +123,7 @@ export const currencyReferenceFaults = (
   unknownCurrencies(state, Object.keys(amounts ?? {}), pointer, (key) => key)
 
 /**
- * The refusal to archive a currency that rules or quests pay, boosts multiply, or a segment asks
- * for.
+ * The refusal to archive a currency that definitions pay, boosts multiply, or a segment asks for.
  */
 export const currencyInUse = (state: ProjectState, key: string): InUse | undefined => {
   const pays = ({ reward }: Pick<Quest, "reward">) => Object.hasOwn(reward.currencies ?? {}, key)
@@ -132,6 +131,7 @@ export const currencyInUse = (state: ProjectState, key: string): InUse | undefin
     ...liveRules(state, pays),
     ...liveQuests(state, pays),
     ...liveBoosts(state, ({ currencies }) => currencies.includes(key)),
+    ...liveBadges(state, (badge) => pays(badge) || badge.tiers.some(pays)),
     ...liveSegments(state, ({ currency }) => currency === key),
   ])
 }

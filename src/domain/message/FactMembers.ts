@@ -50,16 +50,17 @@ export const LevelChange = Schema.Struct({ before: Level, after: Level }).annota
 })
 
 export const Source = Schema.Struct({
-  kind: Schema.Literals(["rule", "quest", "reward", "criteria"]).annotate({
+  kind: Schema.Literals(["rule", "quest", "badge", "reward", "criteria"]).annotate({
     description: "Kind of source.",
   }),
   id: Schema.NullOr(Schema.String).annotate({
-    description: "Id of the rule or quest; null for other kinds.",
+    description: "Id of the rule, quest or badge; null for other kinds.",
   }),
 }).annotate({
   identifier: "Source",
   examples: [{ kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" }],
-  description: "The source: a rule, a quest, a reward or, for a badge, its own criteria.",
+  description:
+    "The source: a rule, a quest, a badge that pays, a reward or, for a badge, its own criteria.",
 })
 
 export const Capped = Schema.Struct({
@@ -130,10 +131,21 @@ export const AppliedBoosts = Schema.Array(
 
 const earned = { ...balance, source: Source, boosts: Schema.optionalKey(AppliedBoosts) }
 const currency = { currency: text("Key of the currency.", "gems") }
+/** A tier of a badge, as facts and replies name it. */
+export const Tier = Schema.Struct({
+  key: text("The tier's key.", "gold"),
+  name: text("The tier's name.", "Gold"),
+}).annotate({
+  identifier: "BadgeTierRef",
+  description: "The tier of the badge. Absent if the badge has no tiers.",
+  examples: [{ key: "gold", name: "Gold" }],
+})
+
 const badge = {
   badgeId: text("The badge's id.", "bdg_01a1fc1e64c07345932e273286b5ca30"),
   key: text("The badge's key.", "first-lesson"),
   name: text("The badge's name.", "First lesson"),
+  tier: Schema.optionalKey(Tier),
 }
 const quest = {
   questId: text("The quest's id.", "qst_01a1fc1e64c07345932e273286b5ca30"),

@@ -1,6 +1,6 @@
 /**
  * A user's history: the facts of each record with their cause, in the terms of the API. It omits
- * facts of bookkeeping (`windows.credited`, `rule.used`, `badge.counted`), whose effect balances,
+ * facts of bookkeeping (`windows.credited`, `rule.used`, `badge.counted`, `badge.paid`), whose effect balances,
  * boards and progress show. `FactMembers.ts` has the members of each kind.
  */
 import { Schema } from "effect"
@@ -198,7 +198,12 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
   }
 }
 
-const badgeOf = ({ badgeId, key, name }: BadgeRef) => ({ badgeId, key, name })
+const badgeOf = ({ badgeId, key, name, tier }: BadgeRef) => ({
+  badgeId,
+  key,
+  name,
+  ...(tier !== undefined && { tier }),
+})
 
 const currencyMembers = (
   fact: Extract<FactOf<ShownKind>, { readonly currency: string }>,
@@ -228,8 +233,9 @@ const questOf = ({ key, questId, title }: QuestRef) => ({ questId, key, title })
 
 const showSource = (source: Source): MembersOf<"xp.earned">["source"] => {
   if (typeof source === "string") return { kind: source, id: null }
-  return "ruleId" in source
-    ? { kind: "rule", id: source.ruleId }
+  if ("ruleId" in source) return { kind: "rule", id: source.ruleId }
+  return "badgeId" in source
+    ? { kind: "badge", id: source.badgeId }
     : { kind: "quest", id: source.questId }
 }
 

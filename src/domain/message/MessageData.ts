@@ -186,6 +186,7 @@ const lesson = {
   badgeId: "bdg_01a1fc1e64c07345932e273286b5ca30",
   key: "first-lesson",
   name: "First lesson",
+  tier: { key: "bronze", name: "Bronze" },
 }
 const definition = {
   id: first.questId,

@@ -7,6 +7,7 @@ import type { AppliedBoost } from "../project/Boost.ts"
 import type { Amounts } from "../project/Currency.ts"
 import type { Badge, Gives } from "../project/Definition.ts"
 import {
+  type BadgeRef,
   decidedAt,
   type Fact,
   type FactOf,
@@ -45,9 +46,12 @@ interface Outcome extends MembersOf<"event.tracked"> {
     readonly id: string
     readonly key: string
     readonly name: string
+    readonly tier?: BadgeRef["tier"] & {}
     readonly earnedAt: number
   }>
-  readonly badgesRevoked: ReadonlyArray<Pick<Badge, "id" | "key" | "name">>
+  readonly badgesRevoked: ReadonlyArray<
+    Pick<Badge, "id" | "key" | "name"> & { readonly tier?: BadgeRef["tier"] & {} }
+  >
   readonly quests: ReadonlyArray<QuestChange>
   readonly streaks: ReadonlyArray<MembersOf<"streak.extended">>
 }
@@ -367,7 +371,9 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
     badgesRevoked:
       badgesRevoked.length === 0
         ? badgesRevoked
-        : badgesRevoked.filter(({ id }) => badges.every((badge) => badge.id !== id)),
+        : badgesRevoked.filter(({ id, tier }) =>
+            badges.every((badge) => badge.id !== id || badge.tier?.key !== tier?.key),
+          ),
     quests: quests === undefined ? nothing : [...quests.values()],
     streaks,
   }
@@ -402,13 +408,11 @@ const achieve = (
 ): void => {
   switch (fact.kind) {
     case "badge.earned": {
-      const badge = { id: fact.badgeId, key: fact.key, name: fact.name, earnedAt: at }
-      achieved.badges = added(achieved.badges, badge)
+      achieved.badges = added(achieved.badges, { ...shownBadge(fact), earnedAt: at })
       break
     }
     case "badge.revoked": {
-      const badge = { id: fact.badgeId, key: fact.key, name: fact.name }
-      achieved.badgesRevoked = added(achieved.badgesRevoked, badge)
+      achieved.badgesRevoked = added(achieved.badgesRevoked, shownBadge(fact))
       break
     }
     case "streak.extended": {
@@ -432,6 +436,9 @@ const achieve = (
       break
   }
 }
+
+const shownBadge = ({ badgeId: id, key, name, tier }: BadgeRef) =>
+  tier === undefined ? { id, key, name } : { id, key, name, tier }
 
 /** The shared empty list. */
 const nothing: ReadonlyArray<never> = []

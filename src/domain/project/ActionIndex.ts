@@ -16,6 +16,8 @@ import { questCompleteAction } from "../values/Ids.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { Quest, QuestStep, Rule } from "./Definition.ts"
 import {
+  type Award,
+  awardsOf,
   type Badge,
   type Condition,
   type CountingCriterion,
@@ -23,7 +25,6 @@ import {
   isOpenAt,
   type Scalar,
   type Test,
-  targetOf,
   testOf,
   valueAtNames,
 } from "./Definition.ts"
@@ -270,6 +271,7 @@ export interface StepsOfQuest {
 export interface CountingBadge {
   readonly badge: Badge
   readonly criteria: CountingCriterion
+  readonly awards: ReadonlyArray<Award>
 }
 
 /** The definitions that match an event, each list in the order of creation. */
@@ -292,10 +294,10 @@ export interface ActionEntry {
 export const namesAction = ({ byAction }: ActionIndex, action: string): boolean =>
   byAction.has(action) || action === questCompleteAction
 
-/** The badges of one kind of criterion, lowest target first. */
+/** The awards of one kind of criterion, lowest target first. */
 export interface Thresholds {
   readonly targets: ReadonlyArray<number>
-  readonly badges: ReadonlyArray<Badge>
+  readonly awards: ReadonlyArray<Award>
 }
 
 export interface ActionIndex {
@@ -425,7 +427,8 @@ const build = (project: ProjectState, before: Index | undefined, now?: number): 
     const { criteria, set } = badge
     if (set === "archived" || set === "draft" || criteria.kind === "manual") continue
     if (!isOpen(badge)) continue
-    if (isCounting(criteria)) of(criteria.action).badges.push({ badge, criteria })
+    if (isCounting(criteria))
+      of(criteria.action).badges.push({ badge, criteria, awards: awardsOf(badge) })
     else if (set === "published") {
       const name = criteria.kind === "streak" ? `streak ${criteria.streak ?? ""}` : criteria.kind
       const badges = crossed.get(name)
@@ -463,28 +466,28 @@ const build = (project: ProjectState, before: Index | undefined, now?: number): 
 }
 
 const thresholds = (badges: ReadonlyArray<Badge> = []): Thresholds => {
-  const sorted = badges.toSorted((one, other) => targetOf(one) - targetOf(other))
-  return { targets: sorted.map(targetOf), badges: sorted }
+  const awards = badges.flatMap(awardsOf).sort((one, other) => one.target - other.target)
+  return { targets: awards.map(({ target }) => target), awards }
 }
 
 /**
- * The badges with a target in (`before`, `after`], lowest first. O(log n) plus the size of the
+ * The awards with a target in (`before`, `after`], lowest first. O(log n) plus the size of the
  * result.
  */
 export const crossedBy = (
-  { badges, targets }: Thresholds,
+  { awards, targets }: Thresholds,
   before: number,
   after: number,
-): ReadonlyArray<Badge> => {
-  if (after <= before || targets.length === 0 || targets.at(-1)! <= before) return noBadges
+): ReadonlyArray<Award> => {
+  if (after <= before || targets.length === 0 || targets.at(-1)! <= before) return noAwards
   const start = countUpTo(targets, before)
   let end = start
   // Few targets are between two balances, so a scan is faster than a second search.
   while (end < targets.length && targets[end]! <= after) end++
-  return end === start ? noBadges : badges.slice(start, end)
+  return end === start ? noAwards : awards.slice(start, end)
 }
 
-const noBadges: ReadonlyArray<Badge> = []
+const noAwards: ReadonlyArray<Award> = []
 
 /** The indexes of a state: of the present span of time, and of all published definitions. */
 interface Indexes {

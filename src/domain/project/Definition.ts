@@ -130,7 +130,7 @@ const orderTest = (op: "gt" | "gte" | "lt" | "lte", value: Condition["value"]): 
   }
 }
 
-/** The reward of a rule or a quest, or a manual reward. */
+/** The reward of a rule, a quest or a badge, or a manual reward. */
 export interface Gives {
   readonly xp: number
   readonly points: number
@@ -410,6 +410,17 @@ export const isCountingBadge = (
   badge: Badge,
 ): badge is Badge & { readonly criteria: CountingCriterion } => isCounting(badge.criteria)
 
+/** A tier of a badge, such as gold. A user earns each tier once, at its target. */
+export interface BadgeTier {
+  /** The caller's key, unique in the badge. A tier with another key is another tier. */
+  readonly key: string
+  readonly name: string
+  readonly target: number
+  readonly icon: string | null
+  /** What the tier pays; without a badge. */
+  readonly reward: Gives
+}
+
 /**
  * A badge. Users keep it, whatever becomes of it. A paused badge counts events of its period and is
  * not awarded. The criteria of a badge with a segment count and award only for members; rules,
@@ -419,13 +430,34 @@ export interface Badge extends Targeted {
   readonly name: string
   readonly icon: string | null
   readonly criteria: Criterion
+  /** Lowest target first; empty: the badge is one tier. The target of the criteria is the lowest. */
+  readonly tiers: ReadonlyArray<BadgeTier>
+  /** What a badge without tiers pays; without a badge. */
+  readonly reward: Gives
   /** A secret badge is hidden from a user until the user earns it. */
   readonly secret: boolean
 }
 
-/** The number at which a badge is earned; 0 for a manual badge. */
-export const targetOf = ({ criteria }: Badge): number =>
-  criteria.kind === "manual" ? 0 : criteria.target
+/** What a user can earn once: a tier of a badge, or a badge without tiers. */
+export interface Award {
+  readonly badge: Badge
+  /** `undefined`: the badge has no tiers. */
+  readonly tier: BadgeTier | undefined
+  /** 0 for a manual badge. */
+  readonly target: number
+}
+
+/** The awards of a badge, lowest target first. */
+export const awardsOf = (badge: Badge): readonly [Award, ...ReadonlyArray<Award>] => {
+  const { criteria, tiers } = badge
+  const [first, ...others] = tiers.map((tier) => ({ badge, tier, target: tier.target }))
+  if (first !== undefined) return [first, ...others]
+  return [{ badge, tier: undefined, target: criteria.kind === "manual" ? 0 : criteria.target }]
+}
+
+/** The name of an award in a user's state. No id and no key has a space. */
+export const awardName = (badgeId: string, tier = ""): string =>
+  tier === "" ? badgeId : `${badgeId} ${tier}`
 
 /*
  * The amount that an event adds to a quest step or a badge: 1, or, if the step or the badge sums, a

@@ -3,12 +3,13 @@ import type { AppliedBoost } from "../project/Boost.ts"
 import type { Amounts } from "../project/Currency.ts"
 
 /**
- * The source of xp, points or a badge: a rule, a quest, a manual reward, or the criteria of the
- * badge.
+ * The source of an amount or a badge: a rule, a quest, a badge that pays, a manual reward, or the
+ * criteria of the badge.
  */
 export type Source =
   | { readonly ruleId: string }
   | { readonly questId: string }
+  | { readonly badgeId: string }
   | "reward"
   | "criteria"
 

@@ -132,11 +132,13 @@ export type Cause = UserCommand | { readonly kind: "request" }
 export const withheldReasons = ["limit", "cooldown"] as const
 export type WithheldReason = (typeof withheldReasons)[number]
 
-/** A badge as facts name it. */
+/** A badge, or a tier of a badge, as facts name it. */
 export interface BadgeRef {
   readonly badgeId: string
   readonly key: string
   readonly name: string
+  /** Absent: a badge without tiers. */
+  readonly tier?: { readonly key: string; readonly name: string }
 }
 
 /** The amounts that a revocation could not take back. */
@@ -246,6 +248,17 @@ export type UserFact =
       readonly target?: number
     } & BadgeRef)
   | ({ readonly kind: "badge.revoked" } & BadgeRef)
+  /**
+   * How often the badge, or the tier with this key, has paid the user. `by`: what the record added;
+   * absent: it took back a payment.
+   */
+  | {
+      readonly kind: "badge.paid"
+      readonly badgeId: string
+      readonly tier?: string
+      readonly paid: number
+      readonly by?: number
+    }
   | ({ readonly kind: "quest.started" } & QuestRef)
   | ({
       readonly kind: "quest.progressed"

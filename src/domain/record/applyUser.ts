@@ -5,10 +5,12 @@
  */
 import { limits } from "../../Limits.ts"
 import type { Amounts } from "../project/Currency.ts"
+import { awardName } from "../project/Definition.ts"
 import type { QuestState } from "../user/User.ts"
 import {
   type Balance,
   balanceOf,
+  type EarnedBadge,
   newcomer,
   type RuleUse,
   spentAfter,
@@ -28,6 +30,7 @@ type MapPart =
   | "balances"
   | "earnings"
   | "badges"
+  | "badgesPaid"
   | "badgeCounts"
   | "badgeRecounts"
   | "quests"
@@ -104,15 +107,18 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
         own(state, before, "badgeRecounts").set(fact.badgeId, record.cause.countedUpTo ?? 0)
       }
       break
-    case "badge.earned": {
-      const { badgeId, target } = fact
-      const badge = { earnedAt: decidedAt(record), ...(target !== undefined && { target }) }
-      own(state, before, "badges").set(badgeId, badge)
+    case "badge.earned":
+    case "badge.revoked":
+      foldBadge(own(state, before, "badges"), fact, decidedAt(record))
+      break
+    case "badge.paid": {
+      const paid = own(state, before, "badgesPaid")
+      const name = awardName(fact.badgeId, fact.tier)
+      assertBalance(`payments of ${fact.badgeId}`, fact.paid)
+      if (fact.paid > 0) paid.set(name, fact.paid)
+      else paid.delete(name)
       break
     }
-    case "badge.revoked":
-      own(state, before, "badges").delete(fact.badgeId)
-      break
     default:
       foldProgress(state, before, fact, record)
   }
@@ -157,6 +163,21 @@ const foldProgress = (
       foldQuest(state, own(state, before, "quests"), fact, decidedAt(record))
       break
   }
+}
+
+const foldBadge = (
+  badges: Map<string, EarnedBadge>,
+  fact: FactOf<"badge.earned" | "badge.revoked">,
+  earnedAt: number,
+): void => {
+  const { badgeId } = fact
+  const tier = fact.tier?.key ?? ""
+  const others = (badges.get(badgeId) ?? []).filter((award) => award.tier !== tier)
+  if (fact.kind === "badge.earned") {
+    const { target } = fact
+    badges.set(badgeId, [...others, { tier, earnedAt, ...(target !== undefined && { target }) }])
+  } else if (others.length > 0) badges.set(badgeId, others)
+  else badges.delete(badgeId)
 }
 
 /** The last record of a kind after `record`, which names the `last` one before it. */
@@ -385,6 +406,7 @@ export const applyUser = (
     windows: before.windows,
     profile: before.profile,
     badges: before.badges,
+    badgesPaid: before.badgesPaid,
     badgeCounts: before.badgeCounts,
     badgeRecounts: before.badgeRecounts,
     quests: before.quests,

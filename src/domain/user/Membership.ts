@@ -85,7 +85,7 @@ export const conditionKinds: Readonly<Record<SegmentConditionKind, ConditionKind
     name: "badge",
     operators: ["exists"],
     read: ({ project, user }, key) =>
-      user?.badges.get(idsByKey(project.badges).get(key) ?? "")?.earnedAt,
+      user?.badges.get(idsByKey(project.badges).get(key) ?? "")?.[0]?.earnedAt,
     unknown: ({ badges }, key) => {
       const badge = definitionWithKey(badges, key)
       if (badge === undefined) return "matches no badge of this project"

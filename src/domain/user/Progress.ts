@@ -4,12 +4,13 @@
  * quest restarts with its period, a broken streak has 0 days.
  */
 import {
+  type Award,
+  awardsOf,
   type Badge,
   type Quest,
   questPeriodEnd,
   questPeriodOf,
   statusAt,
-  targetOf,
 } from "../project/Definition.ts"
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState, StreakDefinition } from "../project/Project.ts"
@@ -17,6 +18,8 @@ import { dateOf, type Zone, zoneOf } from "../values/Calendar.ts"
 import { Membership } from "./Membership.ts"
 import { lastDayOf, streakBreaksAt, streakNow, type Zones } from "./Streak.ts"
 import {
+  type EarnedAward,
+  hasAward,
   hasExpired,
   isMidway,
   pointsEarned,
@@ -60,15 +63,18 @@ export const criterionNumber = (
   }
 }
 
-/** Whether the user lacks `badge` and has reached its target. */
+/**
+ * Whether the user lacks `badge`, or a tier of it, whose target the number `reached` has reached. By
+ * default the number is that of the user's state.
+ */
 export const qualifies = (
   badge: Badge,
   user: UserState,
   levelOf: (xp: number) => number,
+  reached = criterionNumber(badge, user, levelOf),
 ): boolean => {
-  if (user.badges.has(badge.id)) return false
-  const reached = criterionNumber(badge, user, levelOf)
-  return reached !== undefined && reached >= targetOf(badge)
+  const lacks = (award: Award) => reached !== undefined && reached >= award.target
+  return awardsOf(badge).some((award) => lacks(award) && !hasAward(user, award))
 }
 
 /** A badge that a user has. Times are epoch milliseconds. */
@@ -79,19 +85,40 @@ export interface UserBadge {
   readonly description: string | null
   readonly icon: string | null
   readonly earnedAt: number
+  /** The tiers that the user has, in the order of earning; absent: none. */
+  readonly tiers?: ReadonlyArray<UserTier>
+}
+
+/** A tier that a user has. */
+export interface UserTier {
+  readonly key: string
+  readonly name: string
+  readonly icon: string | null
+  readonly earnedAt: number
 }
 
 /** The badges that the user has, in the order of their creation, archived badges last. */
 export const badgesOf = (user: UserState, project: ProjectState): ReadonlyArray<UserBadge> => {
   if (user.badges.size === 0) return []
   const badges: Array<UserBadge> = []
-  for (const { description, icon, id, key, name } of project.badges.values()) {
-    const earned = user.badges.get(id)
-    if (earned !== undefined)
-      badges.push({ id, key, name, description, icon, earnedAt: earned.earnedAt })
+  for (const badge of project.badges.values()) {
+    const earned = user.badges.get(badge.id)
+    if (earned === undefined) continue
+    const { description, icon, id, key, name } = badge
+    const tiers = tiersOf(badge, earned)
+    const { earnedAt } = earned[0]!
+    badges.push({ id, key, name, description, icon, earnedAt, ...(tiers.length > 0 && { tiers }) })
   }
   return badges
 }
+
+/** An edit may have removed a tier that the user has: then it has its key as its name. */
+const tiersOf = ({ tiers }: Badge, earned: ReadonlyArray<EarnedAward>): ReadonlyArray<UserTier> =>
+  earned.flatMap(({ earnedAt, tier: key }) => {
+    if (key === "") return []
+    const { icon = null, name = key } = tiers.find((tier) => tier.key === key) ?? {}
+    return [{ key, name, icon, earnedAt }]
+  })
 
 export interface BadgeProgress {
   readonly id: string
@@ -99,6 +126,17 @@ export interface BadgeProgress {
   readonly name: string
   /** Never above `target`. */
   readonly current: number
+  /** Of a badge with tiers: the target of the lowest tier that the user lacks, or of the highest. */
+  readonly target: number
+  readonly earnedAt: number | null
+  /** The tiers of the badge, lowest first; absent: it has none. */
+  readonly tiers?: ReadonlyArray<TierProgress>
+}
+
+export interface TierProgress {
+  readonly key: string
+  readonly name: string
+  readonly icon: string | null
   readonly target: number
   readonly earnedAt: number | null
 }
@@ -120,8 +158,19 @@ export const badgeProgress = (
     if (earned === undefined && (badge.secret || !isShownAt(badge, now))) continue
     if (earned === undefined && !membership.has(badge.segment)) continue
     const { id, key, name } = badge
-    const earnedAt = earned?.earnedAt ?? null
-    shown.push({ id, key, name, ...numbersOf(badge, user, earnedAt !== null, levelOf), earnedAt })
+    const earnedAt = earned?.[0]?.earnedAt ?? null
+    const tiers = badge.tiers.map(({ icon, key, name, target }) => {
+      const has = earned?.find(({ tier }) => tier === key)
+      return { key, name, icon, target, earnedAt: has?.earnedAt ?? null }
+    })
+    shown.push({
+      id,
+      key,
+      name,
+      ...numbersOf(badge, user, earnedAt !== null, levelOf),
+      earnedAt,
+      ...(tiers.length > 0 && { tiers }),
+    })
   }
   return shown
 }
@@ -139,7 +188,8 @@ const numbersOf = (
   levelOf: (xp: number) => number,
 ): { readonly current: number; readonly target: number } => {
   if (badge.criteria.kind === "manual") return { current: earned ? 1 : 0, target: 1 }
-  const { target } = badge.criteria
+  const awards = awardsOf(badge)
+  const { target } = awards.find((award) => !hasAward(user, award)) ?? awards.at(-1)!
   return { current: Math.min(criterionNumber(badge, user, levelOf) ?? 0, target), target }
 }
 

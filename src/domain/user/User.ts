@@ -5,7 +5,7 @@
  * A state is immutable. It shares unchanged parts with its predecessor, and empty parts with all
  * users.
  */
-import { type Quest, questPeriodOf, statusAt } from "../project/Definition.ts"
+import { type Award, type Quest, questPeriodOf, statusAt } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { PeriodCounts } from "../values/Periods.ts"
@@ -67,11 +67,23 @@ export interface Profile {
   readonly hidden: boolean
 }
 
-export interface EarnedBadge {
+/** A badge or a tier of a badge that the user has. */
+export interface EarnedAward {
+  /** The key of the tier; empty: the badge had no tiers. */
+  readonly tier: string
   readonly earnedAt: number
-  /** The target of the badge when it was earned; absent for a granted badge. */
+  /** The target when it was earned; absent for a granted badge. */
   readonly target?: number
 }
+
+/** The awards of a badge, in the order in which the user earned them; at least one. */
+export type EarnedBadge = ReadonlyArray<EarnedAward>
+
+/** Whether the user has the award. */
+export const hasAward = (
+  { badges }: Pick<UserState, "badges">,
+  { badge, tier }: Pick<Award, "badge" | "tier">,
+): boolean => badges.get(badge.id)?.some((earned) => earned.tier === (tier?.key ?? "")) === true
 
 /** The uses of a rule with a limit or a cooldown. */
 export interface RuleUse {
@@ -124,6 +136,8 @@ export interface UserState {
   readonly windows: Readonly<Record<WindowKind, WindowScores>>
   readonly profile: Profile
   readonly badges: ReadonlyMap<string, EarnedBadge>
+  /** How often an award has paid the user, by its name (`awardName`), also after it was lost. */
+  readonly badgesPaid: ReadonlyMap<string, number>
   /**
    * The count or the sum of each `action_count` or `action_sum` badge, also after the badge is
    * earned.
@@ -185,6 +199,7 @@ export const newcomer: UserState = {
   windows: noWindows,
   profile: emptyProfile,
   badges: none,
+  badgesPaid: none,
   badgeCounts: none,
   badgeRecounts: none,
   quests: none,

@@ -162,7 +162,7 @@ export class BackfillRun {
     const known = this.#journal?.badge === badge ? this.#journal.of(user.id) : undefined
     const counted = yield* this.#countUpTo(user, badge, known)
     const isRight = counted.current === (user.badgeCounts.get(badge.id) ?? 0)
-    if (isRight && (user.badges.has(badge.id) || counted.current < badge.criteria.target)) return
+    if (isRight && !qualifies(badge, user, () => 1, counted.current)) return
     yield* this.#ask(user, badge, counted)
   })
 

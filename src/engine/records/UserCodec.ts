@@ -29,6 +29,7 @@ import {
 } from "../../domain/user/User.ts"
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import type { PeriodCounts } from "../../domain/values/Periods.ts"
+import { awardCount, readBadges, writeBadges } from "./BadgeBytes.ts"
 import type { Names } from "./Names.ts"
 import {
   BadState,
@@ -63,6 +64,7 @@ const tags = {
   latest: 11,
   currencies: 12,
   earnings: 13,
+  badgesPaid: 14,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -93,13 +95,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   writeScores(user)
   writeProfile(user.profile, names)
   writeBalances(user, names)
-  if (begins(tags.badges, user.badges.size)) {
-    for (const [id, { earnedAt, target }] of user.badges) {
-      writeName(id, names)
-      writeNumber(earnedAt)
-      writeOptional(target)
-    }
-  }
+  if (begins(tags.badges, awardCount(user))) writeBadges(user, names)
   writeCounts(tags.badgeCounts, user.badgeCounts, names)
   writeCounts(tags.badgeRecounts, user.badgeRecounts, names)
   writeQuests(user, names)
@@ -140,6 +136,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
       writePeriods(counts)
     }
   }
+  writeCounts(tags.badgesPaid, user.badgesPaid, names)
   return written()
 }
 
@@ -367,6 +364,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     windows: noWindows,
     profile: hidden ? { ...emptyProfile, hidden } : emptyProfile,
     badges: none,
+    badgesPaid: none,
     badgeCounts: none,
     badgeRecounts: none,
     quests: none,
@@ -404,7 +402,7 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
       readBalances(state, count, names)
       return
     case tags.badges:
-      state.badges = readMap(count, names, readBadge)
+      state.badges = readBadges(reader, count, names)
       return
     case tags.badgeCounts:
       state.badgeCounts = readMap(count, names, readCount)
@@ -437,6 +435,9 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
       return
     case tags.earnings:
       state.earnings = readMap(count, names, readPeriods)
+      return
+    case tags.badgesPaid:
+      state.badgesPaid = readMap(count, names, readCount)
       return
     default:
       throw bad(`section ${tag} is unknown`)
@@ -532,11 +533,6 @@ const readBalance = (): Balance => {
 }
 
 const readCount = (): number => reader.number()
-const readBadge = () => {
-  const earnedAt = reader.number()
-  const target = reader.optional()
-  return target === undefined ? { earnedAt } : { earnedAt, target }
-}
 
 const readQuest = (names: Names): QuestState => {
   const flags = reader.flags(startedFlag | completedFlag | expiredFlag)

@@ -1,14 +1,28 @@
-/** Operations on badges, which users earn once. */
+/** Operations on badges, which users earn once, each tier once. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Reward } from "../../domain/message/FactMembers.ts"
 import { criterionKinds } from "../../domain/project/Definition.ts"
 import { limits } from "../../Limits.ts"
-import { ApiKey, idempotencyHeaders, OpenTo, oneOf, pageFields, Time, text } from "./Common.ts"
+import {
+  ApiKey,
+  distinct,
+  idempotencyHeaders,
+  list,
+  OpenTo,
+  oneOf,
+  pageFields,
+  Time,
+  text,
+} from "./Common.ts"
 import {
   CountedAction,
+  DefinitionKey,
   Key,
   listQuery,
+  NewPayment,
   newMembers,
+  PaymentPatch,
   patchMembers,
   patchWords,
   pathOf,
@@ -110,7 +124,8 @@ const Kind = oneOf(criterionKinds).annotate({
 })
 
 const CriterionTarget = Target.annotate({
-  description: "The number at which the badge is earned; required unless the kind is `manual`.",
+  description:
+    "The number at which the badge is earned; required unless the kind is `manual` or the badge has tiers.",
 })
 const CriterionAction = CountedAction.annotate({
   description:
@@ -133,10 +148,48 @@ const NewCriteria = Schema.Struct({
   streak: Schema.optionalKey(StreakKey),
 }).annotate({ identifier: "NewCriteria", description: "The badge's criteria." })
 
+const TierKey = DefinitionKey.annotate({
+  description:
+    "The key of the tier, unique in the badge. Users keep a tier as long as its key stays.",
+  examples: ["gold"],
+})
+const TierName = text(1, limits.titleCharactersMax).annotate({
+  description: "Name for people.",
+  examples: ["Gold"],
+})
+const TierTarget = Target.annotate({
+  description: "The number at which the tier is earned, above that of the tier before.",
+})
+
+const Tiers = list(
+  Schema.Struct({
+    key: TierKey,
+    name: TierName,
+    target: TierTarget,
+    icon: Schema.optionalKey(Icon),
+    reward: Schema.optionalKey(NewPayment),
+  }).annotate({ identifier: "NewTier", description: "A tier of the badge." }),
+  0,
+  limits.badgeTiersMax,
+)
+  .check(distinct<{ readonly key: string }>(["key"], ({ key }) => key))
+  .annotate({
+    description:
+      "The tiers, lowest first, such as bronze, silver and gold. A user earns each tier once, at its target; one event may earn several. Tiers take the place of the badge's target and reward. Not for the kind `manual`. Default: none.",
+    examples: [
+      [
+        { key: "bronze", name: "Bronze", target: 10 },
+        { key: "gold", name: "Gold", target: 100, reward: { xp: 50 } },
+      ],
+    ],
+  })
+
 export const NewBadge = Schema.Struct({
   name: Name,
   ...newMembers("name"),
   criteria: NewCriteria,
+  tiers: Schema.optionalKey(Tiers),
+  reward: Schema.optionalKey(NewPayment),
   icon: Schema.optionalKey(Icon),
   secret: Schema.optionalKey(Secret),
 }).annotate({
@@ -156,6 +209,14 @@ export const NewBadge = Schema.Struct({
     {
       name: "A hundred kilometres",
       criteria: { kind: "action_sum", action: "RUN_DONE", sumPath: "km", target: 100 },
+    },
+    {
+      name: "Reader",
+      criteria: { kind: "action_count", action: "BOOK_READ" },
+      tiers: [
+        { key: "bronze", name: "Bronze", target: 10 },
+        { key: "gold", name: "Gold", target: 100, reward: { xp: 500 } },
+      ],
     },
     { name: "A whole week", criteria: { kind: "streak", streak: "daily", target: 7 } },
     { name: "Moderator", criteria: { kind: "manual" }, secret: true },
@@ -179,12 +240,21 @@ export const BadgePatch = Schema.Struct({
     }),
   ),
   ...patchMembers,
+  tiers: Schema.optionalKey(
+    Schema.NullOr(Tiers).annotate({ description: "All tiers; null: none." }),
+  ),
+  reward: Schema.optionalKey(
+    Schema.NullOr(PaymentPatch).annotate({ description: "What it pays; null: nothing." }),
+  ),
   icon: Schema.optionalKey(Schema.NullOr(Icon)),
   secret: Schema.optionalKey(Schema.NullOr(Secret)),
-}).annotate({ identifier: "BadgePatch", examples: [{ criteria: { target: 20 }, icon: null }] })
+}).annotate({
+  identifier: "BadgePatch",
+  examples: [{ criteria: { target: 20 }, icon: null }, { reward: { xp: 50 } }],
+})
 
 const shownTarget = Schema.Int.annotate({
-  description: "The number at which the badge is earned.",
+  description: "The number at which the badge, or its lowest tier, is earned.",
   examples: [10],
 })
 
@@ -244,13 +314,32 @@ export const Badge = Schema.Struct({
     examples: ["🏅"],
   }),
   criteria: Criteria,
+  tiers: Schema.Array(
+    Schema.Struct({
+      key: Schema.String.annotate({ description: "Your key of the tier.", examples: ["gold"] }),
+      name: Schema.String.annotate({ description: "Name for people.", examples: ["Gold"] }),
+      target: Schema.Int.annotate({
+        description: "The number at which the tier is earned.",
+        examples: [100],
+      }),
+      icon: Schema.NullOr(Schema.String).annotate({
+        description: "URL, emoji or any text for your app.",
+        examples: ["🥇"],
+      }),
+      reward: Reward,
+    }).annotate({ identifier: "BadgeTier", description: "A tier of the badge." }),
+  ).annotate({
+    description: "The tiers, lowest first; empty: the badge has none.",
+    examples: [[]],
+  }),
+  reward: Reward,
   secret: Schema.Boolean.annotate({
     description: "Whether users see the badge only once earned.",
     examples: [false],
   }),
 }).annotate({
   identifier: "Badge",
-  description: "A badge, which a user can earn once.",
+  description: "A badge, which a user can earn once, each tier once.",
   examples: [badge],
 })
 
@@ -276,7 +365,7 @@ export const Badges = HttpApiGroup.make("badges")
         payload: NewBadge,
         success: Badge,
         summary: "Create a badge",
-        description: `A user earns the badge once, with the event or reward that reaches the target of its criteria. \`action_count\` and \`action_sum\` look at events from now on that occurred from \`startsAt\` on and before \`endsAt\`; only such an event awards the badge. An environment holds at most ${limits.badgesMax} badges that are not archived.`,
+        description: `A user earns the badge once, with the event or reward that reaches the target of its criteria; of a badge with tiers, each tier once. \`action_count\` and \`action_sum\` look at events from now on that occurred from \`startsAt\` on and before \`endsAt\`; only such an event awards the badge. Its \`reward\`, or that of the tier, pays a user once: a revocation of the event or reward that paid revokes the payment too, and the badge pays again when the user earns it again. An environment holds at most ${limits.badgesMax} badges that are not archived.`,
       },
       list: {
         query: listQuery("badges"),
@@ -298,7 +387,7 @@ export const Badges = HttpApiGroup.make("badges")
         summary: "Change a badge",
         description: `${patchWords}
 
-Owners keep the badge whatever its new criteria. Counts and sums stay; new criteria apply to events from now on. After lowering a target, start a backfill to award users past it. A paused badge is not awarded, by rewards of others neither, and still counts events; once it is active again, a backfill awards users who passed the target meanwhile.
+Owners keep the badge whatever its new criteria, and a change neither pays nor takes. A tier with a new key is a new tier. Counts and sums stay; new criteria apply to events from now on. After lowering a target, start a backfill to award users past it. A paused badge is not awarded, by rewards of others neither, and still counts events; once it is active again, a backfill awards users who passed the target meanwhile.
 
 ${statusWords}`,
       },
@@ -322,7 +411,7 @@ ${statusWords}`,
         OpenApi.annotations({
           summary: "Award a badge for the past",
           description:
-            "Awards the badge, in the background, to every user who already qualifies; without messages unless `notify` is true. For `action_count` it counts each user's whole history, including events before the badge, but none outside its period; users below the target continue from that count, and the counts of owners are corrected. Backfills of one environment run one at a time and survive a restart. Only an active badge can have one (409 `invalid_transition`). A `manual` badge has no backfill, and a running one cannot be started again (409 `conflict`).",
+            "Awards the badge, in the background, to every user who already qualifies, in each tier; without messages unless `notify` is true. It pays its reward, which counts in no window of a leaderboard. For `action_count` it counts each user's whole history, including events before the badge, but none outside its period; users below the target continue from that count, and the counts of owners are corrected. Backfills of one environment run one at a time and survive a restart. Only an active badge can have one (409 `invalid_transition`). A `manual` badge has no backfill, and a running one cannot be started again (409 `conflict`).",
         }),
       ),
     HttpApiEndpoint.get("getBackfill", "/v1/badges/:id/backfill", {

@@ -1,6 +1,7 @@
 /** Parts that the groups of the contract share: checks, ids, times, pages, the API key, scopes. */
 import { Context, type JsonSchema, Schema, SchemaIssue, SchemaTransformation } from "effect"
 import { HttpApiMiddleware, HttpApiSchema, HttpApiSecurity, OpenApi } from "effect/http-api"
+import { Tier } from "../../domain/message/FactMembers.ts"
 import type { CallerScope } from "../../domain/project/Directory.ts"
 import { isTimeZone } from "../../domain/values/Calendar.ts"
 import { actionPattern, callerIdFault, characterCount } from "../../domain/values/Ids.ts"
@@ -329,10 +330,11 @@ export const EarnedBadge = Schema.Struct({
   id: BadgeId,
   key: BadgeKey,
   name: BadgeName,
+  tier: Schema.optionalKey(Tier),
   earnedAt: Time,
 }).annotate({
   identifier: "EarnedBadge",
-  description: "A badge that a user earned.",
+  description: "A badge that a user earned, or a tier of it.",
   examples: [earnedBadge],
 })
 

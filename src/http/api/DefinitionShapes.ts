@@ -371,8 +371,23 @@ export const NewQuestReward = Schema.Struct(parts)
     examples: [{ xp: 100 }],
   })
 
-/** The change of a definition's reward. */
-export const RewardPatch = Schema.Struct({
+const { badgeId: _, ...amounts } = parts
+
+/** What a badge pays, in requests. */
+export const NewPayment = Schema.Struct(amounts)
+  .check(
+    check("missing", "must have xp, points or another currency", (paid) => !givesNothing(paid), {
+      minProperties: 1,
+    }),
+  )
+  .annotate({
+    identifier: "NewPayment",
+    description:
+      "What a badge or a tier pays the user who earns it: at least xp, points or another currency. Default: nothing.",
+    examples: [{ xp: 100 }],
+  })
+
+const amountsPatch = {
   xp: Schema.optionalKey(Schema.NullOr(givenXp)),
   points: Schema.optionalKey(Schema.NullOr(givenPoints)),
   currencies: Schema.optionalKey(
@@ -381,6 +396,18 @@ export const RewardPatch = Schema.Struct({
       examples: [{ gems: 5 }],
     }),
   ),
+}
+
+/** The change of what a badge pays. */
+export const PaymentPatch = Schema.Struct(amountsPatch).annotate({
+  identifier: "PaymentPatch",
+  description: "The amounts to change.",
+  examples: [{ xp: 120 }],
+})
+
+/** The change of a definition's reward. */
+export const RewardPatch = Schema.Struct({
+  ...amountsPatch,
   badgeId: Schema.optionalKey(Schema.NullOr(BadgeId)),
 }).annotate({
   identifier: "RewardPatch",

@@ -1,7 +1,7 @@
 /** Operations on the settings of an environment, and the simulation of an event. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { Earned, furtherOutcome, LevelChange } from "../../domain/message/FactMembers.ts"
+import { Earned, furtherOutcome, LevelChange, Tier } from "../../domain/message/FactMembers.ts"
 import { environmentNames, tiers } from "../../domain/project/Directory.ts"
 import { levelCurveKinds } from "../../domain/project/Level.ts"
 import { limits } from "../../Limits.ts"
@@ -265,8 +265,9 @@ export const ProjectPatch = Schema.Struct({
 
 const Given = Schema.Struct({
   source: Schema.Struct({
-    kind: oneOf(["rule", "quest", "criteria"]).annotate({
-      description: "The source: a rule, a completed quest, or a badge's own criteria.",
+    kind: oneOf(["rule", "quest", "badge", "criteria"]).annotate({
+      description:
+        "The source: a rule, a completed quest, a badge that pays, or a badge's own criteria.",
       examples: ["rule"],
     }),
     id: Schema.NullOr(Schema.String).annotate({
@@ -308,6 +309,7 @@ export const Simulation = Schema.Struct({
       id: Schema.String.annotate({ description: "The badge's id." }),
       key: Schema.String.annotate({ description: "The badge's key." }),
       name: Schema.String.annotate({ description: "Name for people." }),
+      tier: Schema.optionalKey(Tier),
     }),
   ).annotate({
     description: "Badges that the event would earn.",

@@ -1,6 +1,6 @@
 /** Shapes of users. */
 import { Schema } from "effect"
-import { Balances, profileMembers } from "../../domain/message/FactMembers.ts"
+import { Balances, profileMembers, Tier } from "../../domain/message/FactMembers.ts"
 import { nameFault } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import {
@@ -110,6 +110,14 @@ const Refills = Schema.Record(
   ],
 })
 
+const tier = {
+  ...Tier.fields,
+  icon: Schema.NullOr(Schema.String).annotate({
+    description: "URL, emoji or any text for your app.",
+    examples: ["🥇"],
+  }),
+}
+
 export const User = Schema.Struct({
   id: UserId,
   ...profileMembers,
@@ -132,6 +140,16 @@ export const User = Schema.Struct({
         examples: ["https://cdn.example/ten.svg"],
       }),
       earnedAt: Time,
+      tiers: Schema.optionalKey(
+        Schema.Array(
+          Schema.Struct({ ...tier, earnedAt: Time }).annotate({
+            identifier: "UserTier",
+            description: "A tier that the user has.",
+          }),
+        ).annotate({
+          description: "The tiers that the user has, in the order of earning. Absent: none.",
+        }),
+      ),
     }).annotate({ identifier: "UserBadge", description: "A badge of the user." }),
   ).annotate({ description: "The user's badges." }),
   createdAt: Time,
@@ -187,10 +205,23 @@ export const Progress = Schema.Struct({
         examples: [7],
       }),
       target: Schema.Int.annotate({
-        description: "1 for a badge without criteria.",
+        description:
+          "1 for a badge without criteria. With tiers: that of the lowest tier that the user lacks, or else of the highest.",
         examples: [10],
       }),
       earnedAt: Schema.NullOr(Time).annotate({ description: "Null: not earned." }),
+      tiers: Schema.optionalKey(
+        Schema.Array(
+          Schema.Struct({
+            ...tier,
+            target: Schema.Int.annotate({
+              description: "The number at which the tier is earned.",
+              examples: [100],
+            }),
+            earnedAt: Schema.NullOr(Time).annotate({ description: "Null: not earned." }),
+          }).annotate({ identifier: "TierProgress", description: "A tier of the badge." }),
+        ).annotate({ description: "The badge's tiers, lowest first. Absent: it has none." }),
+      ),
     }).annotate({
       identifier: "BadgeProgress",
       description: "Progress towards a badge.",

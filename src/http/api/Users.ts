@@ -7,6 +7,7 @@ import {
   furtherOutcome,
   granted,
   LevelChange,
+  Tier,
 } from "../../domain/message/FactMembers.ts"
 import { limits } from "../../Limits.ts"
 import {
@@ -154,7 +155,14 @@ const undone = {
   ),
   balances: furtherOutcome.balances,
   level: LevelChange,
-  badges: Schema.Array(Schema.Struct({ id: BadgeId, key: BadgeKey, name: BadgeName })).annotate({
+  badges: Schema.Array(
+    Schema.Struct({
+      id: BadgeId,
+      key: BadgeKey,
+      name: BadgeName,
+      tier: Schema.optionalKey(Tier),
+    }),
+  ).annotate({
     description: "Badges revoked: those that it gave, and those whose target is no longer reached.",
   }),
   quests: Schema.Array(QuestOutcome).annotate({
@@ -486,7 +494,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Revoke an event",
           description:
-            "Takes back what the event gave: xp, points, badges, quest steps and completions, uses of limits, and counts towards badges, including those made by a backfill. Level and open leaderboards follow. The user loses a badge whose target is no longer reached; a badge given by a rule or quest stays if the user meets its criteria. A quest completed by another event stays completed. Streak days, badges earned by a streak, running cooldowns and closed leaderboard windows stay. No balance goes below 0: `shortfall` has points that were spent already. Revoking twice returns 404.",
+            "Takes back what the event gave: xp, points, badges, quest steps and completions, uses of limits, and counts towards badges, including those made by a backfill. Level and open leaderboards follow. So is what a badge paid with the event; the badge pays again when the user earns it again. The user loses a badge or tier whose target is no longer reached, but keeps what other events were paid for it; a badge given by a rule or quest stays if the user meets its criteria. A quest completed by another event stays completed. Streak days, badges earned by a streak, running cooldowns and closed leaderboard windows stay. No balance goes below 0: `shortfall` has points that were spent already. Revoking twice returns 404.",
         }),
       ),
   )

@@ -52,7 +52,7 @@ import type { RewardPatch } from "../api/DefinitionShapes.ts"
 import type { ProjectPatch } from "../api/Projects.ts"
 import type { Progress, User } from "../api/UserShapes.ts"
 
-/** Shows `earnedAt` of badges as ISO 8601. */
+/** Shows `earnedAt` of badges or tiers as ISO 8601. */
 export const showBadges = <Badge extends { readonly earnedAt: number }>(
   badges: ReadonlyArray<Badge>,
 ): ReadonlyArray<Omit<Badge, "earnedAt"> & { readonly earnedAt: string }> =>
@@ -334,7 +334,11 @@ export const showUser = (user: UserState, project: ProjectState, now: number): t
     level: levelAt(project.settings.levelCurve, user.xp),
     points: user.points,
     ...showBalances(user, project, now),
-    badges: showBadges(badgesOf(user, project)),
+    badges: badgesOf(user, project).map(({ tiers, ...badge }) => ({
+      ...badge,
+      earnedAt: isoTime(badge.earnedAt),
+      ...(tiers !== undefined && { tiers: showBadges(tiers) }),
+    })),
     createdAt: isoTime(user.createdAt),
     updatedAt: isoTime(user.updatedAt),
   }
@@ -368,9 +372,12 @@ export const showProgress = (
   rank,
   points: user.points,
   ...showBalances(user, project, now),
-  badges: badgeProgress(user, project, now).map((badge) => ({
+  badges: badgeProgress(user, project, now).map(({ tiers, ...badge }) => ({
     ...badge,
     earnedAt: isoTimeOrNull(badge.earnedAt),
+    ...(tiers !== undefined && {
+      tiers: tiers.map((tier) => ({ ...tier, earnedAt: isoTimeOrNull(tier.earnedAt) })),
+    }),
   })),
   quests: questProgress(user, project, now).map((quest) => ({
     ...quest,

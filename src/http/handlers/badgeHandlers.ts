@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import { makeId } from "../../accounts/KeyText.ts"
 import type { BadgeChange, CriterionParts } from "../../domain/decide/BadgeDefinitions.ts"
-import type { Badge } from "../../domain/project/Definition.ts"
+import type { Badge, BadgeTier } from "../../domain/project/Definition.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { decidedAt } from "../../domain/record/Record.ts"
 import { isShownAt } from "../../domain/user/Progress.ts"
@@ -14,15 +14,18 @@ import type { BadgePatch, Badges, NewBadge } from "../api/Badges.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { definitionOperations, isOfStatus, type StatusQuery } from "./definitionOperations.ts"
 import {
+  allParts,
   factOf,
   foundOr,
   mayKnow,
   named,
   newMembers,
+  partsChange,
   patchOf,
   referenceFaults,
   replacementOf,
   showDefinition,
+  wholeReward,
 } from "./Shapes.ts"
 
 export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges> => ({
@@ -41,8 +44,13 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
     create: (payload: typeof NewBadge.Type) =>
       ({ kind: "createBadge", badge: newBadge(payload, makeId("bdg")) }) as const,
     showCreated: (record) => showBadge(factOf(record, "badge.created").badge, decidedAt(record)),
-    update: (badgeId, { secret, ...patch }: typeof BadgePatch.Type) => {
-      const change = named({ ...patchOf(patch), secret: secret === null ? false : secret })
+    update: (badgeId, { reward, secret, tiers, ...patch }: typeof BadgePatch.Type) => {
+      const change = named({
+        ...patchOf(patch),
+        secret: secret === null ? false : secret,
+        tiers: tiers === null ? [] : tiers?.map(newTier),
+        reward: reward === null ? wholeReward(allParts({})) : reward && partsChange(reward),
+      })
       return { kind: "updateBadge", badgeId, change } as const
     },
     showUpdated: (record) => showBadge(factOf(record, "badge.updated").badge, decidedAt(record)),
@@ -75,16 +83,27 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
 })
 
 export const newBadge = (payload: typeof NewBadge.Type, id: string) => {
-  const { criteria, icon = null, name, secret = false } = payload
-  return { id, ...newMembers(payload), name, icon, secret, criteria }
+  const { criteria, icon = null, name, reward = {}, secret = false, tiers = [] } = payload
+  const paid = { tiers: tiers.map(newTier), reward: allParts(reward) }
+  return { id, ...newMembers(payload), name, icon, secret, criteria, ...paid }
 }
+
+const newTier = ({
+  icon,
+  reward = {},
+  ...tier
+}: NonNullable<(typeof NewBadge.Type)["tiers"]>[number]): BadgeTier => ({
+  ...tier,
+  icon: icon ?? null,
+  reward: allParts(reward),
+})
 
 /**
  * The change of a badge to the one that `payload` describes. Key and metadata stay, and so does the
  * status if `payload` has none.
  */
 export const badgeReplacement = (payload: typeof NewBadge.Type): BadgeChange => {
-  const { criteria, ...members } = replacementOf(newBadge(payload, ""), payload)
+  const { criteria, reward, ...members } = replacementOf(newBadge(payload, ""), payload)
   const none = {
     target: undefined,
     action: undefined,
@@ -92,7 +111,11 @@ export const badgeReplacement = (payload: typeof NewBadge.Type): BadgeChange => 
     sumPath: undefined,
     streak: undefined,
   }
-  return { ...members, criteria: { ...none, ...criteria } as CriterionParts }
+  return {
+    ...members,
+    reward: wholeReward(reward),
+    criteria: { ...none, ...criteria } as CriterionParts,
+  }
 }
 
 const backfillNotFound = laurelError(

@@ -188,8 +188,20 @@ const fileSegment = (segment: Segment) => {
 }
 
 const fileBadge = (badge: Badge) => {
-  const { criteria, icon, name, secret } = badge
-  const own = { name, ...given({ icon, secret }), criteria: given(criteria) }
+  const { criteria, icon, name, reward, secret, tiers } = badge
+  const target = "target" in criteria && tiers.length === 0 ? criteria.target : undefined
+  const own = {
+    name,
+    ...given({ icon, secret }),
+    criteria: given({ ...criteria, target }),
+    ...given({
+      tiers: tiers.map(({ icon, reward, ...tier }) => ({
+        ...tier,
+        ...given({ icon, reward: fileReward(reward) }),
+      })),
+      reward: fileReward(reward),
+    }),
+  }
   return fileDefinition(badge, own) as Item<"badges">
 }
 

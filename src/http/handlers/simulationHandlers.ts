@@ -133,7 +133,7 @@ const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
     points,
     ...furtherOf(reply),
     level,
-    badges: badges.map(({ id, key, name }) => ({ id, key, name })),
+    badges: badges.map(({ earnedAt: _, ...badge }) => badge),
     quests,
     streaks: reply.streaks,
     ...(reply.boosts.length > 0 && { boosts: reply.boosts }),
@@ -174,7 +174,8 @@ const givenBy = ({ facts }: Simulated["record"]): (typeof Simulation.Type)["give
 
 const showSource = (source: Source) => {
   if (typeof source === "string") return { kind: "criteria", id: null } as const
-  return "ruleId" in source
-    ? ({ kind: "rule", id: source.ruleId } as const)
+  if ("ruleId" in source) return { kind: "rule", id: source.ruleId } as const
+  return "badgeId" in source
+    ? ({ kind: "badge", id: source.badgeId } as const)
     : ({ kind: "quest", id: source.questId } as const)
 }

@@ -19,7 +19,7 @@ describe("A badge is earned once, when its number reaches the target:", () => {
     expect(earnedBy(world.grant(199))).toEqual([])
     expect(earnedBy(world.grant(1))).toEqual(["level"])
     expect(earnedBy(world.grant(1_000))).toEqual([])
-    expect(world.user?.badges.get("xp")).toEqual({ earnedAt: world.now, target: 100 })
+    expect(world.user?.badges.get("xp")).toEqual([{ tier: "", earnedAt: world.now, target: 100 }])
   })
 
   it("level 1 is reached by the first event", () => {

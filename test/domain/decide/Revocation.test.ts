@@ -232,7 +232,7 @@ describe("Undoing an event", () => {
     const undone = world.undo(given)
     expect(kindsOf(undone)).toEqual(["badge.revoked", "badge.earned", "reward.revoked"])
     expect(undone.reply.badgesRevoked).toEqual([])
-    expect(world.user?.badges.get("rich")).toEqual({ earnedAt: world.now, target: 100 })
+    expect(world.user?.badges.get("rich")).toEqual([{ tier: "", earnedAt: world.now, target: 100 }])
     expect(world.undo(xp).reply.badgesRevoked).toMatchObject([{ id: "rich" }])
   })
 

@@ -48,7 +48,7 @@ describe("The index of definitions", () => {
         .get("TAP")!
         .matching({})
         .rules.map(({ id }) => id)
-      return [...rules, ...thresholds.xp.badges.map(({ id }) => id)]
+      return [...rules, ...thresholds.xp.awards.map(({ badge }) => badge.id)]
     }
     expect(found(99)).toEqual(["always", "past"])
     expect(found(100)).toEqual(["always", "b"])
@@ -112,7 +112,7 @@ describe("The index of definitions", () => {
     ).thresholds
     for (let before = -1; before <= 41; before++) {
       for (let after = before - 1; after <= 42; after++) {
-        const found = crossedBy(xp, before, after).map(({ id }) => id)
+        const found = crossedBy(xp, before, after).map(({ badge }) => badge.id)
         const expected = badges.filter(
           ({ criteria }) =>
             "target" in criteria && criteria.target > before && criteria.target <= after,

@@ -42,13 +42,13 @@ describe("A condition of a segment", () => {
     ],
     [
       { kind: "badge", badge: "first", op: "exists" },
-      { badges: new Map([["bdg_first", { earnedAt: 1 }]]) },
-      { badges: new Map([["first", { earnedAt: 1 }]]) },
+      { badges: new Map([["bdg_first", [{ tier: "", earnedAt: 1 }]]]) },
+      { badges: new Map([["first", [{ tier: "", earnedAt: 1 }]]]) },
     ],
     [
       { kind: "badge", badge: "first", op: "exists", value: false },
       {},
-      { badges: new Map([["bdg_first", { earnedAt: 1 }]]) },
+      { badges: new Map([["bdg_first", [{ tier: "", earnedAt: 1 }]]]) },
     ],
     [
       { kind: "account_age_days", op: "gte", value: 3 },

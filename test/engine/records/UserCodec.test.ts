@@ -33,8 +33,20 @@ const rich: UserState = {
     hidden: true,
   },
   badges: new Map([
-    ["__proto__", { earnedAt: 5, target: 3 }],
-    ["granted", { earnedAt: 6 }],
+    ["__proto__", [{ tier: "", earnedAt: 5, target: 3 }]],
+    ["granted", [{ tier: "", earnedAt: 6 }]],
+    [
+      "tiered",
+      [
+        { tier: "gold", earnedAt: 7, target: 9 },
+        { tier: "", earnedAt: 8, target: 2 },
+        { tier: "constructor", earnedAt: 8 },
+      ],
+    ],
+  ]),
+  badgesPaid: new Map([
+    ["__proto__", 1],
+    ["tiered gold", 2],
   ]),
   badgeCounts: new Map([["bdg_1", 4.25]]),
   badgeRecounts: new Map([["bdg_1", 17]]),

@@ -79,8 +79,12 @@ const lastBatch = { events: events(5) }
 /** Sums, spending and client actions. */
 const spend = async (url: string) => {
   const { ask, post } = clientOf(url)
-  const sum = { kind: "action_sum", target: 3, action: "RUN", sumPath: "km" }
-  await post("/v1/badges", { name: "Runner", criteria: sum })
+  const sum = { kind: "action_sum", action: "RUN", sumPath: "km" }
+  const tiers = [
+    { key: "bronze", name: "Bronze", target: 2, reward: { xp: 5 } },
+    { key: "gold", name: "Gold", target: 3 },
+  ]
+  await post("/v1/badges", { name: "Runner", criteria: sum, tiers })
   await post("/v1/events", { userId: "bob", action: "RUN", metadata: { km: 2.25 } })
   await post("/v1/users/bob/points/spend", { amount: 1, id: "spend-1" })
   const { spendId } = await post("/v1/users/bob/points/spend", { amount: 1, id: "spend-2" })

@@ -22,13 +22,14 @@ import { emptyProfile, type Profile } from "../../../src/domain/user/User.ts"
 import type { ErrorCode } from "../../../src/domain/values/Errors.ts"
 import { limits } from "../../../src/Limits.ts"
 import {
-  badgesOf,
   countedBy,
   countFor,
   countForBadges,
   countInHistory,
   crossed,
+  lacking,
   lostWith,
+  nameOf,
   numberFor,
   type Place,
   regained,
@@ -36,10 +37,20 @@ import {
 import { balanceOf, furtherOf, pointsOf, xpOf } from "./balances.ts"
 import { runningThen } from "./boosts.ts"
 import { dateAt } from "./calendar.ts"
-import { activeIn, gift } from "./credits.ts"
+import { activeIn, awardAll, awardOne, gift } from "./credits.ts"
 import { type Definitions, pays } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
-import type { Capped, Entry, Happened, Log, Refunded, Spent, Undone } from "./log.ts"
+import type {
+  Amounting,
+  Backfilled,
+  Capped,
+  Entry,
+  Happened,
+  Log,
+  Refunded,
+  Spent,
+  Undone,
+} from "./log.ts"
 import { completeByHand, countForSteps, revertedBy, shareDone } from "./quests.ts"
 import { type Named, whereDiffers } from "./repeats.ts"
 import { boosted, ruleGifts } from "./rules.ts"
@@ -55,11 +66,15 @@ export interface Outcome {
   readonly currencies: {
     readonly [key: string]: { readonly earned: number; readonly total: number }
   }
-  readonly capped: ReadonlyArray<Capped>
+  readonly capped: ReadonlyArray<Omit<Capped, "by">>
   /** All balances, if the user has further currencies that are active. */
   readonly balances: Amounts | undefined
   readonly level: { readonly before: number; readonly after: number }
-  readonly badges: ReadonlyArray<{ readonly id: string; readonly earnedAt: number }>
+  readonly badges: ReadonlyArray<{
+    readonly id: string
+    readonly tier: string
+    readonly earnedAt: number
+  }>
   readonly badgesRevoked: ReadonlyArray<string>
   readonly boosts: ReadonlyArray<AppliedBoost>
   readonly quests: ReadonlyArray<{
@@ -197,7 +212,7 @@ export class Model {
     }
     const running = runningThen(boosts, clocks, event.occurredAt)
     const receiver = { to: event, log: after, zone: clocks.user, definitions }
-    const give = (gives: Gives) => gift(gives, badgesOf(after), receiver, running)
+    const give = (gives: Gives) => gift(gives, receiver, running)
     const touched: Array<Outcome["quests"][number]> = []
     if (command.action === "QUEST_COMPLETE") {
       const asked = completeByHand(after, quests, settings.timezone, event, date, now, isIn)
@@ -240,7 +255,7 @@ export class Model {
         event.streaks.push({ key, day: dayAt(place.places, event.occurredAt) })
     }
     event.windows = windowsFor(before, settings.timezone, closed, date, now)
-    event.badges.push(...crossed(before, after, place, event.occurredAt, now, isIn))
+    awardAll(receiver, () => crossed(before, after, place, event.occurredAt, now, isIn))
     event.segments = held()
     return this.#done(userId, before, event, place, { now, sequence }, touched)
   }
@@ -269,11 +284,11 @@ export class Model {
     if (!Object.keys(currencies).every(isKnown)) return { refused: "currency_not_found" }
     const { zone } = place.places.at(-1)!
     const receiver = { to: reward, log: after, zone, definitions }
-    gift({ xp, points, currencies, badgeId }, badgesOf(before), receiver)
+    gift({ xp, points, currencies, badgeId }, receiver)
     const { timezone } = definitions.settings
     reward.windows = windowsFor(before, timezone, definitions.closed, dateAt(timezone, now), now)
     const { held, isIn } = this.membership(userId, place, now)
-    reward.badges.push(...crossed(before, after, place, now, now, isIn))
+    awardAll(receiver, () => crossed(before, after, place, now, now, isIn))
     reward.segments = held()
     return this.#done(userId, before, reward, place, { now, sequence }, [])
   }
@@ -408,23 +423,34 @@ export class Model {
     if (badge === undefined || !pays(badge, now)) return { refused: "conflict" }
     const { criteria, id } = badge
     if (criteria.kind === "manual") return nothingDone
-    const isHeld = badgesOf(before).has(id)
     const isCounted = isCounting(criteria)
     const number = isCounted
       ? countInHistory(before, badge)
       : (numberFor(before, badge, this.place(userId, definitions), now) ?? 0)
-    const { isIn } = this.membership(userId, this.place(userId, definitions), now)
-    const earned = !isHeld && number >= criteria.target && isIn(badge.segment)
-    if (!earned && (!isCounted || number === countFor(before, id))) return nothingDone
-    this.#append(userId, {
+    const place = this.place(userId, definitions)
+    const { isIn } = this.membership(userId, place, now)
+    const lacks = lacking(before, badge, number)
+    const earned = lacks.length > 0 && isIn(badge.segment) ? lacks : []
+    if (earned.length === 0 && (!isCounted || number === countFor(before, id))) return nothingDone
+    const entry: Backfilled = {
+      ...noAmounts(),
       kind: "backfilled",
       sequence,
       at: now,
-      badges: earned ? [{ badgeId: id, target: criteria.target }] : [],
       counted:
         isCounted && number !== countFor(before, id) ? { badgeId: id, count: number } : undefined,
-    })
-    return { ...nothingDone, badges: earned ? [{ id, earnedAt: now }] : [] }
+    }
+    const after = [...before, entry]
+    const { zone } = place.places.at(-1)!
+    const receiver = { to: entry, log: after, zone, definitions }
+    for (const award of earned) awardOne(award, receiver)
+    // A recount awards no other badge, but what a badge pays may.
+    const counted = [...before, { ...entry, ...noAmounts() }]
+    awardAll(receiver, () => crossed(counted, after, place, now, now, isIn))
+    if (overflows(after, place, now)) return { refused: "conflict" }
+    this.#append(userId, entry)
+    const badges = entry.badges.map(({ badgeId, tier }) => ({ id: badgeId, tier, earnedAt: now }))
+    return { ...nothingDone, badges }
   }
 
   erase(userId: string): void {
@@ -452,8 +478,7 @@ export class Model {
     const after = [...before, entry]
     const [xpBefore, xp] = [xpOf(before), xpOf(after)]
     const [pointsBefore, points] = [pointsOf(before), pointsOf(after)]
-    const all = [xp, points, ...Object.values(furtherOf(after, place, now))]
-    if (!all.every(Number.isSafeInteger)) return { refused: "balance_overflow" }
+    if (overflows(after, place, now)) return { refused: "balance_overflow" }
     this.#append(userId, entry)
     const { levelCurve, streaks } = place.settings
     return {
@@ -467,15 +492,18 @@ export class Model {
           return earned === 0 ? [] : [[key, { earned, total }]]
         }),
       ),
-      capped: entry.kind === "undone" ? [] : entry.capped,
+      capped: entry.kind === "undone" ? [] : cutOf(entry.capped),
       balances: shownBalances(after, place, now),
       level: { before: levelOf(levelCurve, xpBefore), after: levelOf(levelCurve, xp) },
-      badges: entry.badges.map(({ badgeId }) => ({ id: badgeId, earnedAt: now })),
+      badges: entry.badges.map(({ badgeId, tier }) => ({ id: badgeId, tier, earnedAt: now })),
       boosts:
         entry.kind === "undone" ? [] : [...entry.boosts].map(([key, factor]) => ({ key, factor })),
       badgesRevoked:
         entry.kind === "undone"
-          ? entry.lost.filter((id) => entry.badges.every(({ badgeId }) => badgeId !== id))
+          ? entry.lost
+              .filter((lost) => entry.badges.every((award) => nameOf(award) !== nameOf(lost)))
+              .map(({ badgeId, tier }) => `${badgeId} ${tier}`)
+              .sort()
           : [],
       quests,
       // A reply lists the streaks that became longer.
@@ -519,11 +547,7 @@ const nothing = (sequence: number, now: number): Happened => ({
   occurredAt: now,
   action: undefined,
   metadata: undefined,
-  xp: 0,
-  points: 0,
-  currencies: new Map(),
-  capped: [],
-  counting: [],
+  ...noAmounts(),
   windows: {},
   boosts: new Map(),
   segments: [],
@@ -531,9 +555,30 @@ const nothing = (sequence: number, now: number): Happened => ({
   steps: [],
   completions: [],
   counted: [],
-  badges: [],
   streaks: [],
 })
+
+const noAmounts = (): Amounting => ({
+  xp: 0,
+  points: 0,
+  currencies: new Map(),
+  capped: [],
+  counting: [],
+  badges: [],
+})
+
+const overflows = (log: Log, place: Place, now: number): boolean =>
+  ![xpOf(log), pointsOf(log), ...Object.values(furtherOf(log, place, now))].every(
+    Number.isSafeInteger,
+  )
+
+/** What the limits cut in all: the order of credits, and so which limit cut, has no meaning. */
+export const cutOf = (capped: ReadonlyArray<Omit<Capped, "by">>): Outcome["capped"] =>
+  [...Map.groupBy(capped, ({ currency }) => currency)]
+    .map(([currency, cuts]) => {
+      return { currency, amount: cuts.reduce((sum, { amount }) => sum + amount, 0) }
+    })
+    .sort((one, other) => (one.currency < other.currency ? -1 : 1))
 
 /** The balances in a reply; `undefined`: the user has no further currency that is active. */
 const shownBalances = (log: Log, definitions: Definitions, now: number): Amounts | undefined => {

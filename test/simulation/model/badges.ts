@@ -1,34 +1,61 @@
 /** The badges of a user, and the numbers by which they are earned. */
-import { type Badge, isCounting } from "../../../src/domain/project/Definition.ts"
+import { type Badge, type Gives, isCounting } from "../../../src/domain/project/Definition.ts"
 import { amountFor, sumOf } from "./amounts.ts"
 import { pointsEarnedOf, xpOf } from "./balances.ts"
 import { satisfies } from "./conditions.ts"
 import { counts, type Definitions, pays } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
-import { type Awarded, type Counted, type Happened, type Log, standing } from "./log.ts"
+import { type Awarded, type Counted, earning, type Happened, type Log, standing } from "./log.ts"
 import { questCount } from "./quests.ts"
 import type { Membership } from "./segments.ts"
 import { grownRuns, type Places, streakOf } from "./streaks.ts"
 
-export interface HeldBadge {
+export interface HeldAward extends Awarded {
   readonly earnedAt: number
   /** The record that gave it. */
   readonly sequence: number
-  readonly target?: number
 }
 
-/** The badges that the user has: earned, and not lost since. */
-export const badgesOf = (log: Log): ReadonlyMap<string, HeldBadge> => {
-  const held = new Map<string, HeldBadge>()
+/** The name of a badge or a tier. */
+export const nameOf = ({ badgeId, tier }: Pick<Awarded, "badgeId" | "tier">): string =>
+  JSON.stringify([badgeId, tier])
+
+/** The badges and tiers that the user has: earned, and not lost since, by name. */
+const awardsOf = (log: Log): ReadonlyMap<string, HeldAward> => {
+  const held = new Map<string, HeldAward>()
   for (const entry of log) {
-    if (entry.kind === "undone") for (const badgeId of entry.lost) held.delete(badgeId)
+    if (entry.kind === "undone") for (const lost of entry.lost) held.delete(nameOf(lost))
     if ("badges" in entry) {
       const { at, badges, sequence } = entry
-      for (const { badgeId, target } of badges)
-        held.set(badgeId, { earnedAt: at, sequence, ...(target !== undefined && { target }) })
+      for (const award of badges) held.set(nameOf(award), { ...award, earnedAt: at, sequence })
     }
   }
   return held
+}
+
+/** The awards of each badge that the user has, in the order of earning. */
+export const badgesOf = (log: Log): ReadonlyMap<string, ReadonlyArray<HeldAward>> =>
+  Map.groupBy(awardsOf(log).values(), ({ badgeId }) => badgeId)
+
+/** The names of the badges and tiers that have paid, by decisions that were not undone. */
+export const paidOf = (log: Log): ReadonlySet<string> =>
+  new Set(
+    earning(log)
+      .flatMap(({ badges }) => badges)
+      .filter(({ paid }) => paid === true)
+      .map(nameOf),
+  )
+
+/** What a badge can award, lowest first: its tiers, or itself. */
+export const tiersOf = ({ criteria, reward, tiers }: Badge): ReadonlyArray<ModelTier> =>
+  tiers.length > 0
+    ? tiers.map(({ key, reward, target }) => ({ tier: key, target, reward }))
+    : [{ tier: "", target: criteria.kind === "manual" ? 0 : criteria.target, reward }]
+
+export interface ModelTier {
+  readonly tier: string
+  readonly target: number
+  readonly reward: Gives
 }
 
 /** The number of events in the whole history that meet a badge's criteria, or the sum over them. */
@@ -160,23 +187,36 @@ export const crossed = (
   now: number,
   isIn: Membership["isIn"],
 ): ReadonlyArray<Awarded> => {
-  const held = badgesOf(after)
+  const held = awardsOf(after)
   return definitions.badges.flatMap((badge) => {
     const { criteria, id } = badge
-    if (!pays(badge, occurredAt) || held.has(id) || criteria.kind === "manual") return []
-    if (criteria.kind === "streak") {
-      // It does not matter which run became so long.
-      const reached = definitions.settings.streaks
-        .filter(({ key }) => criteria.streak === null || key === criteria.streak)
-        .flatMap((streak) => grownRuns(before, after, streak, definitions.places))
-        .some(({ is, was }) => was < criteria.target && is >= criteria.target)
-      return reached && isIn(badge.segment) ? [{ badgeId: id, target: criteria.target }] : []
-    }
-    const was = numberFor(before, badge, definitions, now) ?? 0
-    const is = numberFor(after, badge, definitions, now) ?? 0
-    return was < criteria.target && is >= criteria.target && isIn(badge.segment)
-      ? [{ badgeId: id, target: criteria.target }]
-      : []
+    if (!pays(badge, occurredAt) || criteria.kind === "manual") return []
+    const grown =
+      criteria.kind === "streak"
+        ? // It does not matter which run became so long.
+          definitions.settings.streaks
+            .filter(({ key }) => criteria.streak === null || key === criteria.streak)
+            .flatMap((streak) => grownRuns(before, after, streak, definitions.places))
+        : [
+            {
+              was: numberFor(before, badge, definitions, now) ?? 0,
+              is: numberFor(after, badge, definitions, now) ?? 0,
+            },
+          ]
+    return tiersOf(badge).flatMap(({ target, tier }) => {
+      const award = { badgeId: id, tier, target }
+      const reached = grown.some(({ is, was }) => was < target && is >= target)
+      return reached && !held.has(nameOf(award)) && isIn(badge.segment) ? [award] : []
+    })
+  })
+}
+
+/** The awards that the user lacks although the number has reached their targets. */
+export const lacking = (log: Log, badge: Badge, number: number): ReadonlyArray<Awarded> => {
+  const held = awardsOf(log)
+  return tiersOf(badge).flatMap(({ target, tier }) => {
+    const award = { badgeId: badge.id, tier, target }
+    return number >= target && !held.has(nameOf(award)) ? [award] : []
   })
 }
 
@@ -190,29 +230,33 @@ export const lostWith = (
   undone: Happened,
   definitions: Place,
   now: number,
-): ReadonlyArray<string> =>
-  [...badgesOf(before)].flatMap(([badgeId, { sequence, target }]) => {
-    if (target === undefined) return sequence === undone.sequence ? [badgeId] : []
+): ReadonlyArray<Awarded> =>
+  [...awardsOf(before).values()].flatMap((award) => {
+    const { badgeId, sequence, target } = award
+    if (target === undefined) return sequence === undone.sequence ? [award] : []
     const badge = definitions.badges.find(({ id }) => id === badgeId)
     // Streaks keep their days.
     if (badge === undefined || badge.criteria.kind === "streak") return []
     const was = numberFor(before, badge, definitions, now)
     const is = numberFor(after, badge, definitions, now)
-    return was !== undefined && is !== undefined && is < target && is < was ? [badgeId] : []
+    return was !== undefined && is !== undefined && is < target && is < was ? [award] : []
   })
 
 /** Of the lost badges, those that are still earned by their criteria. */
 export const regained = (
   after: Log,
-  lost: ReadonlyArray<string>,
+  lost: ReadonlyArray<Awarded>,
   definitions: Place,
   now: number,
   isIn: Membership["isIn"],
 ): ReadonlyArray<Awarded> =>
   definitions.badges.flatMap((badge) => {
     const { criteria, id } = badge
-    if (!pays(badge, now) || criteria.kind === "manual" || !lost.includes(id)) return []
-    if (!isIn(badge.segment)) return []
-    const is = numberFor(after, badge, definitions, now) ?? 0
-    return is >= criteria.target ? [{ badgeId: id, target: criteria.target }] : []
+    if (!pays(badge, now) || criteria.kind === "manual") return []
+    const names = lost.map(nameOf)
+    return tiersOf(badge).flatMap(({ target, tier }) => {
+      const award = { badgeId: id, tier, target }
+      if (!names.includes(nameOf(award)) || !isIn(badge.segment)) return []
+      return (numberFor(after, badge, definitions, now) ?? 0) >= target ? [award] : []
+    })
   })

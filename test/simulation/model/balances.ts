@@ -2,14 +2,14 @@
 import type { Amounts } from "../../../src/domain/project/Currency.ts"
 import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 import type { Course, Definitions } from "./Definitions.ts"
-import { type Happened, happened, type Log, standing } from "./log.ts"
+import { type Amounting, earning, type Happened, happened, type Log } from "./log.ts"
 
 const sum = (numbers: ReadonlyArray<number>): number =>
   numbers.reduce((total, number) => total + number, 0)
 
-export const xpOf = (log: Log): number => sum(standing(log).map(({ xp }) => xp))
+export const xpOf = (log: Log): number => sum(earning(log).map(({ xp }) => xp))
 
-export const pointsEarnedOf = (log: Log): number => sum(standing(log).map(({ points }) => points))
+export const pointsEarnedOf = (log: Log): number => sum(earning(log).map(({ points }) => points))
 
 /**
  * Points earned minus points spent. No debt is kept, and a refund returns at most the points spent.
@@ -45,7 +45,9 @@ export const balanceOf = (log: Log, key: string, when?: When): number => {
   }
   for (const entry of log) {
     wait(entry.at)
-    if (entry.kind === "event" || entry.kind === "reward") balance += credited(entry, key)
+    if (entry.kind === "event" || entry.kind === "reward" || entry.kind === "backfilled") {
+      balance += credited(entry, key)
+    }
     if (entry.kind === "undone") {
       balance -= credited(entry.of, key)
       spent = Math.max(0, spent + Math.min(0, balance))
@@ -67,8 +69,8 @@ export const balanceOf = (log: Log, key: string, when?: When): number => {
 export const amountIn = (amounts: Amounts, key: string): number =>
   Object.entries(amounts).find(([name]) => name === key)?.[1] ?? 0
 
-/** What an event or a reward gave of a currency. */
-export const credited = (entry: Happened, key: string): number => {
+/** What a decision gave of a currency. */
+export const credited = (entry: Amounting, key: string): number => {
   if (key === "xp") return entry.xp
   return key === "points" ? entry.points : (entry.currencies.get(key) ?? 0)
 }
@@ -82,7 +84,7 @@ export const furtherOf = (log: Log, definitions: Definitions, now: number): Amou
   const isActive = (key: string) =>
     currencies.some((one) => one.key === key && one.set === "published")
   const keys = [
-    ...happened(log).flatMap(({ currencies }) => [...currencies.keys()]),
+    ...log.flatMap((entry) => ("currencies" in entry ? [...entry.currencies.keys()] : [])),
     ...log.flatMap((entry) => (entry.kind === "spent" ? Object.keys(entry.amounts) : [])),
     ...courses.flatMap(({ key, refill }) => (refill !== null && isActive(key) ? [key] : [])),
   ].filter((key) => key !== "points")
@@ -94,7 +96,7 @@ export const furtherOf = (log: Log, definitions: Definitions, now: number): Amou
 
 /** The record that set the present xp: the latest one that gave xp and was not undone. */
 export const xpSince = (log: Log): number =>
-  standing(log).findLast(({ xp }) => xp !== 0)?.sequence ?? 0
+  earning(log).findLast(({ xp }) => xp !== 0)?.sequence ?? 0
 
 /** The decisions that gave xp in the window that begins on this date, without undone ones. */
 const countedIn = (log: Log, kind: WindowKind, first: string): ReadonlyArray<Happened> =>

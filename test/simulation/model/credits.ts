@@ -2,17 +2,25 @@
 import type { Boost } from "../../../src/domain/project/Boost.ts"
 import type { Currency } from "../../../src/domain/project/Currency.ts"
 import type { Gives } from "../../../src/domain/project/Definition.ts"
+import { badgesOf, nameOf, paidOf, tiersOf } from "./badges.ts"
 import { balanceOf } from "./balances.ts"
 import { type Definitions, pays } from "./Definitions.ts"
-import { type Capped, type Happened, type Log, standing } from "./log.ts"
+import {
+  type Awarded,
+  type Backfilled,
+  type Capped,
+  earning,
+  type Happened,
+  type Log,
+} from "./log.ts"
 import { limitPeriod } from "./rules.ts"
 
 export const activeIn = ({ currencies }: Definitions, key: string): Currency | undefined =>
   currencies.find((one) => one.key === key && one.set === "published")
 
-/** Who gets the credits of an event or a reward `to`. */
+/** Who gets the credits of an event, a reward or a backfill `to`. */
 export interface Receiver {
-  readonly to: Happened
+  readonly to: Happened | Backfilled
   /** The user's log with `to` as its last entry. */
   readonly log: Log
   /** The user's time zone when it occurred. */
@@ -21,7 +29,7 @@ export interface Receiver {
 }
 
 /** What the entry gave so far, by currency. */
-const givenBy = ({ currencies, points, xp }: Happened): ReadonlyMap<string, number> =>
+const givenBy = ({ currencies, points, xp }: Receiver["to"]): ReadonlyMap<string, number> =>
   new Map([["xp", xp], ["points", points], ...currencies])
 
 /**
@@ -30,8 +38,7 @@ const givenBy = ({ currencies, points, xp }: Happened): ReadonlyMap<string, numb
  */
 export const gift = (
   { badgeId, currencies = {}, points, xp }: Gives,
-  held: ReadonlyMap<string, unknown>,
-  receiver: Receiver,
+  receiver: Receiver & { readonly to: Happened },
   running: ReadonlyArray<Boost> = [],
 ): boolean => {
   const { definitions, to } = receiver
@@ -46,13 +53,33 @@ export const gift = (
     }
   }
   const badge = definitions.badges.find(({ id }) => id === badgeId)
-  const earned = badge !== undefined && pays(badge, to.occurredAt) && !held.has(badge.id)
-  if (earned) to.badges.push({ badgeId: badge.id })
+  const isHeld = badge !== undefined && badgesOf(receiver.log).has(badge.id)
+  const earned = badge !== undefined && pays(badge, to.occurredAt) && !isHeld
+  if (earned) awardOne({ badgeId: badge.id, tier: tiersOf(badge)[0]!.tier }, receiver)
   return amounts.some(([, amount]) => amount > 0) || earned
+}
+
+/** Adds an award, and what it pays unless it has paid the user before. */
+export const awardOne = (award: Awarded, receiver: Receiver): void => {
+  const { definitions, log, to } = receiver
+  const badge = definitions.badges.find(({ id }) => id === award.badgeId)!
+  const { reward } = tiersOf(badge).find(({ tier }) => tier === award.tier)!
+  const amounts = Object.entries({ xp: reward.xp, points: reward.points, ...reward.currencies })
+  const paid = amounts.some(([, amount]) => amount > 0) && !paidOf(log).has(nameOf(award))
+  to.badges.push({ ...award, paid })
+  if (paid) for (const [key, amount] of amounts) credit(key, amount, receiver)
+}
+
+/** Adds all awards whose targets the last entry has reached, also by what awards paid. */
+export const awardAll = (receiver: Receiver, crossed: () => ReadonlyArray<Awarded>): void => {
+  for (let awards = crossed(); awards.length > 0; awards = crossed()) {
+    for (const award of awards) awardOne(award, receiver)
+  }
 }
 
 /** Adds an amount of a currency, as far as its limits allow. */
 const credit = (key: string, asked: number, { definitions, log, to, zone }: Receiver): void => {
+  const occurredAt = "occurredAt" in to ? to.occurredAt : to.at
   const currency = activeIn(definitions, key)
   if (currency === undefined) return
   const { earnLimit, max } = currency
@@ -62,9 +89,9 @@ const credit = (key: string, asked: number, { definitions, log, to, zone }: Rece
     if (left < amount) to.capped.push({ currency: key, amount: amount - left, by })
     amount = left
   }
-  const period = earnLimit && `${earnLimit.per} ${limitPeriod(earnLimit.per, zone, to.occurredAt)}`
+  const period = earnLimit && `${earnLimit.per} ${limitPeriod(earnLimit.per, zone, occurredAt)}`
   if (earnLimit !== null) {
-    const earned = standing(log)
+    const earned = earning(log)
       .flatMap(({ counting }) => counting)
       .filter((one) => one.currency === key && one.period === period)
       .reduce((total, one) => total + one.amount, 0)

@@ -12,14 +12,8 @@ import type { Metadata } from "../../../src/domain/values/Metadata.ts"
 /** The first day of a window, by kind; absent: the entry counts for no such window. */
 export type Windows = Partial<Record<WindowKind, string>>
 
-/** An event or a reward, with what it gave. */
-export interface Happened {
-  readonly kind: "event" | "reward"
-  readonly sequence: number
-  readonly at: number
-  readonly occurredAt: number
-  readonly action: string | undefined
-  readonly metadata: Metadata | undefined
+/** Amounts that a decision gave. */
+export interface Amounting {
   xp: number
   points: number
   /** Amounts of further currencies. */
@@ -28,6 +22,17 @@ export interface Happened {
   readonly capped: Array<Capped>
   /** What counts for the `earnLimit` of currencies. */
   readonly counting: Array<Earning>
+  readonly badges: Array<Awarded>
+}
+
+/** An event or a reward, with what it gave. */
+export interface Happened extends Amounting {
+  readonly kind: "event" | "reward"
+  readonly sequence: number
+  readonly at: number
+  readonly occurredAt: number
+  readonly action: string | undefined
+  readonly metadata: Metadata | undefined
   windows: Windows
   /** The boosts that multiplied what it gave, by key. */
   readonly boosts: Map<string, number>
@@ -45,7 +50,6 @@ export interface Happened {
   readonly completions: Array<{ readonly questId: string; readonly period: string }>
   /** The badges by actions for which it counted when it came, and how much. */
   readonly counted: Array<Counted>
-  readonly badges: Array<Awarded>
   /** The streaks for which it counted, and the user's day. */
   readonly streaks: Array<{ readonly key: string; readonly day: number }>
 }
@@ -68,10 +72,16 @@ export interface Counted {
   readonly amount: number
 }
 
-/** `target`: of the criteria that were met; absent: an operator awarded the badge. */
+/**
+ * `target`: of the criteria that were met; absent: an operator awarded the badge. `tier`: empty for
+ * a badge without tiers.
+ */
 export interface Awarded {
   readonly badgeId: string
+  readonly tier: string
   readonly target?: number
+  /** Whether it paid its reward. */
+  paid?: boolean
 }
 
 /** An undo. */
@@ -84,7 +94,7 @@ export interface Undone {
   readonly windows: Windows
   /** The badges for which the event no longer counts. */
   readonly uncounted: ReadonlyArray<Counted>
-  readonly lost: ReadonlyArray<string>
+  readonly lost: ReadonlyArray<Awarded>
   /** The badges that would be lost, but are still earned. */
   readonly badges: ReadonlyArray<Awarded>
 }
@@ -97,11 +107,10 @@ export interface ProfileSet {
 }
 
 /** A backfill awarded a badge, or, for a badge that counts actions, set only the count. */
-export interface Backfilled {
+export interface Backfilled extends Amounting {
   readonly kind: "backfilled"
   readonly sequence: number
   readonly at: number
-  readonly badges: ReadonlyArray<Awarded>
   readonly counted: { readonly badgeId: string; readonly count: number } | undefined
 }
 
@@ -138,4 +147,12 @@ export const happened = (log: Log): ReadonlyArray<Happened> =>
 export const standing = (log: Log): ReadonlyArray<Happened> => {
   const undone = new Set(log.map((entry) => (entry.kind === "undone" ? entry.of : undefined)))
   return happened(log).filter((entry) => !undone.has(entry))
+}
+
+/** What gave amounts and was not undone. A backfill cannot be undone. */
+export const earning = (log: Log): ReadonlyArray<Happened | Backfilled> => {
+  const stands = new Set<Entry>(standing(log))
+  return log.filter(
+    (entry): entry is Happened | Backfilled => entry.kind === "backfilled" || stands.has(entry),
+  )
 }

@@ -54,7 +54,7 @@ const found = (
         : balanceOf(log, condition.currency!, { courses: place.courses, now })
     case "badge": {
       const badge = place.badges.find(({ key }) => key === condition.badge)
-      return badgesOf(log).get(badge?.id ?? "")?.earnedAt
+      return badgesOf(log).get(badge?.id ?? "")?.[0]?.earnedAt
     }
     case "streak": {
       const streak = place.settings.streaks.find(({ key }) => key === condition.streak)

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { type CriterionKind, criterionKinds } from "../../../domain/project/Definition.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
+import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
 import type { Draft } from "../../view/Editing.ts"
 import {
@@ -15,9 +16,20 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
-import { listQuery, properties } from "../../view/Lists.ts"
+import { addButton, listQuery, properties, removeButton, rowCount } from "../../view/Lists.ts"
 import { isoTime } from "../../view/Quantities.ts"
-import { conditionFields, conditionNames, conditionsOf, conditionTexts } from "./conditions.ts"
+import {
+  conditionFields,
+  conditionNames,
+  conditionsOf,
+  conditionTexts,
+  paymentFields,
+  paymentNames,
+  paymentPatch,
+  paymentTexts,
+  rewardWords,
+  typedPayment,
+} from "./conditions.ts"
 import {
   actionRoute,
   type Editor,
@@ -159,19 +171,53 @@ const textsOf = (badge: Badge) =>
     ["icon", badge.icon ?? ""],
     ...(badge.secret ? [["secret", "true"] as const] : []),
     ...criteriaTexts(badge.criteria),
+    ...paymentTexts("reward", badge.reward),
+    ...badge.tiers.flatMap(({ icon, key, name, reward, target }, index) => {
+      const row = `tiers.${index}`
+      return [
+        [`${row}.key`, key],
+        [`${row}.name`, name],
+        [`${row}.target`, String(target)],
+        [`${row}.icon`, icon ?? ""],
+        ...paymentTexts(`${row}.reward`, reward),
+      ] as const
+    }),
   ])
+
+const tierRowsMax = limits.badgeTiersMax + 1
+
+/** The places of the tiers in the form; a manual badge has none. */
+const tierRows = (form: Form): ReadonlyArray<string> =>
+  kindOf(form) === "manual"
+    ? []
+    : form.indices("tiers", tierRowsMax).map((index) => `tiers.${index}`)
+
+const tiersOf = (form: Form) =>
+  tierRows(form).map((row) => {
+    const icon = form.text(`${row}.icon`)
+    const reward = typedPayment(form, `${row}.reward`)
+    return {
+      key: form.text(`${row}.key`),
+      name: form.text(`${row}.name`),
+      target: form.number(`${row}.target`) ?? null,
+      ...(icon !== "" && { icon }),
+      ...(reward !== null && { reward }),
+    }
+  })
 
 /** The members of the chosen kind. The form shows no fields of other kinds. */
 const criteriaOf = (form: Form): Record<string, unknown> => {
   const kind = kindOf(form)
-  const target = form.number("criteria.target") ?? null
   if (kind === "manual") return { kind }
-  if (kind === "streak") return { kind, target, streak: form.text("criteria.streak") || null }
-  if (!isByAction(kind)) return { kind, target }
+  // The tiers have the targets.
+  const target =
+    tierRows(form).length > 0 ? undefined : { target: form.number("criteria.target") ?? null }
+  if (kind === "streak") return { kind, ...target, streak: form.text("criteria.streak") || null }
+  if (!isByAction(kind)) return { kind, ...target }
   const action = form.text("criteria.action")
   const where = conditionsOf(form, "criteria.where")
-  if (kind === "action_count") return { kind, target, action, where }
-  return { kind, target, action, where, sumPath: form.text("criteria.sumPath") }
+  if (kind === "action_count") return { kind, ...target, action, where }
+  return { kind, ...target, action, where, sumPath: form.text("criteria.sumPath") }
 }
 
 const membersOf = (form: Form) => ({
@@ -179,19 +225,25 @@ const membersOf = (form: Form) => ({
   icon: form.text("icon") || null,
   secret: form.checked("secret"),
   criteria: criteriaOf(form),
+  tiers: tiersOf(form),
 })
 
 const draftOf = (form: Form) => {
   const { criteria, ...rest } = membersOf(form)
   const { streak, ...parts } = criteria
+  const reward = tierRows(form).length > 0 ? null : typedPayment(form, "reward")
   return {
-    ...withoutNulls(rest),
+    ...withoutNulls({ ...rest, reward }),
     ...sharedDraft(form),
     criteria: typeof streak === "string" ? { ...parts, streak } : parts,
   }
 }
 
-const patchOf = (form: Form, badge: Badge) => ({ ...membersOf(form), ...sharedPatch(form, badge) })
+const patchOf = (form: Form, badge: Badge) => ({
+  ...membersOf(form),
+  ...sharedPatch(form, badge),
+  reward: tierRows(form).length > 0 ? null : paymentPatch(form, "reward", badge.reward),
+})
 
 const criteriaFields = (draft: Draft, streaks: Streaks): Html => {
   const { address, faults, form } = draft
@@ -207,6 +259,7 @@ const criteriaFields = (draft: Draft, streaks: Streaks): Html => {
       faults,
     })}<button formaction="${address}" name="intent" value="kind" formnovalidate>Show its fields</button></div>`,
     kind !== "manual" &&
+      tierRows(form).length === 0 &&
       numberField({
         name: "criteria.target",
         label: "Target",
@@ -242,6 +295,26 @@ const criteriaFields = (draft: Draft, streaks: Streaks): Html => {
   ])
 }
 
+const tierFields = (draft: Draft, row: string, place: number): Html => {
+  const { address, faults, form } = draft
+  return html`<fieldset><legend>Tier ${place}</legend><div class="row fields">
+${textField({ name: `${row}.key`, label: "Key", value: form.text(`${row}.key`), faults })}
+${textField({ name: `${row}.name`, label: "Name", value: form.text(`${row}.name`), faults })}
+${numberField({ name: `${row}.target`, label: "Target", value: form.text(`${row}.target`), faults })}
+${textField({ name: `${row}.icon`, label: "Icon", value: form.text(`${row}.icon`), faults })}
+${removeButton(row, `tier ${place}`, address)}</div>
+<div class="row fields">${paymentFields(draft, `${row}.reward`)}</div></fieldset>`
+}
+
+const tiersGroup = (draft: Draft): Html => {
+  const { address, faults, form } = draft
+  return group({ legend: "Tiers", name: "tiers", faults }, [
+    html`<p class="hint">Such as bronze, silver and gold, lowest target first. Users earn each tier once, and keep it as long as its key stays. Tiers take the place of the target and the reward of the badge.</p>`,
+    tierRows(form).map((row, place) => tierFields(draft, row, place + 1)),
+    rowCount(form, "tiers") < limits.badgeTiersMax && addButton("tiers", "Add tier", address),
+  ])
+}
+
 const fields = (draft: Draft, streaks: Streaks, isNew: boolean): Content => {
   const { faults, form } = draft
   return [
@@ -261,6 +334,12 @@ const fields = (draft: Draft, streaks: Streaks, isNew: boolean): Content => {
       hint: "Users see it only once they have it.",
     }),
     criteriaFields(draft, streaks),
+    kindOf(form) !== "manual" && tiersGroup(draft),
+    tierRows(form).length === 0 &&
+      group(
+        { legend: "Pays who earns it", name: "reward", faults },
+        paymentFields(draft, "reward"),
+      ),
     tailFields(draft, "Nobody earns it from then on."),
   ]
 }
@@ -273,7 +352,12 @@ const names = (form: Form) => {
     "icon",
     "criteria",
     "criteria.kind",
-    ...(kind === "manual" ? [] : ["criteria.target"]),
+    ...(kind === "manual" ? [] : ["criteria.target", "tiers"]),
+    ...paymentNames("reward"),
+    ...tierRows(form).flatMap((row) => [
+      ...["key", "name", "target", "icon"].map((name) => `${row}.${name}`),
+      ...paymentNames(`${row}.reward`),
+    ]),
     ...(kind === "streak" ? ["criteria.streak"] : []),
     ...(kind === "action_sum" ? ["criteria.sumPath"] : []),
     ...(isByAction(kind) ? ["criteria.action", ...conditionNames(form, "criteria.where")] : []),
@@ -346,6 +430,13 @@ const criteriaWords = (criteria: Badge["criteria"]): string => {
   }
 }
 
+/** The criteria of a badge with tiers: all targets. */
+const tiersWords = ({ criteria, tiers }: Badge): string | undefined => {
+  if (tiers.length === 0 || criteria.kind === "manual") return undefined
+  const targets = tiers.map(({ target }) => target).join(", ")
+  return criteriaWords(criteria).replace(String(criteria.target), targets)
+}
+
 const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
   const allowed = mayChange(visit)
   const { query } = visit.request
@@ -361,12 +452,16 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
     create: "Create badge",
     page,
     above: statusTabs(visit, path),
-    heads: ["Badge", "Key", "Status", "Earned by", "Seen", "Period"],
+    heads: ["Badge", "Key", "Status", "Earned by", "Pays", "Seen", "Period"],
     rows: page.badges.map((badge) => [
       html`${badge.icon !== null && badge.icon.length <= 8 && html`${badge.icon} `}<a href="${visit.base}${path}/${badge.id}">${badge.name}</a>`,
       html`<code>${badge.key}</code>`,
       badge.status,
-      criteriaWords(badge.criteria),
+      tiersWords(badge) ?? criteriaWords(badge.criteria),
+      [badge, ...badge.tiers]
+        .map(({ reward }) => rewardWords(reward, undefined))
+        .filter((words) => words !== "nothing")
+        .join("; ") || "nothing",
       badge.secret ? "once earned" : "by all",
       periodWords(badge),
       ...(allowed ? [html`<div class="row">${buttons(visit, badge)}</div>`] : []),

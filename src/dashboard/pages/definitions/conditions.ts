@@ -120,7 +120,7 @@ export const conditionWords = (conditions: ReadonlyArray<Condition>): string =>
     )
     .join(", ")
 
-/* The reward of a rule or a quest: its fields and their values. */
+/* The reward of a rule, a quest or a badge: its fields and their values. */
 
 /** Badges that a definition may give; `undefined` if there are too many for a list. */
 export type BadgeChoices = ReadonlyArray<readonly [id: string, name: string]> | undefined
@@ -157,58 +157,89 @@ export const amountsOf = (text: string): { readonly [key: string]: unknown } | u
   )
 }
 
-export const rewardTexts = ({ badgeId, currencies, points, xp }: Reward) =>
+/** The amounts of a reward, in fields named below `name`. */
+export const paymentTexts = (name: string, { currencies, points, xp }: Reward) =>
   [
-    ["reward.xp", String(xp)],
-    ["reward.points", String(points)],
-    ["reward.currencies", amountsText(currencies)],
-    ["reward.badgeId", badgeId ?? ""],
+    [`${name}.xp`, String(xp)],
+    [`${name}.points`, String(points)],
+    [`${name}.currencies`, amountsText(currencies)],
   ] as const
 
-export const rewardNames = [
-  "reward",
-  "reward.xp",
-  "reward.points",
-  "reward.currencies.*",
-  "reward.badgeId",
+export const rewardTexts = (reward: Reward) =>
+  [...paymentTexts("reward", reward), ["reward.badgeId", reward.badgeId ?? ""]] as const
+
+export const paymentNames = (name: string) => [
+  name,
+  `${name}.xp`,
+  `${name}.points`,
+  `${name}.currencies.*`,
 ]
 
+export const rewardNames = [...paymentNames("reward"), "reward.badgeId"]
+
 /** The currencies of a saved definition that the form no longer has are removed by `null`. */
-export const rewardPatch = (form: Form, { currencies = {} }: Reward) => {
-  const reward = rewardOf(form)
+const withRemoved = <A extends { readonly currencies: object | null }>(
+  reward: A,
+  { currencies = {} }: Reward,
+): A => {
   const removed = Object.keys(currencies).map((key) => [key, null] as const)
   const typed = reward.currencies
   if (typed === null || removed.length === 0) return reward
   return { ...reward, currencies: { ...Object.fromEntries(removed), ...typed } }
 }
 
+export const rewardPatch = (form: Form, reward: Reward) => withRemoved(rewardOf(form), reward)
+
+export const paymentPatch = (form: Form, name: string, reward: Reward) =>
+  withRemoved(paymentOf(form, name), reward)
+
 /** `null` where nothing is typed. */
+export const paymentOf = (form: Form, name: string) => ({
+  xp: form.number(`${name}.xp`) ?? null,
+  points: form.number(`${name}.points`) ?? null,
+  currencies: amountsOf(form.text(`${name}.currencies`)) ?? null,
+})
+
 export const rewardOf = (form: Form) => ({
-  xp: form.number("reward.xp") ?? null,
-  points: form.number("reward.points") ?? null,
-  currencies: amountsOf(form.text("reward.currencies")) ?? null,
+  ...paymentOf(form, "reward"),
   badgeId: form.optional("reward.badgeId") ?? null,
 })
+
+/** What is typed; null: nothing, or only 0. */
+export const typedPayment = (form: Form, name: string) => {
+  const { currencies, points, xp } = paymentOf(form, name)
+  const typed = {
+    ...(xp !== null && xp !== 0 && { xp }),
+    ...(points !== null && points !== 0 && { points }),
+    ...(currencies !== null && { currencies }),
+  }
+  return Object.keys(typed).length === 0 ? null : typed
+}
+
+/** The fields of amounts, named below `name`. */
+export const paymentFields = ({ faults, form }: Pick<Draft, "faults" | "form">, name: string) => [
+  numberField({ name: `${name}.xp`, label: "Xp", value: form.text(`${name}.xp`), faults }),
+  numberField({
+    name: `${name}.points`,
+    label: "Points",
+    value: form.text(`${name}.points`),
+    hint: "A balance separate from xp.",
+    faults,
+  }),
+  textField({
+    name: `${name}.currencies`,
+    label: "Further currencies",
+    value: form.text(`${name}.currencies`),
+    hint: html`The key and the amount of each, such as <code>gems 5, hearts 1</code>.`,
+    faults,
+  }),
+]
 
 export const rewardFields = ({ faults, form }: Draft, badges: BadgeChoices): Html => {
   const given = form.text("reward.badgeId")
   const field = { name: "reward.badgeId", label: "Badge", value: given, faults }
   return group({ legend: "Reward", name: "reward", faults }, [
-    numberField({ name: "reward.xp", label: "Xp", value: form.text("reward.xp"), faults }),
-    numberField({
-      name: "reward.points",
-      label: "Points",
-      value: form.text("reward.points"),
-      hint: "A balance separate from xp.",
-      faults,
-    }),
-    textField({
-      name: "reward.currencies",
-      label: "Further currencies",
-      value: form.text("reward.currencies"),
-      hint: html`The key and the amount of each, such as <code>gems 5, hearts 1</code>.`,
-      faults,
-    }),
+    paymentFields({ faults, form }, "reward"),
     badges === undefined
       ? textField({ ...field, hint: "The id of a badge." })
       : selectField({

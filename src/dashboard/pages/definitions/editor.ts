@@ -47,7 +47,7 @@ import {
   refusal,
   textField,
 } from "../../view/Forms.ts"
-import { type Content, type Html, html, isolated } from "../../view/Html.ts"
+import { badgeTitle, type Content, type Html, html, isolated } from "../../view/Html.ts"
 import {
   type CursorPage,
   cursorPager,
@@ -158,7 +158,7 @@ const words = {
       .join("; "),
   level: ({ level }: Simulation): Content =>
     level.before === level.after ? level.after : `${level.before} to ${level.after}`,
-  badges: ({ badges }: Simulation): Content => badges.map(({ name }) => name).join(", "),
+  badges: ({ badges }: Simulation): Content => badges.map(badgeTitle).join(", "),
   quests: ({ quests }: Simulation): Content =>
     quests
       .map(({ progress, status, title }) =>

@@ -5,7 +5,7 @@ import type { BodyOf } from "../../../http/contract/Operations.ts"
 import type { StreamedReply } from "../../../http/stream/StreamedReply.ts"
 import { redirectWithNotice } from "../../request/notice.ts"
 import { confirmed, orPage, type PlaceVisit } from "../../request/Route.ts"
-import { titled } from "../../view/Html.ts"
+import { badgeTitle, titled } from "../../view/Html.ts"
 import { count } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
 import { userPath } from "../../view/Users.ts"
@@ -73,7 +73,7 @@ const undoneText = ({ badges, currencies = {}, level, points, shortfall, xp }: U
     `${count(xp.revoked)} xp`,
     `${count(points.revoked)} points`,
     ...Object.entries(currencies).map(([key, { revoked }]) => `${count(revoked)} ${key}`),
-    ...badges.map(({ name }) => `badge ${titled(name)}`),
+    ...badges.map((badge) => `badge ${badgeTitle(badge)}`),
     ...(level.before === level.after ? [] : [`level ${level.before} → ${level.after}`]),
   ]
   const further = Object.entries(shortfall.currencies ?? {})

@@ -16,7 +16,7 @@ import {
   selectField,
   textField,
 } from "../../view/Forms.ts"
-import { type Content, type Html, html, isolated, titled } from "../../view/Html.ts"
+import { badgeTitle, type Content, type Html, html, isolated, titled } from "../../view/Html.ts"
 import { count } from "../../view/Quantities.ts"
 import { about, type Reply } from "../../view/Replies.ts"
 import { userPath } from "../../view/Users.ts"
@@ -253,7 +253,7 @@ const outcomeNotice = (
   reply: BodyOf<"events.track"> | BodyOf<"users.reward">,
 ): string => {
   if (reply.duplicate) return repeatNotice(what, done, reply)
-  const badges = reply.badges.map(({ name }) => `badge ${titled(name)}`)
+  const badges = reply.badges.map((badge) => `badge ${badgeTitle(badge)}`)
   const changes = [outcomeText(reply), ...badges].filter((text) => text !== "").join(", ")
   const unmatched =
     "matched" in reply ? " No rule, quest, badge or streak in use names its action." : ""

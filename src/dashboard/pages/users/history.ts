@@ -65,6 +65,9 @@ const sourceText = ({ id, kind }: FactOf<"xp.earned">["source"], base: string): 
   return html`by <a href="${base}/${kind}s/${id}">${kind} <code>…${id?.slice(-6)}</code></a>`
 }
 
+const tierText = (tier: FactOf<"badge.earned">["tier"]): Content =>
+  tier !== undefined && html`, ${isolated(tier.name)}`
+
 /** One fact in words. `base` is the path of the environment's pages. */
 const factText = (fact: Fact, base: string): Content => {
   switch (fact.kind) {
@@ -99,9 +102,9 @@ const factText = (fact: Fact, base: string): Content => {
     case "level.changed":
       return `Level ${fact.from} → ${fact.to}`
     case "badge.earned":
-      return html`Badge ${isolated(fact.name)} earned ${sourceText(fact.source, base)}`
+      return html`Badge ${isolated(fact.name)}${tierText(fact.tier)} earned ${sourceText(fact.source, base)}`
     case "badge.revoked":
-      return html`Badge ${isolated(fact.name)} revoked`
+      return html`Badge ${isolated(fact.name)}${tierText(fact.tier)} revoked`
     case "quest.started":
       return html`Quest ${isolated(fact.title)} begun`
     case "quest.progressed":

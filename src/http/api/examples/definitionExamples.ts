@@ -65,6 +65,8 @@ export const rule = {
 
 export const rulePage = { rules: [rule], ...onlyPage } as const
 
+const nothing = { xp: 0, points: 0, badgeId: null } as const
+
 export const badge = {
   id: countedBadgeId,
   key: "ten-lessons",
@@ -72,6 +74,11 @@ export const badge = {
   description: "For ten lessons with 90 points or more",
   icon: "🏅",
   criteria: { kind: "action_count", action: "LESSON_DONE", where: wellDone, target: 10 },
+  tiers: [
+    { key: "silver", name: "Silver", target: 10, icon: "🥈", reward: nothing },
+    { key: "gold", name: "Gold", target: 50, icon: "🥇", reward: { ...nothing, xp: 200 } },
+  ],
+  reward: nothing,
   secret: false,
   status: "active",
   startsAt: null,

@@ -234,7 +234,14 @@ export const user = {
   level: 5,
   points: 300,
   balances: { xp: 1250, points: 300, gems: 12 },
-  badges: [{ ...earnedBadge, description: "For beginners.", icon: "🏅" }],
+  badges: [
+    {
+      ...earnedBadge,
+      description: "For beginners.",
+      icon: "🏅",
+      tiers: [{ key: "silver", name: "Silver", icon: "🥈", earnedAt: time }],
+    },
+  ],
   createdAt: time,
   updatedAt: time,
 } as const
@@ -272,6 +279,10 @@ export const progress = {
       current: 7,
       target: 10,
       earnedAt: null,
+      tiers: [
+        { key: "silver", name: "Silver", icon: "🥈", target: 10, earnedAt: null },
+        { key: "gold", name: "Gold", icon: "🥇", target: 50, earnedAt: null },
+      ],
     },
   ],
   quests: [

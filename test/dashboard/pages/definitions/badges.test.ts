@@ -99,7 +99,63 @@ describe("The form of a new badge", () => {
 describe("The form of a badge", () => {
   it("changes nothing if it is saved unchanged, for badges of every kind", async () => {
     const known = new Map([["streak", ["daily"]]])
-    await roundTrip(world, { schema: "NewBadge", list: "badges", count: 30, known })
+    // Tiers have rising targets, which take the place of the badge's target and reward.
+    const edit = (body: Json): void => {
+      for (const paying of [body, ...(body.tiers ?? [])]) {
+        if (paying.reward !== undefined) paying.reward = { xp: paying.reward.xp || 7 }
+      }
+      if (body.criteria.kind === "manual") delete body.tiers
+      if ((body.tiers ?? []).length === 0) return
+      body.tiers.forEach((tier: Json, index: number) => {
+        Object.assign(tier, { key: `tier-${index}`, target: index + 1 })
+      })
+      delete body.reward
+      delete body.criteria.target
+    }
+    await roundTrip(world, { schema: "NewBadge", list: "badges", count: 30, known, edit })
+  })
+
+  it("adds, changes and removes tiers, which take the place of target and reward", async () => {
+    const badge = await createdBy({ ...counted, name: "Tiers", "reward.xp": "5" })
+    expect(badge.reward).toEqual({ xp: 5, points: 0, badgeId: null })
+    const address = `${badges}/${badge.id}`
+    const save = async (change: Record<string, string>, without = /^$/) => {
+      const fields = fieldsOf((await world.owner.get(address)).text, address)
+      const kept = Object.entries({ ...fields, ...change }).filter(([name]) => !without.test(name))
+      const { status } = await world.owner.post(address, Object.fromEntries(kept))
+      return [status, await read(badge.id)]
+    }
+    const tier = (place: number, key: string, target: string) => ({
+      [`tiers.${place}.key`]: key,
+      [`tiers.${place}.name`]: key.toUpperCase(),
+      [`tiers.${place}.target`]: target,
+    })
+    const tiers = {
+      ...tier(0, "bronze", "3"),
+      ...tier(1, "gold", "9"),
+      "tiers.1.icon": "🥇",
+      "tiers.1.reward.xp": "70",
+    }
+    const nothing = { xp: 0, points: 0, badgeId: null }
+    const shown = [
+      { key: "bronze", name: "BRONZE", target: 3, icon: null, reward: nothing },
+      { key: "gold", name: "GOLD", target: 9, icon: "🥇", reward: { ...nothing, xp: 70 } },
+    ]
+    expect(await save(tiers)).toMatchObject([303, { tiers: shown, reward: nothing }])
+    expect((await read(badge.id)).criteria.target).toBe(3)
+    expect(await save({ "tiers.0.target": "4" }, /^tiers\.1/)).toMatchObject([
+      303,
+      { tiers: [{ ...shown[0], target: 4 }], criteria: { target: 4 } },
+    ])
+    await world.api("PATCH", `/v1/badges/${badge.id}`, { status: "paused" })
+    const list = (await world.owner.get(`${badges}?status=paused`)).text
+    expect(list).toContain("4 × TAP")
+    expect(await save({ "criteria.target": "2" }, /^tiers/)).toMatchObject([
+      303,
+      { tiers: [], criteria: { target: 2 } },
+    ])
+    const falling = { ...counted, ...tier(0, "a", "3"), ...tier(1, "b", "3") }
+    expectMarked(await world.owner.post(`${badges}/new`, falling), "tiers.1.target", "3")
   })
 
   it("changes the kind of the criteria, and clears cleared fields", async () => {
