@@ -30,6 +30,7 @@ import {
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import type { PeriodCounts } from "../../domain/values/Periods.ts"
 import { awardCount, readBadges, writeBadges } from "./BadgeBytes.ts"
+import { readMetric, writeMetric } from "./MetricBytes.ts"
 import type { Names } from "./Names.ts"
 import {
   BadState,
@@ -65,6 +66,7 @@ const tags = {
   currencies: 12,
   earnings: 13,
   badgesPaid: 14,
+  metrics: 15,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -137,6 +139,12 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
     }
   }
   writeCounts(tags.badgesPaid, user.badgesPaid, names)
+  if (begins(tags.metrics, user.metrics.size)) {
+    for (const [id, metric] of user.metrics) {
+      writeName(id, names)
+      writeMetric(metric)
+    }
+  }
   return written()
 }
 
@@ -374,6 +382,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     ruleUses: none,
     lastReward: 0,
     lastSpend: 0,
+    metrics: none,
     createdAt,
     updatedAt,
     lastEventAt: sinceEvent === 0 ? 0 : updatedAt - sinceEvent + 1,
@@ -438,6 +447,9 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
       return
     case tags.badgesPaid:
       state.badgesPaid = readMap(count, names, readCount)
+      return
+    case tags.metrics:
+      state.metrics = readMap(count, names, () => readMetric(reader))
       return
     default:
       throw bad(`section ${tag} is unknown`)
