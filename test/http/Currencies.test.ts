@@ -115,23 +115,55 @@ describe("/v1/currencies", () => {
     expect([balances.hearts, refills]).toEqual([1, undefined])
   })
 
+  it("keeps credits pending for some days, in which nothing can be spent of them", async () => {
+    const place = new Place(server, "pending")
+    const { json } = await place.post("/v1/currencies", { name: "Gems", pendingDays: 2 })
+    expect(json).toMatchObject({ key: "gems", pendingDays: 2 })
+    const reward = { currencies: { gems: 5 } }
+    const { balances } = (await place.post("/v1/users/ada/rewards", { reward })).json
+    expect(balances).toMatchObject({ gems: 5 })
+    const paths = ["/v1/users/ada", "/v1/users/ada/progress"]
+    const [first] = await Promise.all(paths.map((path) => place.get(path)))
+    const { gems } = first!.json.pending
+    expect(gems).toEqual({
+      amount: 5,
+      lots: [{ amount: 5, spendableAt: expect.stringMatching(/T00:00:00.000Z$/) }],
+    })
+    for (const path of paths) {
+      expect((await place.get(path)).json).toMatchObject({ balances, pending: { gems } })
+    }
+    const { facts } = (await place.get("/v1/users/ada/history")).json
+    const { spendableAt } = gems.lots[0]
+    expect(facts).toContainEqual(expect.objectContaining({ kind: "currency.earned", spendableAt }))
+    const spend = () => place.post("/v1/users/ada/points/spend", { currencies: { gems: 5 } })
+    expect((await spend()).json).toMatchObject({ code: "insufficient_balance", balance: 0 })
+    await place.post("/v1/test-clock", { advanceTo: spendableAt })
+    expect((await place.get("/v1/users/ada")).json.pending).toBeUndefined()
+    expect((await spend()).json.balances).toMatchObject({ gems: 0 })
+    const patch = { pendingDays: null }
+    expect((await place.patch("/v1/currencies/gems", patch)).json.pendingDays).toBeNull()
+  })
+
   it("refuses members of other kinds of definitions and amounts out of bounds", async () => {
     const place = await newPlace()
     const limit = await place.post("/v1/currencies", {
       name: "Coins",
       earnLimit: { amount: 0, per: "hour" },
       refill: { amount: 0, everyMinutes: limits.refillMinutesMax + 1 },
+      pendingDays: limits.pendingDaysMax + 1,
     })
     expect(limit.json.errors.map(({ pointer }: Record<string, string>) => pointer)).toEqual([
       "/earnLimit/amount",
       "/earnLimit/per",
       "/refill/amount",
       "/refill/everyMinutes",
+      "/pendingDays",
     ])
     const yearly = await place.post("/v1/currencies", {
       name: "Coins",
       max: 1,
       refill: { amount: 1, everyMinutes: limits.refillMinutesMax },
+      pendingDays: limits.pendingDaysMax,
     })
     expect(yearly.status).toBe(201)
     const body = { name: "", max: 0, startsAt: "2026-12-01T00:00:00Z", status: "draft" }
@@ -250,6 +282,7 @@ describe("A file of definitions", () => {
         earnLimit: { amount: 5, per: "day" },
         max: 9,
         refill: { amount: 1, everyMinutes: 5 },
+        pendingDays: 7,
       },
     })
     const file = (await from.get("/v1/definitions")).json
@@ -262,6 +295,7 @@ describe("A file of definitions", () => {
         max: 9,
         earnLimit: { amount: 5, per: "day" },
         refill: { amount: 1, everyMinutes: 5 },
+        pendingDays: 7,
       },
     ])
     const { currencies, rules } = file

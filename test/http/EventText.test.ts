@@ -44,7 +44,6 @@ const randomReply = (): EventReply => ({
     alreadyCompleted: random() < 0.5,
   })),
   streaks: some(() => ({ key: text(), current: 1, best: 7 })),
-  metrics: some(() => ({ key: text(), total: pick([null, 0, -0.5, 42]) })),
 })
 
 describe("The text of an event's outcome", () => {
@@ -52,7 +51,7 @@ describe("The text of an event's outcome", () => {
     for (let n = 0; n < 2_000; n++) {
       const reply = randomReply()
       const { action, badges, differs, duplicate, eventId, level, points } = reply
-      const { metrics, quests, revoked, streaks, userId, xp } = reply
+      const { quests, revoked, streaks, userId, xp } = reply
       const outcome = {
         eventId,
         userId,
@@ -69,7 +68,6 @@ describe("The text of an event's outcome", () => {
         quests,
         streaks,
         ...(reply.boosts.length > 0 && { boosts: reply.boosts }),
-        ...(metrics.length > 0 && { metrics }),
         ...(!reply.matched && { matched: false }),
         ...(reply.withheld.length > 0 && { withheld: reply.withheld }),
       }

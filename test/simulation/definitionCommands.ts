@@ -45,13 +45,6 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
       const change = { criteria, tiers, reward: { ...reward, currencies: reward.currencies } }
       return { kind: "updateBadge", badgeId: id, change: { ...change, ...status } }
     }
-    case "metric.created":
-      return { kind: "createMetric", metric: fact.metric }
-    case "metric.updated": {
-      const { id, name, set } = fact.metric
-      if (set === "archived") return { kind: "deleteMetric", metricId: id }
-      return { kind: "updateMetric", metricId: id, change: { name } }
-    }
     case "quest.created":
       return { kind: "createQuest", quest: fact.quest }
     case "quest.updated": {
@@ -80,10 +73,14 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
     case "currency.created":
       return { kind: "createCurrency", currency: fact.currency }
     case "currency.updated": {
-      const { earnLimit, id, max, refill, set } = fact.currency
+      const { earnLimit, id, max, pendingDays, refill, set } = fact.currency
       return set === "archived"
         ? { kind: "deleteCurrency", currencyId: id }
-        : { kind: "updateCurrency", currencyId: id, change: { earnLimit, max, refill } }
+        : {
+            kind: "updateCurrency",
+            currencyId: id,
+            change: { earnLimit, max, pendingDays, refill },
+          }
     }
     case "project.updated": {
       const { levelCurve, streaks, timezone } = fact.settings

@@ -34,7 +34,6 @@ import {
   randomCommand,
   randomCurrency,
   randomEdit,
-  randomMetric,
   randomQuest,
   randomRule,
   randomSegment,
@@ -353,7 +352,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
    * qualifies.
    */
   const backfill = Effect.gen(function* () {
-    const badges = oracle.definitions.badges.filter((badge) => statusOf(badge, now) === "active")
+    const badges = oracle.definitions.badges.filter((badge) => statusOf(badge, time()) === "active")
     if (badges.length === 0) return
     const { criteria, id } = random.pick(badges)
     if (criteria.kind === "manual") return
@@ -410,17 +409,15 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
           ? [{ kind: "rule.created", rule: randomRule(made) } as const]
           : kind < 0.4
             ? [{ kind: "badge.created", badge: randomBadge(made) } as const]
-            : kind < 0.55
+            : kind < 0.6
               ? [{ kind: "quest.created", quest: randomQuest(made) } as const]
-              : kind < 0.6
+              : kind < 0.65
                 ? [{ kind: "boost.created", boost: randomBoost(made) } as const]
-                : kind < 0.65
+                : kind < 0.7
                   ? randomCurrency(made)
-                  : kind < 0.7
-                    ? [{ kind: "metric.created", metric: randomMetric(made) } as const]
-                    : kind < 0.9
-                      ? randomEdit(made)
-                      : [{ kind: "project.updated", settings: randomSettings(made) } as const]
+                  : kind < 0.9
+                    ? randomEdit(made)
+                    : [{ kind: "project.updated", settings: randomSettings(made) } as const]
     for (const fact of facts) {
       yield* Effect.exit(running.engine.askProject(sandbox, commandOf(oracle.project, fact)))
     }

@@ -5,7 +5,7 @@ import { isCounting, questPeriodOf, statusAt } from "../../src/domain/project/De
 import { levelAt } from "../../src/domain/project/Level.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
-import { metricProgress } from "../../src/domain/user/Progress.ts"
+import { pendingAt } from "../../src/domain/user/Pending.ts"
 import { balanceAt, refillingKeys } from "../../src/domain/user/Refill.ts"
 import { lastDayOf, streakNow } from "../../src/domain/user/Streak.ts"
 import {
@@ -19,6 +19,7 @@ import { dateOf, firstDayOf, zoneOf } from "../../src/domain/values/Calendar.ts"
 import { badgesOf, countFor, type Place, paidOf } from "./model/badges.ts"
 import {
   furtherOf,
+  pendingOf,
   pointsEarnedOf,
   pointsOf,
   windowsOf,
@@ -31,7 +32,6 @@ import { windowAt, windowKinds } from "./model/calendar.ts"
 import { levelOf } from "./model/levels.ts"
 import type { Log } from "./model/log.ts"
 import { cutOf, nothingDone, type Outcome, type Refused } from "./model/Model.ts"
-import { metricsShown } from "./model/metrics.ts"
 import { completionsOf, periodOf, questCount, standingIn, stepCount } from "./model/quests.ts"
 import { streakOf } from "./model/streaks.ts"
 
@@ -52,6 +52,9 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
         key,
         balanceAt(user, project, key, now).amount,
       ]),
+    ),
+    pending: byKey(
+      [...project.currencies.values()].map(({ key }) => [key, pendingAt(user, key, now)]),
     ),
     level: levelAt(settings.levelCurve, user.xp),
     profile: user.profile,
@@ -113,7 +116,6 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
         return [kind, [before, latest].filter(({ since }) => since > 0)]
       }),
     ),
-    metrics: metricProgress(user, project, now),
     createdAt: user.createdAt,
     updatedAt: user.updatedAt,
   }
@@ -135,6 +137,12 @@ export const modelView = (
     points: pointsOf(log),
     pointsEarned: pointsEarnedOf(log),
     balances: furtherOf(log, place, now),
+    pending: byKey(
+      place.currencies.map(({ key }) => [
+        key,
+        pendingOf(log, key, { courses: place.courses, now }),
+      ]),
+    ),
     level: levelOf(settings.levelCurve, xpOf(log)),
     profile,
     badges: byKey(
@@ -196,7 +204,6 @@ export const modelView = (
           })),
       ]),
     ),
-    metrics: metricsShown(log, profile, place, now),
     createdAt: log[0]!.at,
     updatedAt: log.at(-1)!.at,
   }
@@ -244,7 +251,6 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
       .sort((one, other) => (one.questId < other.questId ? -1 : 1)),
     streaks: [...reply.streaks].sort(ofKeys),
     boosts: reply.kind === "event" ? [...reply.boosts].sort(ofKeys) : [],
-    metrics: [...reply.metrics].sort(ofKeys),
   }
 }
 
@@ -262,7 +268,6 @@ export const sorted = (outcome: Outcome | Refused): Outcome | Refused =>
         quests: [...outcome.quests].sort((one, other) => (one.questId < other.questId ? -1 : 1)),
         streaks: [...outcome.streaks].sort(ofKeys),
         boosts: [...outcome.boosts].sort(ofKeys),
-        metrics: [...outcome.metrics].sort(ofKeys),
       }
 
 type Named = Outcome["badges"][number]

@@ -27,7 +27,7 @@ import { archived, archivedCannotChange, liveCount } from "./Lifecycle.ts"
 
 /** A merge patch of a currency. */
 export interface CurrencyChange
-  extends Partial<Pick<Currency, "name" | "description" | "spendable" | "max">> {
+  extends Partial<Pick<Currency, "name" | "description" | "spendable" | "max" | "pendingDays">> {
   /** Merged member by member. */
   readonly earnLimit?: Partial<NonNullable<Currency["earnLimit"]>> | null
   readonly refill?: Partial<Refill> | null
@@ -152,6 +152,10 @@ const faultsOf = (currency: Currency): ReadonlyArray<Fault> => {
   if (isBuiltIn(currency) && currency.spendable !== (currency.key === "points")) {
     const detail = currency.spendable ? "must be false: xp cannot be spent" : "must be true"
     faults.push({ pointer: "/spendable", code: "invalid_value", detail })
+  }
+  if (currency.pendingDays !== null && !currency.spendable) {
+    const detail = "is only for a spendable currency"
+    faults.push({ pointer: "/pendingDays", code: "not_allowed", detail })
   }
   if (currency.refill !== null) faults.push(...refillFaults(currency))
   return faults

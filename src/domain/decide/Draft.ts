@@ -22,7 +22,7 @@ import type { CapReason, Source } from "../record/BalanceFact.ts"
 import { HistoryNeeded, type Past } from "../record/Past.ts"
 import type { Cause, Fact, FactOf } from "../record/Record.ts"
 import { Membership } from "../user/Membership.ts"
-import type { MetricState } from "../user/MetricState.ts"
+import { spendableFrom } from "../user/Pending.ts"
 import { balanceAt, type PresentBalance, refillingKeys, waiting } from "../user/Refill.ts"
 import {
   balanceOf,
@@ -73,8 +73,6 @@ export class Draft {
   /** What this decision credited of currencies with an `earnLimit`, all in one period. */
   #credited: Map<string, number> | undefined
   questsCompleted: number
-  /** The states of the metrics that the event counted for, after it. */
-  metrics: Map<string, MetricState> | undefined
   /** Quests completed by this decision. */
   completed: Set<string> | undefined
   /** Ids of badges and names of awards (`awardName`) that this decision gave. */
@@ -189,16 +187,25 @@ export class Draft {
     // Only rules and quests have boosts.
     const hasBoosts = typeof source === "object" && !("badgeId" in source)
     const boosts = hasBoosts ? this.boosts.appliedTo(key) : undefined
+    const spendableAt = this.#spendableAt(currency)
     this.facts.push(
       // Usually there is nothing more, and a literal is faster than a spread.
-      boosts === undefined && period === undefined
+      boosts === undefined && period === undefined && spendableAt === undefined
         ? fact
         : {
             ...fact,
             ...(boosts !== undefined && { boosts }),
             ...(period !== undefined && { period: period.number }),
+            ...(spendableAt !== undefined && { spendableAt }),
           },
     )
+  }
+
+  /** When a credit becomes spendable; `undefined`: at once. */
+  #spendableAt(currency: Currency): number | undefined {
+    if (currency.pendingDays === null) return undefined
+    const zone = userZoneAt(this.user, this.project, this.occurredAt)
+    return spendableFrom(currency, zone, this.occurredAt, this.now)
   }
 
   /** The fact of a credit of a further currency, behind that of what the balance was refilled by. */

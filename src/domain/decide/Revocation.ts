@@ -11,8 +11,6 @@
  * the badge pays again when the user earns it again. A badge that is lost because another record was
  * revoked keeps its payment, and does not pay again. A revocation never pays.
  *
- * A metric is afterwards what it would be without the event (`Metrics.ts`).
- *
  * A revocation also reverses the counts of a backfill, even from before the badge existed. If the
  * criteria of a revoked badge are still met and the user is in its segment, the user earns the badge
  * again at once, by its criteria.
@@ -31,17 +29,26 @@
  * no longer count as spent (`spentAfter`).
  */
 import { Result } from "effect"
-import { type Amounts, activeCurrency } from "../project/Currency.ts"
+import type { Amounts } from "../project/Currency.ts"
 import {
   amountOf,
   awardName,
+  awardsOf,
+  type Badge,
   compileWhere,
   isCountingBadge,
   minusAmount,
+  paysAt,
 } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { countsFor } from "../record/ActionCount.ts"
-import { countedCredit, HistoryNeeded, type Past, rewardingRules } from "../record/Past.ts"
+import {
+  countedCredit,
+  creditedCurrency,
+  HistoryNeeded,
+  type Past,
+  rewardingRules,
+} from "../record/Past.ts"
 import {
   type BadgeRef,
   decidedAt,
@@ -50,9 +57,9 @@ import {
   type JournalRecord,
   type Revocable,
   type Revocation,
-  type Spending,
-  spentBy,
 } from "../record/Record.ts"
+import { type Lots, lotsAt, noLots, withoutCredits } from "../user/Pending.ts"
+import { criterionNumber } from "../user/Progress.ts"
 import { balanceAt, waiting } from "../user/Refill.ts"
 import {
   projectZoneAt,
@@ -62,134 +69,12 @@ import {
   type UserState,
 } from "../user/User.ts"
 import { type WindowKind, windowKinds } from "../values/Calendar.ts"
-import { type LaurelError, laurelError, refuse } from "../values/Errors.ts"
+import { type LaurelError, laurelError } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
 import { periodAt } from "../values/Periods.ts"
-import { revokeBadge, revokeUnearned } from "./Badges.ts"
-import { behind, type Decision, Draft, furtherBalances, openWindows, refillFacts } from "./Draft.ts"
-import { allOf, type MetricsLeft, metricChanged, metricsAfter, metricsLeft } from "./Metrics.ts"
+import { type Decision, Draft, furtherBalances, openWindows, refillFacts } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"
-
-/*
- * Spends and refunds. They change only balances of spendable currencies: xp, level and leaderboards
- * stay, and so do badges, since the criterion of points counts all earned points, spent points
- * included. A spend takes all of its amounts, or nothing.
- */
-
-export type SpendRefusal =
-  | "user_not_found"
-  | "currency_not_found"
-  | "currency_not_spendable"
-  | "insufficient_points"
-  | "insufficient_balance"
-
-export const decideSpending = (
-  user: UserState | undefined,
-  project: ProjectState,
-  command: Spending,
-  now: number,
-): Result.Result<Decision, LaurelError<SpendRefusal>> => {
-  if (user === undefined) {
-    return refuse("user_not_found", "No event or reward of this user was accepted yet.")
-  }
-  const facts: Array<Fact> = []
-  // The first fact names the spend before this one.
-  let last = behind(user.lastSpend)
-  for (const [key, amount] of Object.entries(spentBy(command))) {
-    const present = balanceAt(user, project, key, now)
-    const refusal = unspendable(present.amount, project, command, key, amount)
-    if (refusal !== undefined) return Result.fail(refusal)
-    const total = present.amount - amount
-    assertBalance(key, total)
-    assertBalance(`spent ${key}`, present.spent + amount)
-    if (key === "points") facts.push({ kind: "points.spent", amount, total, ...last })
-    else {
-      facts.push(...refillFacts(key, present), {
-        kind: "currency.spent",
-        currency: key,
-        amount,
-        total,
-        ...waiting(present),
-        ...last,
-      })
-    }
-    last = undefined
-  }
-  return Result.succeed({ cause: command, facts: settled(user, project, now, facts) })
-}
-
-/** The refusal to spend `amount` of a `balance` of the currency `key`; `undefined`: it can be spent. */
-const unspendable = (
-  balance: number,
-  { currencies }: ProjectState,
-  command: Spending,
-  key: string,
-  amount: number,
-): LaurelError<SpendRefusal> | undefined => {
-  const currency = activeCurrency(currencies, key)
-  if (currency === undefined) {
-    return laurelError(
-      "currency_not_found",
-      `No active currency of this project has the key ${key}.`,
-    )
-  }
-  if (!currency.spendable) {
-    return laurelError("currency_not_spendable", `The currency ${key} cannot be spent.`)
-  }
-  if (balance >= amount) return undefined
-  const detail = `The user has ${balance} ${key}, ${amount} are needed.`
-  return "amount" in command
-    ? laurelError("insufficient_points", detail, { balance })
-    : laurelError("insufficient_balance", detail, { balance, currency: key })
-}
-
-/** The facts of a spend or a refund; with all balances, if the user has further currencies. */
-const settled = (
-  user: UserState,
-  project: ProjectState,
-  now: number,
-  facts: ReadonlyArray<Fact>,
-): ReadonlyArray<Fact> => {
-  let { points, xp } = user
-  const changed = new Map<string, number>()
-  for (const fact of facts) {
-    if (fact.kind === "points.spent" || fact.kind === "points.refunded") points = fact.total
-    if (fact.kind === "currency.spent" || fact.kind === "currency.refunded") {
-      changed.set(fact.currency, fact.total)
-    }
-  }
-  const balances = furtherBalances(user, project, now, changed)
-  return balances === undefined && changed.size === 0
-    ? facts
-    : [...facts, { kind: "balances.settled", xp, points, balances: balances ?? {} }]
-}
-
-/**
- * The facts of a revoked spend. An amount whose event or reward was revoked after the spend is not
- * refunded: a user never gets back more than was earned and not revoked. A refund may exceed the
- * `max` of the currency, and also returns a currency that was archived.
- */
-const refundOf = (
-  user: UserState,
-  project: ProjectState,
-  now: number,
-  spending: Spending,
-): ReadonlyArray<Fact> =>
-  Object.entries(spentBy(spending)).flatMap(([key, asked]): ReadonlyArray<Fact> => {
-    const present = balanceAt(user, project, key, now)
-    const { spent } = present
-    const amount = Math.min(asked, spent)
-    const total = present.amount + amount
-    assertBalance(key, total)
-    assertBalance(`spent ${key}`, spent - amount)
-    const refund = { amount, total, shortfall: asked - amount }
-    return key === "points"
-      ? [{ kind: "points.refunded", ...refund }]
-      : [
-          ...refillFacts(key, present),
-          { kind: "currency.refunded", currency: key, ...refund, ...waiting(present) },
-        ]
-  })
+import { refundOf, settled } from "./Spending.ts"
 
 /** The code of a revocation that finds nothing to revoke. */
 export interface RevocationRefusals {
@@ -225,12 +110,8 @@ export const decideRevocation = (
     return Result.succeed({ cause: command, facts })
   }
   const scores = scoresLeft(user, found, past)
-  const metrics = metricsLeft(user, found, past)
-  const needs = [scores, metrics].filter((part) => part instanceof HistoryNeeded)
-  if (scores instanceof HistoryNeeded || metrics instanceof HistoryNeeded) {
-    return Result.fail(allOf(needs))
-  }
-  const undo = new Undo(user, project, now, scores, metrics)
+  if (scores instanceof HistoryNeeded) return Result.fail(scores)
+  const undo = new Undo(user, project, now, scores)
   // Backwards: a quest reopens before its steps are revoked.
   for (const fact of found.facts.toReversed()) undo.take(fact)
   undo.takeUses(found)
@@ -313,6 +194,8 @@ class Undo {
   #points = 0
   /** The amounts of further currencies, by key. */
   readonly #amounts = new Map<string, number>()
+  /** The credits that were not spendable at once, by currency. */
+  readonly #credits = new Map<string, Lots>()
   readonly #counts = new Map<string, number>()
   readonly #quests = new Map<string, QuestState>()
   /** The revoked badges and tiers, by the name of the award. */
@@ -320,18 +203,10 @@ class Undo {
   #questsCompleted: number
 
   readonly #scores: ScoresLeft
-  readonly #metrics: MetricsLeft
 
-  constructor(
-    user: UserState,
-    project: ProjectState,
-    now: number,
-    scores: ScoresLeft,
-    metrics: MetricsLeft,
-  ) {
+  constructor(user: UserState, project: ProjectState, now: number, scores: ScoresLeft) {
     this.#user = user
     this.#scores = scores
-    this.#metrics = metrics
     this.#draft = new Draft(user.id, user, project, now)
     this.#questsCompleted = user.questsCompleted
   }
@@ -339,6 +214,11 @@ class Undo {
   take(fact: Fact): void {
     const counted = countedCredit(fact)
     if (counted !== undefined) this.#draft.facts.push({ kind: "currency.uncounted", ...counted })
+    if ((fact.kind === "points.earned" || fact.kind === "currency.earned") && fact.spendableAt) {
+      const key = creditedCurrency(fact)
+      const lot = [fact.spendableAt, fact.amount] as const
+      this.#credits.set(key, [...(this.#credits.get(key) ?? noLots), lot])
+    }
     switch (fact.kind) {
       case "xp.earned":
         this.#xp += fact.amount
@@ -350,7 +230,7 @@ class Undo {
         this.#amounts.set(fact.currency, (this.#amounts.get(fact.currency) ?? 0) + fact.amount)
         break
       case "badge.earned":
-        if (fact.source !== "criteria") revokeBadge(this.#draft, fact, this.#revoked)
+        if (fact.source !== "criteria") this.#revoke(fact)
         break
       case "badge.paid":
         this.#forget(fact)
@@ -450,6 +330,15 @@ class Undo {
     }
   }
 
+  #revoke({ badgeId, key, name, tier }: BadgeRef): void {
+    const award = awardName(badgeId, tier?.key)
+    const awards = this.#user.badges.get(badgeId) ?? []
+    if (awards.every((one) => one.tier !== (tier?.key ?? "")) || this.#revoked.has(award)) return
+    const ref = { badgeId, key, name, ...(tier !== undefined && { tier }) }
+    this.#revoked.set(award, ref)
+    this.#draft.facts.push({ kind: "badge.revoked", ...ref })
+  }
+
   /** The badge may pay again: the record takes back the amounts that it paid. */
   #forget({ badgeId, by = 0, tier }: FactOf<"badge.paid">): void {
     const before = this.#user.badgesPaid.get(awardName(badgeId, tier)) ?? 0
@@ -462,7 +351,6 @@ class Undo {
   /** Completes the revocation and returns all of its facts. */
   finish(found: JournalRecord): ReadonlyArray<Fact> {
     const { facts } = this.#draft
-    facts.push(...this.#metrics.map(metricChanged))
     for (const [questId, state] of this.#quests) facts.push(this.#reverted(questId, state))
     const xp = Math.min(this.#xp, this.#user.xp)
     const points = Math.min(this.#points, this.#user.points)
@@ -479,11 +367,8 @@ class Undo {
     if (xp > 0) this.#debitWindows(found, xp)
     if (points > 0) facts.push({ kind: "points.revoked", amount: points, total: total.points })
     const { balances, currencies } = this.#takeCurrencies()
-    const badgeCounts = new Map([...this.#user.badgeCounts, ...this.#counts])
-    const questsCompleted = this.#questsCompleted
-    const metrics = metricsAfter(this.#user, this.#metrics)
-    const after = { ...this.#user, ...total, pointsSpent, badgeCounts, questsCompleted, metrics }
-    revokeUnearned(this.#draft, after, this.#revoked)
+    if (points > 0 || this.#credits.has("points")) this.#takePending("points", total.points)
+    this.#revokeUnearned({ ...total, pointsSpent })
     const from = this.#draft.levelOf(this.#user.xp)
     const level = this.#draft.levelOf(total.xp)
     if (level !== from) facts.push({ kind: "level.changed", from, to: level })
@@ -515,6 +400,7 @@ class Undo {
         facts.push(...refillFacts(currency, present), { ...revoked, ...waiting(present) })
       }
       left.set(currency, total)
+      this.#takePending(currency, total)
       if (amount < credited) missing.push([currency, credited - amount])
     }
     const balances = furtherBalances(this.#user, project, now, left)
@@ -522,6 +408,15 @@ class Undo {
       ...(balances !== undefined && { balances }),
       ...(missing.length > 0 && { currencies: Object.fromEntries(missing) }),
     }
+  }
+
+  /** Takes what is pending of the revoked credits, and what exceeds the balance `left`. */
+  #takePending(currency: string, left: number): void {
+    const { facts, now } = this.#draft
+    const before = lotsAt(this.#user, currency, now)
+    if (before.length === 0) return
+    const lots = withoutCredits(before, this.#credits.get(currency) ?? noLots, left)
+    facts.push({ kind: "currency.pending", currency, lots })
   }
 
   #reverted(questId: string, state: QuestState): Fact {
@@ -560,4 +455,49 @@ class Undo {
       this.#draft.facts.push({ kind: "windows.credited", amount: -amount, ...debit, sequences })
     }
   }
+
+  /**
+   * Revokes the badges and tiers whose number fell below the target at which they were earned.
+   * Awards a revoked one again if its criteria are still met; a revocation pays nothing.
+   */
+  #revokeUnearned(total: Pick<UserState, "points" | "pointsSpent" | "xp">): void {
+    const user = this.#user
+    const badgeCounts = new Map([...user.badgeCounts, ...this.#counts])
+    const after = { ...user, ...total, badgeCounts, questsCompleted: this.#questsCompleted }
+    const levelOf = (xp: number) => this.#draft.levelOf(xp)
+    for (const [badgeId, awards] of user.badges) {
+      const badge = this.#draft.project.badges.get(badgeId)
+      if (badge === undefined) continue
+      const left = criterionNumber(badge, after, levelOf)
+      if (left === undefined || left >= criterionNumber(badge, user, levelOf)!) continue
+      for (const { target, tier } of awards) {
+        if (target !== undefined && left < target) this.#revoke(refTo(badge, tier))
+      }
+    }
+    for (const ref of this.#revoked.values()) {
+      const badge = this.#draft.project.badges.get(ref.badgeId)
+      if (badge === undefined || !paysAt(badge, this.#draft.now)) continue
+      if (!this.#draft.membership.has(badge.segment)) continue
+      const award = awardsOf(badge).find(({ tier }) => tier?.key === ref.tier?.key)
+      if (award === undefined) continue
+      const { target } = award
+      if ((criterionNumber(badge, after, levelOf) ?? -1) < target) continue
+      this.#draft.facts.push({
+        kind: "badge.earned",
+        ...refTo(badge, award.tier?.key ?? ""),
+        source: "criteria",
+        target,
+      })
+    }
+  }
 }
+
+/** The badge, or its tier with this key, as facts name it. An edit may have removed the tier. */
+const refTo = ({ id, key, name, tiers }: Badge, tier: string): BadgeRef => ({
+  badgeId: id,
+  key,
+  name,
+  ...(tier !== "" && {
+    tier: { key: tier, name: tiers.find((one) => one.key === tier)?.name ?? tier },
+  }),
+})

@@ -130,6 +130,15 @@ export const AppliedBoosts = Schema.Array(
 })
 
 const earned = { ...balance, source: Source, boosts: Schema.optionalKey(AppliedBoosts) }
+const spendable = {
+  spendableAt: Schema.optionalKey(
+    Schema.String.annotate({
+      description: "When the amount can be spent. Absent: at once.",
+      format: "date-time",
+      examples: ["2026-11-15T00:00:00.000Z"],
+    }),
+  ),
+}
 const currency = { currency: text("Key of the currency.", "gems") }
 /** A tier of a badge, as facts and replies name it. */
 export const Tier = Schema.Struct({
@@ -199,15 +208,6 @@ export const granted = {
   }),
 }
 
-const metric = {
-  key: text("Key of the metric.", "lessons"),
-  total: Schema.NullOr(Schema.Finite).annotate({
-    description:
-      "The user's total afterwards; null: no event is left for a `max`, `min` or `last`.",
-    examples: [42],
-  }),
-}
-
 /** By kind of fact. */
 export const factMembers = {
   "event.tracked": outcome,
@@ -216,14 +216,14 @@ export const factMembers = {
   "reward.revoked": undone,
   "xp.earned": earned,
   "xp.revoked": balance,
-  "points.earned": earned,
+  "points.earned": { ...earned, ...spendable },
   "points.revoked": balance,
   "points.spent": balance,
   "points.refunded": {
     ...balance,
     shortfall: count(0, "Points missing, since their events or rewards were revoked."),
   },
-  "currency.earned": { ...currency, ...earned },
+  "currency.earned": { ...currency, ...earned, ...spendable },
   "currency.refilled": { ...currency, ...balance },
   "currency.revoked": { ...currency, ...balance },
   "currency.spent": { ...currency, ...balance },
@@ -239,7 +239,6 @@ export const factMembers = {
   },
   "badge.earned": { ...badge, source: Source },
   "badge.revoked": badge,
-  "metric.changed": metric,
   "quest.started": quest,
   "quest.progressed": {
     ...quest,

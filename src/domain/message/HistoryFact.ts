@@ -24,7 +24,6 @@ import {
   type RevocationReply,
   type RewardReply,
   replyOf,
-  shownMetric,
 } from "./UserReply.ts"
 
 const CallersId = Schema.NullOr(Schema.String).annotate({
@@ -105,8 +104,7 @@ export const HistoryCause = Schema.Union([
     kind: Schema.Literals(["profile", "clock"]).annotate({ description: "The other cause." }),
   }).annotate({
     identifier: "CauseOther",
-    description:
-      "`profile`: a change of the profile. `clock`: the passage of time, or the recount of a metric in the background.",
+    description: "`profile`: a change of the profile. `clock`: the passage of time.",
   }),
 ])
 
@@ -147,12 +145,7 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
     }
     case "xp.earned":
     case "points.earned":
-      return {
-        amount: fact.amount,
-        total: fact.total,
-        source: showSource(fact.source),
-        ...(fact.boosts !== undefined && { boosts: fact.boosts }),
-      }
+      return earnedMembers(fact)
     case "xp.revoked":
     case "points.revoked":
     case "points.spent":
@@ -172,8 +165,6 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
       return { ...badgeOf(fact), source: showSource(fact.source) }
     case "badge.revoked":
       return badgeOf(fact)
-    case "metric.changed":
-      return shownMetric(fact)
     case "quest.started":
     case "quest.repeated":
     case "quest.expired":
@@ -209,14 +200,26 @@ const badgeOf = ({ badgeId, key, name, tier }: BadgeRef) => ({
   ...(tier !== undefined && { tier }),
 })
 
+const earnedMembers = ({
+  amount,
+  boosts,
+  source,
+  spendableAt,
+  total,
+}: FactOf<"xp.earned" | "points.earned" | "currency.earned">) => ({
+  amount,
+  total,
+  source: showSource(source),
+  ...(boosts !== undefined && { boosts }),
+  ...(spendableAt !== undefined && { spendableAt: isoTime(spendableAt) }),
+})
+
 const currencyMembers = (
   fact: Extract<FactOf<ShownKind>, { readonly currency: string }>,
 ): MembersOf<ShownKind> => {
   switch (fact.kind) {
     case "currency.earned": {
-      const { amount, boosts, currency, source, total } = fact
-      const earned = { currency, amount, total, source: showSource(source) }
-      return boosts === undefined ? earned : { ...earned, boosts }
+      return { currency: fact.currency, ...earnedMembers(fact) }
     }
     case "currency.refilled":
     case "currency.revoked":

@@ -111,7 +111,6 @@ const data = {
   }),
   "badge.earned": content({ ...user, ...factMembers["badge.earned"] }),
   "badge.revoked": content({ ...user, ...factMembers["badge.revoked"] }),
-  "metric.changed": content({ ...user, ...factMembers["metric.changed"] }),
   "streak.extended": content({ ...user, ...factMembers["streak.extended"] }),
   "streak.broken": content({ ...user, ...factMembers["streak.broken"] }),
   "quest.started": content({ ...user, ...factMembers["quest.started"] }),
@@ -179,6 +178,7 @@ const first = {
   title: "Finish five lessons",
 }
 const rule = { kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" } as const
+const spendableAt = "2026-11-15T00:00:00.000Z"
 const boosts = [{ key: "happy-hour", factor: 2 }]
 const taken = { kind: "revocation", id: "rwd_0mi8k3f2a4c92" } as const
 const spendId = "spd_0mi8k3f2a4c92"
@@ -240,7 +240,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   },
   "points.earned": {
     description: "A user earned points from one source.",
-    example: { ...of, amount: 5, total: 340, source: rule, boosts },
+    example: { ...of, amount: 5, total: 340, source: rule, boosts, spendableAt },
   },
   "points.revoked": {
     description: "Points were revoked with an event or a reward.",
@@ -270,7 +270,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   },
   "currency.earned": {
     description: "A user earned a currency other than xp and points from one source.",
-    example: { ...of, currency: "gems", amount: 5, total: 12, source: rule, boosts },
+    example: { ...of, currency: "gems", amount: 5, total: 12, source: rule, boosts, spendableAt },
   },
   "currency.revoked": {
     description: "An amount of a currency was revoked with an event or a reward.",
@@ -311,10 +311,6 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   "badge.revoked": {
     description: "A badge was revoked.",
     example: { ...of, cause: taken, ...lesson },
-  },
-  "metric.changed": {
-    description: "An event counted for a metric, or such an event was revoked.",
-    example: { ...of, key: "lessons", total: 42 },
   },
   "streak.extended": {
     description: "A user's streak grew by a day.",

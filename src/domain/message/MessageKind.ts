@@ -16,7 +16,6 @@ export const messageKinds = [
   "level.changed",
   "badge.earned",
   "badge.revoked",
-  "metric.changed",
   "streak.extended",
   "streak.broken",
   "quest.started",

@@ -18,6 +18,8 @@ export interface Currency extends Definition {
   /** The most that a user is credited for what occurred in one period of the user's calendar. */
   readonly earnLimit: { readonly amount: number; readonly per: EarnPeriod } | null
   readonly refill: Refill | null
+  /** A credit becomes spendable so many days after the day of the event (`user/Pending.ts`). */
+  readonly pendingDays: number | null
   /** The former values, oldest first, each until the time of an edit; absent: never any `refill`. */
   readonly refillBefore?: ReadonlyArray<
     Pick<Currency, "max" | "refill"> & { readonly until: number }
@@ -40,6 +42,7 @@ export const currencyDefaults = {
   max: null,
   earnLimit: null,
   refill: null,
+  pendingDays: null,
 } as const
 
 const builtIn = (key: "xp" | "points", name: string, spendable: boolean): Currency => ({

@@ -1,6 +1,7 @@
 /** The facts about balances of xp, points and further currencies. `total` is the balance after one. */
 import type { AppliedBoost } from "../project/Boost.ts"
 import type { Amounts } from "../project/Currency.ts"
+import type { Lots } from "../user/Pending.ts"
 
 /**
  * The source of an amount or a badge: a rule, a quest, a badge that pays, a manual reward, or the
@@ -20,6 +21,7 @@ interface Credit {
   readonly source: Source
   readonly boosts?: ReadonlyArray<AppliedBoost>
   readonly period?: number
+  readonly spendableAt?: number
 }
 
 /** Why a credit was cut: the member of the currency that left no room. */
@@ -30,6 +32,7 @@ export type BalanceFact =
   /**
    * `boosts`: those that multiplied the amount, as they were then; absent: none. `period`: the
    * period of the currency's `earnLimit` in which the amount counts; absent: it has no limit.
+   * `spendableAt`: until when it is pending; absent: it is not.
    */
   | ({ readonly kind: "xp.earned" | "points.earned" } & Credit)
   | { readonly kind: "points.revoked"; readonly amount: number; readonly total: number }
@@ -102,6 +105,8 @@ export type BalanceFact =
       readonly period: number
       readonly amount: number
     }
+  /** What remains pending of a currency after an undo. */
+  | { readonly kind: "currency.pending"; readonly currency: string; readonly lots: Lots }
   /** All balances after a spend or a refund of a user who has further currencies. */
   | {
       readonly kind: "balances.settled"

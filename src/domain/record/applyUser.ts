@@ -6,7 +6,7 @@
 import { limits } from "../../Limits.ts"
 import type { Amounts } from "../project/Currency.ts"
 import { awardName } from "../project/Definition.ts"
-import { type MetricState, metricTotal, plusEvent } from "../user/MetricState.ts"
+import { noLots, withLot } from "../user/Pending.ts"
 import type { QuestState } from "../user/User.ts"
 import {
   type Balance,
@@ -19,15 +19,8 @@ import {
   type WindowScores,
 } from "../user/User.ts"
 import { type WindowKind, withPastZone } from "../values/Calendar.ts"
-import {
-  assertAfter,
-  assertBalance,
-  assertBehind,
-  assertOwner,
-  assertTotal,
-} from "../values/invariants.ts"
+import { assertAfter, assertBalance, assertBehind, assertOwner } from "../values/invariants.ts"
 import { countIn, type PeriodCounts, withCount } from "../values/Periods.ts"
-import { countedEvent } from "./MetricRecount.ts"
 import { creditedCurrency } from "./Past.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
@@ -37,6 +30,7 @@ type Folding = { -readonly [Part in keyof UserState]: UserState[Part] }
 type MapPart =
   | "balances"
   | "earnings"
+  | "pending"
   | "badges"
   | "badgesPaid"
   | "badgeCounts"
@@ -44,7 +38,6 @@ type MapPart =
   | "quests"
   | "streaks"
   | "ruleUses"
-  | "metrics"
 
 /**
  * Returns a part for changes. The first change copies it from `before`; a record may have thousands
@@ -80,7 +73,7 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       break
     case "points.earned":
       state.points = fact.total
-      countEarning(state, before, fact)
+      addCredit(state, before, fact, record)
       break
     case "points.revoked":
       state.points = fact.total
@@ -111,7 +104,10 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       useRule(own(state, before, "ruleUses"), fact)
       break
     case "badge.counted":
-      foldCount(state, before, fact, record)
+      own(state, before, "badgeCounts").set(fact.badgeId, fact.current)
+      if (record.cause.kind === "backfill") {
+        own(state, before, "badgeRecounts").set(fact.badgeId, record.cause.countedUpTo ?? 0)
+      }
       break
     case "badge.earned":
     case "badge.revoked":
@@ -145,9 +141,15 @@ const foldProgress = (
       foldCurrency(state, own(state, before, "balances"), fact)
       break
     case "currency.earned":
-      countEarning(state, before, fact)
+      addCredit(state, before, fact, record)
       foldCurrency(state, own(state, before, "balances"), fact)
       break
+    case "currency.pending": {
+      const pending = own(state, before, "pending")
+      if (fact.lots.length > 0) pending.set(fact.currency, fact.lots)
+      else pending.delete(fact.currency)
+      break
+    }
     case "currency.uncounted":
       uncount(own(state, before, "earnings"), fact)
       break
@@ -160,9 +162,6 @@ const foldProgress = (
     case "streak.counted":
     case "streak.broken":
       own(state, before, "streaks").set(fact.key, fact.streak)
-      break
-    case "metric.changed":
-      foldMetric(own(state, before, "metrics"), fact, record)
       break
     case "quest.started":
     case "quest.progressed":
@@ -208,6 +207,17 @@ const forgive = (state: Folding, before: UserState, missing: Amounts = {}): void
   }
 }
 
+/** Counts a credit in the period of the currency's `earnLimit`, and adds it to what is pending. */
+const addCredit = (
+  state: Folding,
+  before: UserState,
+  fact: FactOf<"xp.earned" | "points.earned" | "currency.earned">,
+  record: JournalRecord,
+): void => {
+  countEarning(state, before, fact)
+  addPending(state, before, fact, record)
+}
+
 /** Counts a credit in the period of the currency's `earnLimit`, if it had one. */
 const countEarning = (
   state: Folding,
@@ -222,6 +232,20 @@ const countEarning = (
   const total = (countIn(counts, period) ?? 0) + amount
   // A period older than all that the state has is dropped again.
   earnings.set(currency, withCount(counts, period, total, limits.earnPeriodsMax))
+}
+
+/** Adds a credit that cannot be spent yet to the lots, and drops those that are over by now. */
+const addPending = (
+  state: Folding,
+  before: UserState,
+  fact: FactOf<"xp.earned" | "points.earned" | "currency.earned">,
+  record: JournalRecord,
+): void => {
+  const { amount, spendableAt } = fact
+  if (spendableAt === undefined) return
+  const pending = own(state, before, "pending")
+  const key = creditedCurrency(fact)
+  pending.set(key, withLot(pending.get(key) ?? noLots, spendableAt, amount, decidedAt(record)))
 }
 
 /** A revoked credit of a dropped period changes nothing. */
@@ -263,34 +287,6 @@ const foldCurrency = (
     spent,
     ...(since !== undefined && { since }),
   })
-}
-
-const foldCount = (
-  state: Folding,
-  before: UserState,
-  { badgeId, current }: FactOf<"badge.counted">,
-  { cause }: JournalRecord,
-): void => {
-  own(state, before, "badgeCounts").set(badgeId, current)
-  if (cause.kind !== "backfill") return
-  own(state, before, "badgeRecounts").set(badgeId, cause.countedUpTo ?? 0)
-}
-
-const foldMetric = (
-  metrics: Map<string, MetricState>,
-  fact: FactOf<"metric.changed">,
-  record: JournalRecord,
-): void => {
-  const { metricId, total } = fact
-  const counted = countedEvent(fact, record)
-  const after = counted === undefined ? fact.state : plusEvent(metrics.get(metricId), counted)
-  if (after === null || after === undefined) {
-    assertTotal(metricId, total ?? 0, 0)
-    metrics.delete(metricId)
-  } else {
-    assertTotal(metricId, total, metricTotal(after))
-    metrics.set(metricId, after)
-  }
 }
 
 const foldQuest = (
@@ -440,6 +436,7 @@ export const applyUser = (
     pointsSpent: before.pointsSpent,
     balances: before.balances,
     earnings: before.earnings,
+    pending: before.pending,
     windows: before.windows,
     profile: before.profile,
     badges: before.badges,
@@ -453,7 +450,6 @@ export const applyUser = (
     ruleUses: before.ruleUses,
     lastReward: before.lastReward,
     lastSpend: before.lastSpend,
-    metrics: before.metrics,
     createdAt: before.createdAt,
     updatedAt: record.facts.length === 0 ? before.updatedAt : decidedAt(record),
     lastEventAt: lastEventAfter(before, record),

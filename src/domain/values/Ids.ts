@@ -74,7 +74,6 @@ export const idPrefixes = [
   "bst",
   "cur",
   "seg",
-  "mtr",
   "whk",
   "prj",
   "key",

@@ -17,6 +17,7 @@
  * Cost: `npm run bench -- states` prints a user's bytes, and times of an encode and a decode.
  */
 
+import type { Lots } from "../../domain/user/Pending.ts"
 import {
   type Balance,
   emptyProfile,
@@ -30,7 +31,6 @@ import {
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import type { PeriodCounts } from "../../domain/values/Periods.ts"
 import { awardCount, readBadges, writeBadges } from "./BadgeBytes.ts"
-import { readMetric, writeMetric } from "./MetricBytes.ts"
 import type { Names } from "./Names.ts"
 import {
   BadState,
@@ -66,7 +66,7 @@ const tags = {
   currencies: 12,
   earnings: 13,
   badgesPaid: 14,
-  metrics: 15,
+  pending: 15,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -132,23 +132,25 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
       writeOptional(since)
     }
   }
-  if (begins(tags.earnings, user.earnings.size)) {
-    for (const [key, counts] of user.earnings) {
-      writeName(key, names)
-      writePeriods(counts)
-    }
-  }
+  writePairs(tags.earnings, user.earnings, names)
   writeCounts(tags.badgesPaid, user.badgesPaid, names)
-  if (begins(tags.metrics, user.metrics.size)) {
-    for (const [id, metric] of user.metrics) {
-      writeName(id, names)
-      writeMetric(metric)
-    }
-  }
+  writePairs(tags.pending, user.pending, names)
   return written()
 }
 
-const writePeriods = (counts: PeriodCounts): void => {
+const writePairs = (
+  tag: number,
+  all: ReadonlyMap<string, PeriodCounts | Lots>,
+  names: Names,
+): void => {
+  if (!begins(tag, all.size)) return
+  for (const [key, pairs] of all) {
+    writeName(key, names)
+    writePeriods(pairs)
+  }
+}
+
+const writePeriods = (counts: PeriodCounts | Lots): void => {
   writeNumber(counts.length)
   for (const [period, count] of counts) {
     writeNumber(period)
@@ -369,6 +371,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     pointsSpent: 0,
     balances: none,
     earnings: none,
+    pending: none,
     windows: noWindows,
     profile: hidden ? { ...emptyProfile, hidden } : emptyProfile,
     badges: none,
@@ -382,7 +385,6 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     ruleUses: none,
     lastReward: 0,
     lastSpend: 0,
-    metrics: none,
     createdAt,
     updatedAt,
     lastEventAt: sinceEvent === 0 ? 0 : updatedAt - sinceEvent + 1,
@@ -448,8 +450,8 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
     case tags.badgesPaid:
       state.badgesPaid = readMap(count, names, readCount)
       return
-    case tags.metrics:
-      state.metrics = readMap(count, names, () => readMetric(reader))
+    case tags.pending:
+      state.pending = readMap(count, names, readPeriods)
       return
     default:
       throw bad(`section ${tag} is unknown`)

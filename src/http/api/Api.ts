@@ -13,7 +13,6 @@ import { Currencies } from "./Currencies.ts"
 import { DefinitionFiles } from "./DefinitionFiles.ts"
 import { Actions, Events } from "./Events.ts"
 import { Leaderboard } from "./Leaderboard.ts"
-import { Metrics } from "./Metrics.ts"
 import { NotReady } from "./Problems.ts"
 import { Projects } from "./Projects.ts"
 import { Quests } from "./Quests.ts"
@@ -95,7 +94,6 @@ const declared = HttpApi.make("laurel")
     Boosts,
     Currencies,
     Segments,
-    Metrics,
     Projects,
     DefinitionFiles,
     TestClocks,

@@ -62,6 +62,12 @@ const Refill = Schema.Struct({ amount: RefillAmount, everyMinutes: EveryMinutes 
   examples: [{ amount: 1, everyMinutes: 240 }],
 })
 
+const PendingDays = integer(1, limits.pendingDaysMax).annotate({
+  description:
+    "A credit becomes spendable at the user's midnight so many days after the day of the event, such as after the time in which goods can be returned. Until then it is in the balance and `pending`: an undo takes it back, and nothing can be spent of it. A refund is spendable at once. An edit changes only later credits. Only for spendable currencies. Default: none.",
+  examples: [14],
+})
+
 const { description, key, metadata } = newMembers("name")
 
 export const NewCurrency = Schema.Struct({
@@ -73,6 +79,7 @@ export const NewCurrency = Schema.Struct({
   max: Schema.optionalKey(Max),
   earnLimit: Schema.optionalKey(EarnLimit),
   refill: Schema.optionalKey(Refill),
+  pendingDays: Schema.optionalKey(PendingDays),
 }).annotate({
   identifier: "NewCurrency",
   description: "A currency to create.",
@@ -113,6 +120,7 @@ export const CurrencyPatch = Schema.Struct({
       }),
     ).annotate({ description: refillWords, examples: [{ everyMinutes: 60 }, null] }),
   ),
+  pendingDays: Schema.optionalKey(Schema.NullOr(PendingDays)),
 }).annotate({ identifier: "CurrencyPatch", examples: [{ max: 200 }, { max: null }] })
 
 export const Currency = Schema.Struct({
@@ -142,6 +150,10 @@ export const Currency = Schema.Struct({
   }),
   refill: Schema.NullOr(Refill).annotate({
     description: "What time adds to a balance; null: nothing.",
+    examples: [null],
+  }),
+  pendingDays: Schema.NullOr(Schema.Int).annotate({
+    description: "The days after which a credit becomes spendable; null: at once.",
     examples: [null],
   }),
   ...versionFields,
@@ -202,7 +214,7 @@ export const Currencies = HttpApiGroup.make("currencies")
         summary: "Change a currency",
         description: `${patchWords}
 
-An edit changes no balance. \`xp\` and \`points\` can have another name, a \`max\` and an \`earnLimit\`, and stay as they are otherwise: 409 \`in_use\` for the status \`archived\`.`,
+An edit changes no balance. \`xp\` and \`points\` can have another name, a \`max\` and an \`earnLimit\`, points also \`pendingDays\`, and stay as they are otherwise: 409 \`in_use\` for the status \`archived\`.`,
       },
       delete: {
         success: HttpApiSchema.NoContent.annotate({ description: "The currency is archived." }),

@@ -152,7 +152,6 @@ export const SegmentNotFound = problem("SegmentNotFound", ["segment_not_found"])
 export const BadgeNotFound = problem("BadgeNotFound", ["badge_not_found"])
 export const BoostNotFound = problem("BoostNotFound", ["boost_not_found"])
 export const CurrencyNotFound = problem("CurrencyNotFound", ["currency_not_found"])
-export const MetricNotFound = problem("MetricNotFound", ["metric_not_found"])
 export const EventNotFound = problem("EventNotFound", ["event_not_found"])
 export const RewardNotFound = problem("RewardNotFound", ["reward_not_found"])
 /** The badge or a currency of a reward. */
@@ -214,7 +213,7 @@ export const SpendConflict = declare(
     code: codeOf(spendConflicts),
     balance: Schema.optionalKey(Schema.Int).annotate({
       description:
-        "For `insufficient_points`: the user's points. For `insufficient_balance`: the user's balance of `currency`.",
+        "For `insufficient_points`: the points that the user can spend. For `insufficient_balance`: what the user can spend of `currency`.",
     }),
     currency: Schema.optionalKey(Schema.String).annotate({
       description:

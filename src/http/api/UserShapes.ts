@@ -82,6 +82,27 @@ export const ProfileChange = Schema.Struct({
   examples: [{ displayName: "Ada", timezone: "Europe/Berlin", attributes: attributesExample }],
 })
 
+const PendingAmount = Schema.Int.annotate({ description: "How many.", examples: [5] })
+const Pending = Schema.Record(
+  Schema.String,
+  Schema.Struct({
+    amount: PendingAmount,
+    lots: Schema.Array(
+      Schema.Struct({
+        amount: PendingAmount,
+        spendableAt: Time.annotate({ description: "When it can be spent." }),
+      }),
+    ).annotate({ description: "The parts of it, in the order in which they become spendable." }),
+  }),
+).annotate({
+  identifier: "Pending",
+  description:
+    "What is in `balances` and cannot be spent yet, because of `pendingDays` of the currency, by key. Absent: nothing.",
+  examples: [
+    { gems: { amount: 5, lots: [{ amount: 5, spendableAt: "2026-11-15T00:00:00.000Z" }] } },
+  ],
+})
+
 const Refills = Schema.Record(
   Schema.String,
   Schema.Struct({
@@ -125,6 +146,7 @@ export const User = Schema.Struct({
   level: Level,
   points: Points,
   balances: Balances,
+  pending: Schema.optionalKey(Pending),
   refills: Schema.optionalKey(Refills),
   badges: Schema.Array(
     Schema.Struct({
@@ -194,6 +216,7 @@ export const Progress = Schema.Struct({
   }),
   points: Points,
   balances: Balances,
+  pending: Schema.optionalKey(Pending),
   refills: Schema.optionalKey(Refills),
   badges: Schema.Array(
     Schema.Struct({

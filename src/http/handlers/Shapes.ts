@@ -6,7 +6,6 @@ import {
   badgeReferenceFaults,
   currencyFaults,
   currencyReferenceFaults,
-  metricReferenceFaults,
   prerequisiteFaults,
   segmentReferenceFaults,
   streakReferenceFaults,
@@ -28,6 +27,7 @@ import { levelAt, levelProgress } from "../../domain/project/Level.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/record/Record.ts"
 import { Membership } from "../../domain/user/Membership.ts"
+import { lotsAt, pendingAt } from "../../domain/user/Pending.ts"
 import {
   badgeProgress,
   badgesOf,
@@ -345,18 +345,30 @@ export const showUser = (user: UserState, project: ProjectState, now: number): t
   }
 }
 
-/** The user's balances of all active currencies, by key, and when some of them grow. */
+/** The user's balances of all active currencies, what is pending of them, and when they grow. */
 const showBalances = (user: UserState, project: ProjectState, now: number) => {
   const active = [...project.currencies.values()].filter(({ set }) => set === "published")
   const amounts = active.map(({ key }) => [key, balanceAt(user, project, key, now).amount] as const)
   const balances: Amounts = Object.fromEntries(amounts)
+  const waiting = active.flatMap(({ key }) => {
+    const lots = lotsAt(user, key, now)
+    if (lots.length === 0) return []
+    const amount = pendingAt(user, key, now)
+    const shown = lots.map(([at, amount]) => ({ amount, spendableAt: isoTime(at) }))
+    return [[key, { amount, lots: shown }] as const]
+  })
+  const pending = waiting.length > 0 && { pending: Object.fromEntries(waiting) }
   const times = Object.entries(refillTimes(user, project, now) ?? {})
-  if (times.length === 0) return { balances }
+  if (times.length === 0) return { balances, ...pending }
   const refills = times.map(([key, { amount, fullAt, nextAt }]) => [
     key,
     { amount, nextAt: isoTimeOrNull(nextAt), fullAt: isoTimeOrNull(fullAt) },
   ])
-  return { balances, refills: Object.fromEntries(refills) as NonNullable<typeof User.Type.refills> }
+  return {
+    balances,
+    ...pending,
+    refills: Object.fromEntries(refills) as NonNullable<typeof User.Type.refills>,
+  }
 }
 
 /** The user's progress at `now`, in epoch milliseconds. */
@@ -426,10 +438,6 @@ export const referenceFaults =
     }
     const segment = memberOf(body, "segment")
     if (typeof segment === "string") faults.push(...segmentReferenceFaults(state, segment))
-    const metric = memberOf(criteria, "metric")
-    if (memberOf(criteria, "kind") === "metric" && typeof metric === "string") {
-      faults.push(...metricReferenceFaults(state, metric, "/criteria/metric"))
-    }
     const prerequisites = memberOf(body, "prerequisites")
     if (Array.isArray(prerequisites)) {
       for (const [index, id] of prerequisites.slice(0, limits.prerequisitesMax).entries()) {

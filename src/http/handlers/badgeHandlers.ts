@@ -110,7 +110,6 @@ export const badgeReplacement = (payload: typeof NewBadge.Type): BadgeChange => 
     where: undefined,
     sumPath: undefined,
     streak: undefined,
-    metric: undefined,
   }
   return {
     ...members,

@@ -31,15 +31,16 @@ export const currencyHandlers = (engine: Engine["Service"]): Handlers<typeof Cur
   })
 
 export const newCurrency = (payload: typeof NewCurrency.Type, id: string) => {
-  const { earnLimit = null, max = null, name, refill = null } = payload
+  const { earnLimit = null, max = null, name, pendingDays = null, refill = null } = payload
   const { spendable = id !== "cur_xp" } = payload
-  return { id, ...newMembers(payload), name, spendable, max, earnLimit, refill }
+  return { id, ...newMembers(payload), name, spendable, max, earnLimit, refill, pendingDays }
 }
 
 /** The change of a currency to the one that `payload` describes. Key and metadata stay. */
 export const currencyReplacement = (payload: typeof NewCurrency.Type): CurrencyChange => {
-  const { description, earnLimit, max, name, refill, spendable } = newCurrency(payload, "")
-  return { description, earnLimit, max, name, refill, spendable }
+  const currency = newCurrency(payload, "")
+  const { description, earnLimit, max, name, pendingDays, refill, spendable } = currency
+  return { description, earnLimit, max, name, pendingDays, refill, spendable }
 }
 
 const currencyChange = ({ spendable, ...patch }: typeof CurrencyPatch.Type): CurrencyChange =>
@@ -48,7 +49,7 @@ const currencyChange = ({ spendable, ...patch }: typeof CurrencyPatch.Type): Cur
 const showCurrency = (currency: Currency) => {
   const { createdAt, description, earnLimit, id, key, max, metadata, name, set, spendable } =
     currency
-  const { refill, updatedAt, version } = currency
+  const { pendingDays, refill, updatedAt, version } = currency
   return {
     id,
     key,
@@ -60,6 +61,7 @@ const showCurrency = (currency: Currency) => {
     max,
     earnLimit,
     refill,
+    pendingDays,
     version,
     createdAt: isoTime(createdAt),
     updatedAt: isoTime(updatedAt),

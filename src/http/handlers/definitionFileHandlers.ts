@@ -13,7 +13,6 @@ import { decideProject } from "../../domain/decide/Project.ts"
 import type { Boost } from "../../domain/project/Boost.ts"
 import { type Currency, isBuiltIn } from "../../domain/project/Currency.ts"
 import type { Badge, Definition, Quest, Rule, Targeted } from "../../domain/project/Definition.ts"
-import type { Metric } from "../../domain/project/Metric.ts"
 import type { ProjectSettings, ProjectState } from "../../domain/project/Project.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
 import type { Fact } from "../../domain/record/Record.ts"
@@ -25,7 +24,6 @@ import type { Handlers } from "../contract/Interpreter.ts"
 import { newBadge } from "./badgeHandlers.ts"
 import { newBoost } from "./boostHandlers.ts"
 import { newCurrency } from "./currencyHandlers.ts"
-import { newMetric } from "./metricHandlers.ts"
 import { newQuest } from "./questHandlers.ts"
 import { newRule } from "./ruleHandlers.ts"
 import { onlyIf, settingsChange, shownVersion } from "./Shapes.ts"
@@ -78,7 +76,7 @@ type File = typeof DefinitionsFile.Type
 const nothing = { created: 0, updated: 0, deleted: 0, changes: [] }
 
 const commandOf = ({
-  definitions: { badges, boosts, currencies, metrics, quests, rules, segments, settings },
+  definitions: { badges, boosts, currencies, quests, rules, segments, settings },
   delete: removes = false,
 }: {
   readonly definitions: File
@@ -90,12 +88,6 @@ const commandOf = ({
       currencies: currencies.map((currency) => fromFile(currency, "cur", newCurrency)),
     }),
     ...(segments && { segments: segments.map((one) => fromFile(one, "seg", newSegment)) }),
-    ...(metrics && {
-      metrics: metrics.map(({ id = makeId("mtr"), ...metric }) => ({
-        ...newMetric(metric, id),
-        key: metric.key,
-      })),
-    }),
     ...(badges && { badges: badges.map((badge) => fromFile(badge, "bdg", newBadge)) }),
     ...(quests && { quests: quests.map((quest) => fromFile(quest, "qst", newQuest)) }),
     ...(boosts && { boosts: boosts.map((boost) => fromFile(boost, "bst", newBoost)) }),
@@ -123,13 +115,12 @@ const fromFile = <
 })
 
 const fileOf = (state: ProjectState, now: number): File => {
-  const { badges, boosts, currencies, metrics, quests, rules, segments, settings } = state
+  const { badges, boosts, currencies, quests, rules, segments, settings } = state
   const inFile = <A extends Definition>(definitions: ReadonlyMap<string, A>) =>
     [...definitions.values()].filter((definition) => isInFile(definition, now))
   return {
     settings: fileSettings(settings),
     currencies: inFile(currencies).filter(isTold).map(fileCurrency),
-    metrics: inFile(metrics).map(fileMetric),
     segments: inFile(segments).map(fileSegment),
     badges: inFile(badges).map(fileBadge),
     quests: inFile(quests).map(fileQuest),
@@ -138,7 +129,7 @@ const fileOf = (state: ProjectState, now: number): File => {
   }
 }
 
-type Kind = "badges" | "boosts" | "currencies" | "metrics" | "quests" | "rules" | "segments"
+type Kind = "badges" | "boosts" | "currencies" | "quests" | "rules" | "segments"
 type Item<Of extends Kind> = NonNullable<File[Of]>[number]
 
 /**
@@ -184,9 +175,13 @@ const fileDefinition = (definition: Definition & Partial<Targeted>, own: object)
 const isTold = (currency: Currency): boolean => !isBuiltIn(currency) || currency.version > 1
 
 const fileCurrency = (currency: Currency) => {
-  const { earnLimit, key, max, name, refill, spendable } = currency
+  const { earnLimit, key, max, name, pendingDays, refill, spendable } = currency
   const isUsual = spendable === (key !== "xp")
-  const own = { name, ...(!isUsual && { spendable }), ...given({ max, earnLimit, refill }) }
+  const own = {
+    name,
+    ...(!isUsual && { spendable }),
+    ...given({ max, earnLimit, refill, pendingDays }),
+  }
   return fileDefinition(currency, own) as Item<"currencies">
 }
 
@@ -194,17 +189,6 @@ const fileSegment = (segment: Segment) => {
   const { conditions, match, name } = segment
   const own = { name, ...(match !== "all" && { match }), conditions }
   return fileDefinition(segment, own) as Item<"segments">
-}
-
-const fileMetric = (metric: Metric) => {
-  const { actions, aggregate, decimals, name, unit, value, where } = metric
-  const own = {
-    name,
-    aggregate,
-    actions,
-    ...given({ where, value, decimals: decimals || undefined, unit }),
-  }
-  return fileDefinition(metric, own) as Item<"metrics">
 }
 
 const fileBadge = (badge: Badge) => {
@@ -279,9 +263,6 @@ const definitionIn = (fact: Fact) => {
     case "segment.created":
     case "segment.updated":
       return { kind: "segment", definition: fact.segment, name: fact.segment.name } as const
-    case "metric.created":
-    case "metric.updated":
-      return { kind: "metric", definition: fact.metric, name: fact.metric.name } as const
     case "badge.created":
     case "badge.updated":
       return { kind: "badge", definition: fact.badge, name: fact.badge.name } as const
@@ -337,9 +318,6 @@ const diffOf = (state: ProjectState, fact: Fact) => {
     case "segment.created":
     case "segment.updated":
       return differing(fileSegment, state.segments, fact.segment)
-    case "metric.created":
-    case "metric.updated":
-      return differing(fileMetric, state.metrics, fact.metric)
     case "badge.created":
     case "badge.updated":
       return differing(fileBadge, state.badges, fact.badge)

@@ -31,7 +31,6 @@ type DefinitionList =
   | "badges"
   | "boosts"
   | "currencies"
-  | "metrics"
   | "quests"
   | "rules"
   | "segments"

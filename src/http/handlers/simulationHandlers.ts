@@ -14,7 +14,6 @@ import type { Handlers } from "../contract/Interpreter.ts"
 import { badgeReplacement, newBadge } from "./badgeHandlers.ts"
 import { boostReplacement, newBoost } from "./boostHandlers.ts"
 import { currencyReplacement, newCurrency } from "./currencyHandlers.ts"
-import { newMetric } from "./metricHandlers.ts"
 import { newQuest, questReplacement } from "./questHandlers.ts"
 import { newRule, ruleReplacement } from "./ruleHandlers.ts"
 import { memberOf, referenceFaults, settingsChange, showRepeat } from "./Shapes.ts"
@@ -35,7 +34,7 @@ export const simulationHandlers = (
   },
   preview: {
     moreFaults: (body, caller) =>
-      ["rule", "quest", "badge", "boost", "metric"].flatMap((noun) =>
+      ["rule", "quest", "badge", "boost"].flatMap((noun) =>
         below(`/${noun}`, referenceFaults(engine)(memberOf(body, noun), caller)),
       ),
     handle: ({ caller, payload }) => {
@@ -50,7 +49,7 @@ export const simulationHandlers = (
   },
 })
 
-const draftPointer = /^\/(?:badge|boost|currency|metric|quest|rule|settings)\//
+const draftPointer = /^\/(?:badge|boost|currency|quest|rule|settings)\//
 
 /** Adds `/event` to the pointers of all faults that are not faults of a draft. */
 const ofEvent = <Code extends ErrorCode>(error: LaurelError<Code>): LaurelError<Code> =>
@@ -67,8 +66,8 @@ const below = (pointer: string, faults: ReadonlyArray<Fault>): ReadonlyArray<Fau
   faults.map((fault) => ({ ...fault, pointer: `${pointer}${fault.pointer}` }))
 
 /**
- * Currency and metric come before the badge, the badge before the quest, and the quest before the
- * rule, so that drafts can refer to each other.
+ * The currency comes before the badge, the badge before the quest, and the quest before the rule,
+ * so that drafts can refer to each other.
  */
 const draftsOf = ({
   badge,
@@ -77,7 +76,6 @@ const draftsOf = ({
   boostId,
   currency,
   currencyId,
-  metric,
   quest,
   questId,
   rule,
@@ -93,10 +91,6 @@ const draftsOf = ({
       ? { kind: "createCurrency", currency: newCurrency(body, "cur_draft") }
       : { kind: "updateCurrency", currencyId, change: currencyReplacement(body) },
   ),
-  ...draft(metric, "/metric", (body) => ({
-    kind: "createMetric",
-    metric: newMetric(body, "mtr_draft"),
-  })),
   ...draft(badge, "/badge", (body) =>
     badgeId === undefined
       ? { kind: "createBadge", badge: newBadge(body, "bdg_draft") }
@@ -143,7 +137,6 @@ const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
     quests,
     streaks: reply.streaks,
     ...(reply.boosts.length > 0 && { boosts: reply.boosts }),
-    ...(reply.metrics.length > 0 && { metrics: reply.metrics }),
     ...(!matched && { matched }),
     segments: heldSegments(record),
     ...(reply.withheld.length > 0 && { withheld: reply.withheld }),

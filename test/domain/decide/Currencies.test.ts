@@ -488,6 +488,18 @@ describe("Currencies of a project", () => {
     }
   })
 
+  it("have pending days only if they can be spent", () => {
+    const pending = (spendable: boolean) =>
+      decideProject(emptyProject, create("cur_1", { spendable, pendingDays: 3 }), 0)
+    expect(codeOf(pending(true))).toBe("accepted")
+    const refused = Result.getOrThrow(Result.flip(pending(false)))
+    expect(refused.errors).toMatchObject([{ pointer: "/pendingDays", code: "not_allowed" }])
+    const change = { pendingDays: 3 }
+    const of = (currencyId: string) =>
+      decideProject(emptyProject, { kind: "updateCurrency", currencyId, change }, 0)
+    expect([codeOf(of("xp")), codeOf(of("points"))]).toEqual(["invalid_request", "accepted"])
+  })
+
   it("cannot be archived while a segment that is not archived asks for its balance", () => {
     const world = withGems()
     const conditions = [{ kind: "balance", currency: "gems", op: "gt", value: 0 }] as const

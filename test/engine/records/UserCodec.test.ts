@@ -1,8 +1,5 @@
-import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import type { MetricState } from "../../../src/domain/user/MetricState.ts"
 import { emptyProfile, noWindows, type UserState } from "../../../src/domain/user/User.ts"
-import { userForm, userOf } from "../../../src/engine/archive/exports/ExportLines.ts"
 import { Names } from "../../../src/engine/records/Names.ts"
 import {
   BadState,
@@ -25,30 +22,6 @@ const scores = (index: number, before: boolean) => ({
   xpBefore: before ? 3 : 0,
   sequenceBefore: before ? 4 : 0,
 })
-
-const countedMetrics = new Map<string, MetricState>([
-  ["mtr_1", { day: 20_000, values: [7, 3, null, 0, -2, null, 2 ** 53 - 1] }],
-  [
-    "mtr_2",
-    {
-      day: -3,
-      values: [1, 1, null, 1, null, 1, null],
-      times: [-9, 8, null, 9, null, 10, null],
-    },
-  ],
-  [
-    "mtr_3",
-    {
-      day: 20_003,
-      values: [],
-      days: [
-        [-5, -5],
-        [20_000, 20_003],
-      ],
-    },
-  ],
-  ["mtr_4", { day: 2, values: [], days: [], forgotten: { days: 3, through: 2 } }],
-])
 
 const rich: UserState = {
   ...plain,
@@ -106,6 +79,16 @@ const rich: UserState = {
     ["hearts", { amount: 1, spent: 0, since: 60_000 }],
     ["quests", { amount: 0, spent: 0 }],
   ]),
+  pending: new Map([
+    ["gems", [[70_000, 4]]],
+    [
+      "points",
+      [
+        [70_000, 1],
+        [80_000, 2],
+      ],
+    ],
+  ]),
   earnings: new Map([
     ["xp", [[1_998_049, 500]]],
     [
@@ -135,7 +118,6 @@ const rich: UserState = {
     ],
     ["weekly", { days: [[-5, -5]], first: -5, length: 1, freezes: 0, best: 1, broken: false }],
   ]),
-  metrics: countedMetrics,
   ruleUses: new Map([
     ["rul_1", { periods: [[3, 1]], lastAt: 8, firstAt: 8 }],
     ["rul_2", { periods: [[0, 0]], lastAt: 8, firstAt: 2, since: 1 }],
@@ -164,11 +146,6 @@ describe("A user's state", () => {
     ["with the largest integers", { ...plain, points: 2 ** 52 - 1, pointsSpent: 2 ** 53 - 1 }],
   ])("%s is read as it was written", (_, user) => {
     expect(read(user, new Names())).toEqual(user)
-  })
-
-  it("with everything is read from an export as it was written", () => {
-    const form = JSON.parse(JSON.stringify(userForm(rich, 7)))
-    expect(Result.getOrThrow(userOf(form))).toEqual({ user: rich, due: 7 })
   })
 
   it("without profile, windows and badges shares the empty ones", () => {

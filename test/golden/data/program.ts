@@ -132,7 +132,6 @@ export const asksOf = async (url: string, key: string): Promise<ReadonlyArray<As
     "/v1/quests",
     "/v1/badges",
     "/v1/boosts",
-    "/v1/metrics",
     "/v1/webhooks",
     "/v1/actions",
     "/v1/definitions",
@@ -140,7 +139,7 @@ export const asksOf = async (url: string, key: string): Promise<ReadonlyArray<As
     "/v1/leaderboard?limit=100",
     ...windows,
     ...users.flatMap(({ id }) =>
-      ["", "/progress", "/metrics", "/history?limit=100", "/rewards", "/points/spend"].map(
+      ["", "/progress", "/history?limit=100", "/rewards", "/points/spend"].map(
         (part) => `/v1/users/${encodeURIComponent(id)}${part}`,
       ),
     ),

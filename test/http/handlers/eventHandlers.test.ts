@@ -28,7 +28,6 @@ const applied: EventReply = {
   badgesRevoked: [],
   quests: [],
   streaks: [],
-  metrics: [],
   matched: true,
   boosts: [],
   withheld: [],

@@ -34,7 +34,7 @@ import {
   type Place,
   regained,
 } from "./badges.ts"
-import { balanceOf, furtherOf, pointsOf, xpOf } from "./balances.ts"
+import { balanceOf, furtherOf, pendingOf, pointsOf, xpOf } from "./balances.ts"
 import { runningThen } from "./boosts.ts"
 import { dateAt } from "./calendar.ts"
 import { activeIn, awardAll, awardOne, gift } from "./credits.ts"
@@ -51,7 +51,6 @@ import type {
   Spent,
   Undone,
 } from "./log.ts"
-import { measure, measuredTotals, zoneNow } from "./metrics.ts"
 import { completeByHand, countForSteps, revertedBy, shareDone } from "./quests.ts"
 import { type Named, whereDiffers } from "./repeats.ts"
 import { boosted, ruleGifts } from "./rules.ts"
@@ -89,7 +88,6 @@ export interface Outcome {
     readonly current: number
     readonly best: number
   }>
-  readonly metrics: ReadonlyArray<{ readonly key: string; readonly total: number | null }>
 }
 
 export interface Refused {
@@ -228,10 +226,8 @@ export class Model {
         alreadyCompleted: repeated,
       })
     } else {
-      // The event asks for a reward and is not an action: it counts for streaks, not for metrics,
-      // rules, steps or badges.
-      const zone = zoneNow(this.profile(userId), definitions)
-      event.metrics.push(...measure(definitions, event, dateAt(zone, event.occurredAt)))
+      // The event asks for a reward and is not an action: it counts for streaks, not for rules,
+      // steps or badges.
       for (const { gives, rule } of ruleGifts(before, rules, running, zoneThen, event, isIn)) {
         if (give(gives)) event.uses.push(rule.id)
       }
@@ -311,7 +307,8 @@ export class Model {
       const currency = activeIn(definitions, key)
       if (currency === undefined) return { refused: "currency_not_found" }
       if (!currency.spendable) return { refused: "currency_not_spendable" }
-      if (balanceOf(before, key, { courses, now }) < amount) {
+      const when = { courses, now }
+      if (balanceOf(before, key, when) - pendingOf(before, key, when) < amount) {
         return { refused: "amount" in command ? "insufficient_points" : "insufficient_balance" }
       }
     }
@@ -517,7 +514,6 @@ export class Model {
         if (is === undefined || is.current <= was) return []
         return [{ key: definition.key, current: is.current, best: is.best }]
       }),
-      metrics: measuredTotals(after, entry.kind === "undone" ? entry.of : entry, place),
     }
   }
 }
@@ -543,7 +539,6 @@ export const nothingDone: Outcome = {
   boosts: [],
   quests: [],
   streaks: [],
-  metrics: [],
 }
 
 const nothing = (sequence: number, now: number): Happened => ({
@@ -561,7 +556,6 @@ const nothing = (sequence: number, now: number): Happened => ({
   steps: [],
   completions: [],
   counted: [],
-  metrics: [],
   streaks: [],
 })
 
@@ -571,6 +565,7 @@ const noAmounts = (): Amounting => ({
   currencies: new Map(),
   capped: [],
   counting: [],
+  waiting: [],
   badges: [],
 })
 

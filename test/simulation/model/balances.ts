@@ -66,6 +66,38 @@ export const balanceOf = (log: Log, key: string, when?: When): number => {
   return balance
 }
 
+/**
+ * What the user cannot spend yet. An undo takes first what waits of the record, and the rest only if
+ * the balance has not as much.
+ */
+export const pendingOf = (log: Log, key: string, when: When): number => {
+  let waiting: Array<{ at: number; amount: number }> = []
+  for (const [index, entry] of log.entries()) {
+    waiting = waiting.filter(({ at }) => at > entry.at)
+    if (entry.kind === "event" || entry.kind === "reward" || entry.kind === "backfilled") {
+      for (const one of entry.waiting) {
+        if (one.currency !== key) continue
+        const same = waiting.find(({ at }) => at === one.at)
+        if (same === undefined) waiting.push({ at: one.at, amount: one.amount })
+        else same.amount += one.amount
+      }
+    }
+    if (entry.kind === "undone" && credited(entry.of, key) > 0) {
+      for (const { amount, at, currency } of entry.of.waiting) {
+        const own = waiting.find((one) => currency === key && one.at === at)
+        if (own !== undefined) own.amount = Math.max(0, own.amount - amount)
+      }
+      const left = balanceOf(log.slice(0, index + 1), key, { ...when, now: entry.at })
+      const lastFirst = [...waiting].sort((one, other) => other.at - one.at)
+      for (const one of lastFirst) {
+        const excess = sum(waiting.map(({ amount }) => amount)) - left
+        if (excess > 0) one.amount -= Math.min(excess, one.amount)
+      }
+    }
+  }
+  return sum(waiting.filter(({ at }) => at > when.now).map(({ amount }) => amount))
+}
+
 export const amountIn = (amounts: Amounts, key: string): number =>
   Object.entries(amounts).find(([name]) => name === key)?.[1] ?? 0
 

@@ -4,6 +4,7 @@ import type { Currency } from "../../../src/domain/project/Currency.ts"
 import type { Gives } from "../../../src/domain/project/Definition.ts"
 import { badgesOf, nameOf, paidOf, tiersOf } from "./badges.ts"
 import { balanceOf } from "./balances.ts"
+import { dateAt } from "./calendar.ts"
 import { type Definitions, pays } from "./Definitions.ts"
 import {
   type Awarded,
@@ -100,8 +101,17 @@ const credit = (key: string, asked: number, { definitions, log, to, zone }: Rece
   const { courses } = definitions
   if (max !== null) cut(max - balanceOf(log, key, { courses, now: to.at }), "max")
   if (amount === 0) return
+  if (currency.pendingDays !== null) {
+    const at = dayIn(zone, occurredAt, currency.pendingDays)
+    if (at > to.at) to.waiting.push({ currency: key, at, amount })
+  }
   if (period !== null) to.counting.push({ currency: key, period, amount })
   if (key === "xp") to.xp += amount
   else if (key === "points") to.points += amount
   else to.currencies.set(key, (to.currencies.get(key) ?? 0) + amount)
 }
+
+/** The midnight that many days after the day of `ms`. */
+const dayIn = (timeZone: string, ms: number, days: number): number =>
+  Temporal.PlainDate.from(dateAt(timeZone, ms)).add({ days }).toZonedDateTime({ timeZone })
+    .epochMilliseconds

@@ -35,7 +35,7 @@ const path = "/currencies"
 const isBuiltIn = ({ key }: Currency): boolean => key === "xp" || key === "points"
 
 const textsOf = (currency: Currency) => {
-  const { description, earnLimit, max, metadata, name, refill, spendable } = currency
+  const { description, earnLimit, max, metadata, name, pendingDays, refill, spendable } = currency
   return new Map([
     ["name", name],
     ["description", description ?? ""],
@@ -45,6 +45,7 @@ const textsOf = (currency: Currency) => {
     ["earnLimit.per", textOf(earnLimit?.per)],
     ["refill.amount", textOf(refill?.amount)],
     ["refill.everyMinutes", textOf(refill?.everyMinutes)],
+    ["pendingDays", textOf(pendingDays)],
     ["metadata", metadataOf(metadata)],
   ])
 }
@@ -72,6 +73,7 @@ const membersOf = (form: Form) => ({
   max: form.number("max") ?? null,
   earnLimit: earnLimitOf(form),
   refill: refillOf(form),
+  pendingDays: form.number("pendingDays") ?? null,
 })
 
 const draftOf = (form: Form) => ({
@@ -79,29 +81,7 @@ const draftOf = (form: Form) => ({
   metadata: jsonOf(form.text("metadata")),
 })
 
-const fields = ({ faults, form }: Draft, _: undefined, isNew: boolean): Content => [
-  textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
-  areaField({
-    name: "description",
-    label: "Description",
-    value: form.text("description"),
-    rows: 2,
-    faults,
-  }),
-  isNew &&
-    textField({
-      name: "key",
-      label: "Key",
-      value: form.text("key"),
-      hint: html`The name for code, rewards and files, such as <code>gems</code>. It never changes. Made from the name, if empty.`,
-      faults,
-    }),
-  checkField({
-    name: "spendable",
-    label: "Spendable",
-    checked: form.checked("spendable"),
-    hint: "Users can spend it. Points always are, xp never.",
-  }),
+const limitFields = ({ faults, form }: Draft): Content => [
   numberField({
     name: "max",
     label: "Maximum",
@@ -141,14 +121,50 @@ const fields = ({ faults, form }: Draft, _: undefined, isNew: boolean): Content 
       faults,
     }),
   ]),
-  jsonField({
-    name: "metadata",
-    label: "Metadata",
-    value: form.text("metadata"),
-    hint: "A JSON object for your app.",
+  numberField({
+    name: "pendingDays",
+    label: "Pending days",
+    value: form.text("pendingDays"),
+    hint: "The days after which a credit can be spent. At once, if empty.",
     faults,
   }),
 ]
+
+const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
+  const { faults, form } = draft
+  return [
+    textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
+    areaField({
+      name: "description",
+      label: "Description",
+      value: form.text("description"),
+      rows: 2,
+      faults,
+    }),
+    isNew &&
+      textField({
+        name: "key",
+        label: "Key",
+        value: form.text("key"),
+        hint: html`The name for code, rewards and files, such as <code>gems</code>. It never changes. Made from the name, if empty.`,
+        faults,
+      }),
+    checkField({
+      name: "spendable",
+      label: "Spendable",
+      checked: form.checked("spendable"),
+      hint: "Users can spend it. Points always are, xp never.",
+    }),
+    limitFields(draft),
+    jsonField({
+      name: "metadata",
+      label: "Metadata",
+      value: form.text("metadata"),
+      hint: "A JSON object for your app.",
+      faults,
+    }),
+  ]
+}
 
 const names = () => [
   "name",
@@ -162,6 +178,7 @@ const names = () => [
   "refill",
   "refill.amount",
   "refill.everyMinutes",
+  "pendingDays",
   "metadata.*",
 ]
 

@@ -1,6 +1,7 @@
 /**
- * What the pages of definitions share: the fields of key, description, status, segment, period and
- * metadata; the buttons and routes that change the status; the lists by status.
+ * What the pages of rules, quests, badges and boosts share: the fields of key, description, status,
+ * segment, period
+ * and metadata; the buttons and routes that change the status; the lists by status.
  */
 import { isDeepStrictEqual } from "node:util"
 import { type Status, statuses } from "../../../domain/project/Definition.ts"
@@ -98,10 +99,7 @@ export const sharedDraft = (form: Form) => ({
   metadata: jsonOf(form.text("metadata")),
 })
 
-export const sharedPatch = (
-  form: Form,
-  definition: Pick<Shown, "metadata"> & { readonly segment?: string | null },
-) => ({
+export const sharedPatch = (form: Form, definition: Shown) => ({
   ...sharedMembers(form),
   ...(definition.segment !== undefined && { segment: form.text("segment") || null }),
   metadata: metadataPatchOf(form, definition),
@@ -137,38 +135,32 @@ export const sharedNames = [
 
 /* Fields. */
 
-export const descriptionField = ({ faults, form }: Draft): Html =>
+/** The fields of description and, of a new definition, of key and status. */
+export const headFields = ({ faults, form }: Draft, isNew: boolean, from: string): Content => [
   areaField({
     name: "description",
     label: "Description",
     value: form.text("description"),
     rows: 2,
     faults,
-  })
-
-export const keyField = ({ faults, form }: Draft, from: string): Html =>
-  textField({
-    name: "key",
-    label: "Key",
-    value: form.text("key"),
-    hint: html`The name for code and files, such as <code>first-steps</code>. It never changes. Made from the ${from}, if empty.`,
-    faults,
-  })
-
-/** The fields of description and, of a new definition, of key and status. */
-export const headFields = (draft: Draft, isNew: boolean, from: string): Content => [
-  descriptionField(draft),
+  }),
   isNew && [
-    keyField(draft, from),
+    textField({
+      name: "key",
+      label: "Key",
+      value: form.text("key"),
+      hint: html`The name for code and files, such as <code>first-steps</code>. It never changes. Made from the ${from}, if empty.`,
+      faults,
+    }),
     selectField({
       name: "status",
       label: "Status",
-      value: draft.form.text("status"),
+      value: form.text("status"),
       options: [
         ["active", "active: in force from its start on"],
         ["draft", "draft: not in force, and users do not see it"],
       ],
-      faults: draft.faults,
+      faults,
     }),
   ],
 ]
@@ -213,7 +205,7 @@ export const tailFields = ({ faults, form }: Draft, endHint: string, forAll = fa
 
 /** The row above the form of a definition. */
 export const statusRow = (
-  { key, status, updatedAt }: Pick<Shown, "key" | "status" | "updatedAt">,
+  { key, status, updatedAt }: Shown,
   more: Content,
   buttons: Content,
 ): Html =>
@@ -223,30 +215,27 @@ export const statusRow = (
 export const statusButtons = (
   visit: PlaceVisit,
   place: Place,
-  definition: Shown,
+  { id, status, version }: Shown,
   name: string,
   loss: string,
 ): Content => {
-  const { id, status, version } = definition
   if (status === "archived") return undefined
   const own = `${visit.base}${place.path}/${id}`
   return [
     status === "draft" && actionForm(`${own}/publish`, "Publish", name, version),
     status === "active" && actionForm(`${own}/pause`, "Pause", name, version),
     status === "paused" && actionForm(`${own}/resume`, "Resume", name, version),
-    archiveButton(visit, place, definition, name, loss),
+    archiveButton(visit, place, { id, version }, name, loss),
   ]
 }
 
-/** The button that archives a definition. `loss`: what users lose by it. */
 export const archiveButton = (
   visit: PlaceVisit,
   { noun, path }: Place,
-  { id, status, version }: Pick<Shown, "id" | "status" | "version">,
+  { id, version }: Pick<Shown, "id" | "version">,
   name: string,
   loss: string,
 ): Content =>
-  status !== "archived" &&
   confirmButton({
     id: `archive-${id}`,
     button: "Archive",
@@ -259,7 +248,7 @@ export const archiveButton = (
   })
 
 interface Place {
-  readonly noun: "rule" | "quest" | "badge" | "boost" | "segment" | "metric"
+  readonly noun: "rule" | "quest" | "badge" | "boost" | "segment"
   readonly path: string
 }
 

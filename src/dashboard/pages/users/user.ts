@@ -24,7 +24,7 @@ import { userPath } from "../../view/Users.ts"
 import { historySection, readHistory } from "./history.ts"
 import { inProduction } from "./inProduction.ts"
 
-/* A user's badges, quests, streaks and metrics, the first 100 of each. */
+/* A user's badges, quests and streaks, the first 100 of each. */
 
 type Progress = BodyOf<"users.progress">
 
@@ -113,22 +113,6 @@ const segmentsSection = (segments: BodyOf<"users.segments">["segments"], base: s
     html`<code>${segment.key}</code>`,
   ])
 
-const metricsSection = ({ metrics }: BodyOf<"metrics.ofUser">): Html =>
-  section(
-    "Metrics",
-    "The environment has no metrics yet.",
-    ["Metric", "Total", "Today", "Day before", "Week", "Week before", "Month", "Month before"],
-    metrics,
-    ({ day, month, name, recalculating, total, unit, week }) => [
-      isolated(name),
-      [
-        total === null ? "–" : [total, unit !== null && ` ${unit}`],
-        recalculating && " (recalculating)",
-      ],
-      ...[day, week, month].flatMap(({ current, previous }) => [current ?? "–", previous ?? "–"]),
-    ],
-  )
-
 type User = BodyOf<"users.get">
 
 const windowLabels = { daily: "Rank today", weekly: "Rank this week", monthly: "Rank this month" }
@@ -144,7 +128,6 @@ export const userPage = Effect.fnUntraced(function* (
   const user = yield* ask("users.get", { params })
   const progress = yield* ask("users.progress", { params })
   const { segments } = yield* ask("users.segments", { params })
-  const metrics = yield* ask("metrics.ofUser", { params })
   const posted = request.method === "POST"
   const part = (name: string) => (posted ? undefined : (request.query.get(name) ?? undefined))
   const query = { limit: part("limit"), cursor: part("cursor"), kind: part("kind") }
@@ -167,7 +150,6 @@ ${badgesSection(progress, base)}
 ${questsSection(progress, base)}
 ${streaksSection(progress)}
 ${segmentsSection(segments, base)}
-${metricsSection(metrics)}
 ${historySection({ visit, path, page })}`,
     error,
   )
@@ -202,14 +184,14 @@ const profile = (
     ],
     ["Name", user.displayName === null ? "none" : isolated(user.displayName)],
     ["Xp", count(user.xp)],
-    ["Points", count(user.points)],
+    ["Points", html`${count(user.points)}${pendingText(user, "points")}`],
     ...Object.entries(user.balances)
       .filter(([key]) => key !== "xp" && key !== "points")
       .map(
         ([key, amount]) =>
           [
             key,
-            html`<a href="${base}/currencies/${key}">${count(amount)}</a>${refillText(user, key)}`,
+            html`<a href="${base}/currencies/${key}">${count(amount)}</a>${pendingText(user, key)}${refillText(user, key)}`,
           ] as const,
       ),
     ["All-time rank", rankLink(base, user.id, "all_time", rank)],
@@ -219,6 +201,15 @@ const profile = (
     ["Created", isoTime(user.createdAt)],
     ["Last change", isoTime(user.updatedAt)],
   ])
+
+/** How much of a balance cannot be spent yet. */
+const pendingText = ({ pending = {} }: User, key: string): Content => {
+  const { amount = 0, lots: [next] = [] } = pending[key] ?? {}
+  return (
+    next !== undefined &&
+    html`, ${count(amount)} of it pending (${count(next.amount)} until ${isoTime(next.spendableAt)})`
+  )
+}
 
 /** When a balance grows next. */
 const refillText = ({ refills = {} }: User, key: string): Content => {

@@ -150,6 +150,7 @@ export const decodeLine = (text: string): Result.Result<Line, ReadonlyArray<stri
 const userMaps = [
   "balances",
   "earnings",
+  "pending",
   "badges",
   "badgesPaid",
   "badgeCounts",
@@ -157,7 +158,6 @@ const userMaps = [
   "quests",
   "streaks",
   "ruleUses",
-  "metrics",
 ] as const satisfies ReadonlyArray<keyof UserState>
 
 /** A user in the form of an entry. */

@@ -18,7 +18,7 @@ describe("The pages of currencies", () => {
   it("create, change and archive one", async () => {
     const limit = { "earnLimit.amount": "9", "earnLimit.per": "month" }
     const refill = { "refill.amount": "1", "refill.everyMinutes": "240" }
-    const limits = { max: "5", ...limit, ...refill }
+    const limits = { max: "5", ...limit, ...refill, pendingDays: "3" }
     const fields = { name: "Hearts", key: "hearts", spendable: "true", ...limits }
     const { location } = await world.owner.post(`${currencies}/new`, fields)
     expect(location).toContain("/currencies/cur_")
@@ -26,6 +26,7 @@ describe("The pages of currencies", () => {
     expect(made).toMatchObject({ name: "Hearts", spendable: true, max: 5, description: null })
     expect(made.earnLimit).toEqual({ amount: 9, per: "month" })
     expect(made.refill).toEqual({ amount: 1, everyMinutes: 240 })
+    expect(made.pendingDays).toBe(3)
     const both = (await world.owner.get(currencies)).text
     expect(both).toContain("9 a month")
     expect(both).toContain("1 every 240 min")
@@ -34,7 +35,7 @@ describe("The pages of currencies", () => {
     const address = `${currencies}/${made.id}`
     const form = fieldsOf((await world.owner.get(address)).text, address)
     const { spendable: _, ...others } = form
-    const never = { "refill.amount": "", "refill.everyMinutes": "" }
+    const never = { "refill.amount": "", "refill.everyMinutes": "", pendingDays: "" }
     await world.owner.post(address, { ...others, ...never, max: "", description: "Lives" })
     const changed = await read("/v1/currencies/hearts")
     expect(changed).toMatchObject({ spendable: false, max: null, description: "Lives" })
@@ -125,6 +126,11 @@ describe("Amounts of further currencies", () => {
     const spend = { amount: "1", currencies: "gems 3" }
     expect((await world.owner.post(`${user}/spend`, spend)).status).toBe(303)
     expect((await read("/v1/users/eve")).balances).toMatchObject({ points: 3, gems: 5 })
+    await world.api("PATCH", "/v1/currencies/gems", { pendingDays: 1 })
+    await world.api("POST", "/v1/users/mia/rewards", { reward: { currencies: { gems: 2 } } })
+    const pending = (await world.owner.get(`${base}/users/mia`)).text
+    expect(pending).toContain(", 2 of it pending (2 until ")
+    await world.api("PATCH", "/v1/currencies/gems", { pendingDays: null })
     const page = (await world.owner.get(user)).text
     expect(page).toContain("gems −3 (5)")
     expect(page).toContain("gems +8 (8)")

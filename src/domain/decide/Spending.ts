@@ -1,0 +1,136 @@
+/** Decides spends, and what their refunds return. */
+import { Result } from "effect"
+import { activeCurrency } from "../project/Currency.ts"
+import type { ProjectState } from "../project/Project.ts"
+import { type Fact, type Spending, spentBy } from "../record/Record.ts"
+import { pendingAt } from "../user/Pending.ts"
+import { balanceAt, waiting } from "../user/Refill.ts"
+import type { UserState } from "../user/User.ts"
+import { type LaurelError, laurelError, refuse } from "../values/Errors.ts"
+import { assertBalance } from "../values/invariants.ts"
+import { behind, type Decision, furtherBalances, refillFacts } from "./Draft.ts"
+
+/*
+ * Spends and refunds. They change only balances of spendable currencies: xp, level and leaderboards
+ * stay, and so do badges, since the criterion of points counts all earned points, spent points
+ * included. A spend takes all of its amounts, or nothing.
+ */
+
+export type SpendRefusal =
+  | "user_not_found"
+  | "currency_not_found"
+  | "currency_not_spendable"
+  | "insufficient_points"
+  | "insufficient_balance"
+
+export const decideSpending = (
+  user: UserState | undefined,
+  project: ProjectState,
+  command: Spending,
+  now: number,
+): Result.Result<Decision, LaurelError<SpendRefusal>> => {
+  if (user === undefined) {
+    return refuse("user_not_found", "No event or reward of this user was accepted yet.")
+  }
+  const facts: Array<Fact> = []
+  // The first fact names the spend before this one.
+  let last = behind(user.lastSpend)
+  for (const [key, amount] of Object.entries(spentBy(command))) {
+    const present = balanceAt(user, project, key, now)
+    const spendable = present.amount - pendingAt(user, key, now)
+    const refusal = unspendable(present.amount, spendable, project, command, key, amount)
+    if (refusal !== undefined) return Result.fail(refusal)
+    const total = present.amount - amount
+    assertBalance(key, total)
+    assertBalance(`spent ${key}`, present.spent + amount)
+    if (key === "points") facts.push({ kind: "points.spent", amount, total, ...last })
+    else {
+      facts.push(...refillFacts(key, present), {
+        kind: "currency.spent",
+        currency: key,
+        amount,
+        total,
+        ...waiting(present),
+        ...last,
+      })
+    }
+    last = undefined
+  }
+  return Result.succeed({ cause: command, facts: settled(user, project, now, facts) })
+}
+
+/** The refusal to spend `amount` of the currency `key`; `undefined`: it can be spent. */
+const unspendable = (
+  balance: number,
+  spendable: number,
+  { currencies }: ProjectState,
+  command: Spending,
+  key: string,
+  amount: number,
+): LaurelError<SpendRefusal> | undefined => {
+  const currency = activeCurrency(currencies, key)
+  if (currency === undefined) {
+    return laurelError(
+      "currency_not_found",
+      `No active currency of this project has the key ${key}.`,
+    )
+  }
+  if (!currency.spendable) {
+    return laurelError("currency_not_spendable", `The currency ${key} cannot be spent.`)
+  }
+  if (spendable >= amount) return undefined
+  const pending = balance - spendable
+  const waits = pending === 0 ? "" : ` (${pending} more are pending)`
+  const detail = `The user has ${spendable} ${key}${waits}, ${amount} are needed.`
+  return "amount" in command
+    ? laurelError("insufficient_points", detail, { balance: spendable })
+    : laurelError("insufficient_balance", detail, { balance: spendable, currency: key })
+}
+
+/** The facts of a spend or a refund; with all balances, if the user has further currencies. */
+export const settled = (
+  user: UserState,
+  project: ProjectState,
+  now: number,
+  facts: ReadonlyArray<Fact>,
+): ReadonlyArray<Fact> => {
+  let { points, xp } = user
+  const changed = new Map<string, number>()
+  for (const fact of facts) {
+    if (fact.kind === "points.spent" || fact.kind === "points.refunded") points = fact.total
+    if (fact.kind === "currency.spent" || fact.kind === "currency.refunded") {
+      changed.set(fact.currency, fact.total)
+    }
+  }
+  const balances = furtherBalances(user, project, now, changed)
+  return balances === undefined && changed.size === 0
+    ? facts
+    : [...facts, { kind: "balances.settled", xp, points, balances: balances ?? {} }]
+}
+
+/**
+ * The facts of a revoked spend. An amount whose event or reward was revoked after the spend is not
+ * refunded: a user never gets back more than was earned and not revoked. A refund may exceed the
+ * `max` of the currency, and also returns a currency that was archived.
+ */
+export const refundOf = (
+  user: UserState,
+  project: ProjectState,
+  now: number,
+  spending: Spending,
+): ReadonlyArray<Fact> =>
+  Object.entries(spentBy(spending)).flatMap(([key, asked]): ReadonlyArray<Fact> => {
+    const present = balanceAt(user, project, key, now)
+    const { spent } = present
+    const amount = Math.min(asked, spent)
+    const total = present.amount + amount
+    assertBalance(key, total)
+    assertBalance(`spent ${key}`, spent - amount)
+    const refund = { amount, total, shortfall: asked - amount }
+    return key === "points"
+      ? [{ kind: "points.refunded", ...refund }]
+      : [
+          ...refillFacts(key, present),
+          { kind: "currency.refunded", currency: key, ...refund, ...waiting(present) },
+        ]
+  })
