@@ -39,6 +39,7 @@ import { past } from "./past.ts"
 import { peerTrials } from "./peerTrials.ts"
 import { pipeline } from "./pipeline.ts"
 import { reads } from "./reads.ts"
+import { rich } from "./rich.ts"
 import { rollover } from "./rollover.ts"
 import { runners } from "./runners.ts"
 import { oneCoreEvents, singleEvents, zipfEvents } from "./singleEvents.ts"
@@ -82,6 +83,7 @@ const short: Readonly<Record<string, Bench>> = {
   pipeline,
   overload,
   hostile,
+  rich,
   advance,
   archives,
   asks,
