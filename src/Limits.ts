@@ -77,10 +77,11 @@ export const limits = {
   pastZonesMax: 32,
   /** Ranges of days of a streak. A late event of a day before the first range adds nothing. */
   streakRangesMax: 400,
-  /**
-   * Former numbers of freezes of a streak's definition. The oldest also applies to all earlier
-   * days.
-   */
+  /** Ranges of days of a metric by distinct days; the history answers for earlier days. */
+  metricRangesMax: 400,
+  /** Records that an undo reads for metrics; a recount in the background reads longer histories. */
+  metricUndoRecordsMax: 10_000,
+  /** Former numbers of freezes of a streak's definition; the oldest also applies before. */
   streakEditsMax: 16,
 
   // Definitions
@@ -103,6 +104,11 @@ export const limits = {
   sumDecimals: 4,
   /** Keys of definitions and steps. */
   keyCharactersMax: 64,
+  /** A metric: its actions, its decimals, and the value of an event times 10 to their power. */
+  metricActionsMax: 20,
+  metricDecimalsMax: 4,
+  metricScaledMax: 10_000_000_000_000,
+  metricUnitCharactersMax: 20,
   multiplierMax: 1_000_000,
   limitTimesMax: 1_000_000,
   cooldownSecondsMax: 366 * 86_400,
@@ -119,9 +125,7 @@ export const limits = {
   streakFreezesMax: 366,
   streakEveryDaysMax: 366,
 
-  /**
-   * A file of definitions: its size, the definitions that it changes, and the work of the change.
-   */
+  /** A file of definitions: its size, the definitions that it changes, and the work of that. */
   definitionsBytesMax: 256 * kibibyte,
   definitionChangesMax: 500,
   definitionWorkMax: 300_000,
@@ -136,6 +140,7 @@ export const limits = {
   runningBoostsMax: 50,
   /** Currencies, `xp` and `points` included. */
   currenciesMax: 20,
+  metricsMax: 100,
   streaksMax: 20,
   segmentsMax: 100,
   /** Archived definitions to keep; the oldest are dropped first, and their keys become free. */
@@ -152,14 +157,12 @@ export const limits = {
   refillEditsMax: 16,
   /** Archived currencies, which are never dropped: users may still have balances of them. */
   archivedCurrenciesMax: 100,
+  archivedMetricsMax: 1_000,
   /** Webhooks of an environment: the default and the maximum of `LAUREL_WEBHOOKS_MAX`. */
   webhooks: 50,
   webhooksMax: 1_000,
 
-  /**
-   * Actions of an environment whose events are counted by name, and how many of these no definition
-   * names.
-   */
+  /** Actions whose events are counted by name, and how many of these no definition names. */
   actionsCountedMax: 1_000,
   actionsUnmatchedMax: 500,
 
@@ -189,10 +192,7 @@ export const limits = {
   userTokenSeconds: 3_600,
   userTokenSecondsMax: 86_400,
   userTokenCharactersMax: 2_048,
-  /**
-   * Erased users of an environment whose earlier tokens are refused one by one. Beyond, all earlier
-   * tokens are refused.
-   */
+  /** Erased users whose earlier tokens are refused one by one; beyond, all earlier ones are. */
   erasedUsersMax: 10_000,
   /**
    * Requests with the tokens of one user, and users whose requests are counted. The user seen first
@@ -215,17 +215,12 @@ export const limits = {
   passkeyChallengeMs: 300_000,
   /** Used challenges that have not expired. */
   passkeyChallengesUsedMax: 10_000,
-  /**
-   * `CheckThread`: checks in progress, deadline of a check, idle time after which the thread ends,
-   * and its heap.
-   */
+  /** `CheckThread`: checks in progress, deadline of a check, idle time before its end, its heap. */
   checksMax: 32,
   checkMs: 10_000,
   checkThreadIdleMs: 60_000,
   checkThreadMebibytesMax: 128,
-  /**
-   * Sessions of one account. A further session ends the one that was unused for the longest time.
-   */
+  /** Sessions of one account. A further one ends the one that was unused for the longest time. */
   sessionsPerAccountMax: 20,
   sessionAgentCharactersMax: 200,
   /** A session ends after the first time without use, and after the second time in any case. */
@@ -280,9 +275,7 @@ export const limits = {
   auditPageMax: 50,
   auditSearchedMax: 5_000,
   auditReadEntriesMax: 1_000,
-  /**
-   * Entries of one account, of one key, and of all failed sign-ins: none of them can fill the log.
-   */
+  /** Entries of one account, of one key, of all failed sign-ins: none of them can fill the log. */
   auditAccountActionsPerHourMax: 500,
   auditKeyEntriesPerHourMax: 500,
   auditFailuresPerHourMax: 5,
@@ -384,9 +377,7 @@ export const limits = {
   /** Streams of one user's messages: in total, and of one user. */
   userStreamsMax: 10_000,
   streamsOfUserMax: 10,
-  /**
-   * Streams of one account in the dashboard, in all environments. The rest is left to API clients.
-   */
+  /** Streams of one account in the dashboard, in all environments; API clients have the rest. */
   streamsOfAccountMax: 20,
   /** Records per step: live (their messages fit into a stream's queue), and from the journal. */
   streamHubTakeRecordsMax: 16,
@@ -403,9 +394,7 @@ export const limits = {
   /** Reconnection delay announced to clients. */
   streamRetryMs: 1_000,
   refusedBodyBytesMax: 16 * mebibyte,
-  /**
-   * Chunks of a body before they are merged: a small chunk takes far more memory than its bytes.
-   */
+  /** Chunks of a body before they are merged: a small one takes far more memory than its bytes. */
   bodyPiecesMax: 256,
   shutdownGraceMs: 10_000,
   adminGraceMs: 1_000,

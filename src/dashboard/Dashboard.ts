@@ -30,6 +30,7 @@ import { accountRoutes } from "./pages/account.ts"
 import { badgeRoutes } from "./pages/definitions/badges.ts"
 import { boostRoutes } from "./pages/definitions/boosts.ts"
 import { currencyRoutes } from "./pages/definitions/currencies.ts"
+import { metricRoutes } from "./pages/definitions/metrics.ts"
 import { questRoutes } from "./pages/definitions/quests.ts"
 import { ruleRoutes } from "./pages/definitions/rules.ts"
 import { segmentRoutes } from "./pages/definitions/segments.ts"
@@ -96,6 +97,7 @@ export const routes: ReadonlyArray<Route> = [
   ...boostRoutes,
   ...currencyRoutes,
   ...segmentRoutes,
+  ...metricRoutes,
   ...settingsRoutes,
   ...testClockRoutes,
   ...logRoutes,

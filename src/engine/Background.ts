@@ -15,6 +15,7 @@ import type { StorageError } from "../storage/Storage.ts"
 import type { Environment } from "./actor/Environments.ts"
 import { toReply } from "./actor/Requests.ts"
 import { Backfills } from "./badges/Backfills.ts"
+import { MetricRecounts } from "./badges/MetricRecounts.ts"
 import { AnswerExpiry } from "./dedupe/KeptAnswers.ts"
 import type { EngineOptions } from "./Engine.ts"
 import { ErasureRuns } from "./ErasureRuns.ts"
@@ -140,6 +141,11 @@ export const startBackground = Effect.fnUntraced(function* (
       ),
     sooner: () => void state.dueSooner.openUnsafe(),
   })
+  const recounts = yield* MetricRecounts.make({
+    history,
+    askUser: (environment, { command, userId }, prepare) =>
+      requests.one(requests.toUser(environment, userId), command, undefined, prepare),
+  })
   const ticker = new Ticker({
     ...state,
     clockCheckMs,
@@ -148,6 +154,7 @@ export const startBackground = Effect.fnUntraced(function* (
       const actor = users.get(userId)
       return actor?.loaded ? actor.state : states.read(userId)
     },
+    recount: (environment, userId) => recounts.ask(environment, userId),
     askUsers: ({ id }, messages) => requests.many(id, messages),
   })
   const backfills = new Backfills({
@@ -168,7 +175,13 @@ export const startBackground = Effect.fnUntraced(function* (
   pipeline.on("backfills", ({ record }) => backfills.committed(record))
 
   const segmentCounts = new SegmentCounts(state)
-  for (const work of [windowClock.run, ticker.run, backfills.run, segmentCounts.run]) {
+  for (const work of [
+    windowClock.run,
+    ticker.run,
+    recounts.run,
+    backfills.run,
+    segmentCounts.run,
+  ]) {
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, work))
   }
   return { backfills, segmentCounts, testClocks }

@@ -2,6 +2,7 @@
 import type { Boost } from "../../src/domain/project/Boost.ts"
 import type { Currency } from "../../src/domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../src/domain/project/Definition.ts"
+import type { Metric } from "../../src/domain/project/Metric.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import type { Segment } from "../../src/domain/project/Segment.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
@@ -104,9 +105,23 @@ export const segmentWith = ({ id = "seg_1", ...segment }: Partial<Segment>): Seg
   ...segment,
 })
 
+export const metricWith = ({ id = "mtr_1", ...metric }: Partial<Metric>): Metric => ({
+  ...shared,
+  id,
+  key: keyOf(id),
+  name: "A metric",
+  aggregate: "count",
+  actions: ["TAP"],
+  where: [],
+  value: null,
+  decimals: 0,
+  unit: null,
+  ...metric,
+})
+
 /** `facts` with the versions that follow those of the project. */
 export const versioned = (
-  { badges, boosts, currencies, quests, rules, segments, settings }: ProjectState,
+  { badges, boosts, currencies, metrics, quests, rules, segments, settings }: ProjectState,
   facts: ReadonlyArray<Fact>,
 ): ReadonlyArray<Fact> => {
   const versions = new Map<string, number>([["settings", settings.version]])
@@ -116,6 +131,7 @@ export const versioned = (
     badge: badges,
     boost: boosts,
     currency: currencies,
+    metric: metrics,
     segment: segments,
   }
   for (const [kind, all] of Object.entries(kinds)) {
@@ -151,6 +167,9 @@ export const versioned = (
           ...fact,
           segment: { ...fact.segment, version: next(`segment ${fact.segment.id}`) },
         }
+      case "metric.created":
+      case "metric.updated":
+        return { ...fact, metric: { ...fact.metric, version: next(`metric ${fact.metric.id}`) } }
       case "project.updated":
         return { ...fact, settings: { ...fact.settings, version: next("settings") } }
       default:

@@ -182,7 +182,7 @@ describe("A file of definitions", () => {
   it("removes definitions that it does not name only with delete", async () => {
     const place = newPlace()
     await fill(place)
-    const less = { badges: [], boosts: [], quests: [], rules: [] }
+    const less = { metrics: [], badges: [], boosts: [], quests: [], rules: [] }
     expect((await applied(place, less)).changes).toEqual([])
     expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 8 })
     const { settings, ...left } = await exported(place)

@@ -82,7 +82,17 @@ describe.each(kinds)("the key of one of the %s", (plural, body) => {
     const place = newPlace()
     const longest = "k".repeat(limits.keyCharactersMax)
     expect((await place.post(path, { ...body, key: longest })).json.key).toBe(longest)
-    for (const key of [`${longest}k`, "", "1a", "Own", "bdg_a", "qst_a", "rul_a", "bst_a"]) {
+    for (const key of [
+      `${longest}k`,
+      "",
+      "1a",
+      "Own",
+      "bdg_a",
+      "mtr_a",
+      "qst_a",
+      "rul_a",
+      "bst_a",
+    ]) {
       const reply = await place.post(path, { ...body, key })
       expect([key, faultsOf(reply)]).toEqual([key, [["/key", "invalid_format"]]])
     }

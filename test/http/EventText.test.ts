@@ -44,6 +44,7 @@ const randomReply = (): EventReply => ({
     alreadyCompleted: random() < 0.5,
   })),
   streaks: some(() => ({ key: text(), current: 1, best: 7 })),
+  metrics: some(() => ({ key: text(), total: pick([null, 0, -0.5, 42]) })),
 })
 
 describe("The text of an event's outcome", () => {
@@ -51,7 +52,7 @@ describe("The text of an event's outcome", () => {
     for (let n = 0; n < 2_000; n++) {
       const reply = randomReply()
       const { action, badges, differs, duplicate, eventId, level, points } = reply
-      const { quests, revoked, streaks, userId, xp } = reply
+      const { metrics, quests, revoked, streaks, userId, xp } = reply
       const outcome = {
         eventId,
         userId,
@@ -68,6 +69,7 @@ describe("The text of an event's outcome", () => {
         quests,
         streaks,
         ...(reply.boosts.length > 0 && { boosts: reply.boosts }),
+        ...(metrics.length > 0 && { metrics }),
         ...(!reply.matched && { matched: false }),
         ...(reply.withheld.length > 0 && { withheld: reply.withheld }),
       }

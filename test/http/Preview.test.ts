@@ -65,6 +65,7 @@ describe("POST /v1/project/preview", () => {
         ["currencies.*", ["gems"]],
         ["streak", ["daily"]],
         ["segment", ["beginners"]],
+        ["metric", ["taps"]],
         ["key", ["k1", "k2", "k3", "k4"]],
         ["startsAt", [inHours(-1), inHours(1)]],
         ["endsAt", [inHours(2)]],
@@ -73,11 +74,16 @@ describe("POST /v1/project/preview", () => {
       await place.post("/v1/currencies", { key: "gems", name: "Gems", max: 4 })
       const conditions = [{ kind: "level", op: "eq", value: 1 }]
       await place.create("/v1/segments", { name: "Beginners", conditions })
+      const taps = { key: "taps", name: "Taps", aggregate: "count", actions: ["TAP"] }
+      await place.post("/v1/metrics", taps)
       const values = new SchemaValues(document, random, known)
       const bodyOf = (kind: Kind): Json => {
         const body = values.valid({ $ref: `#/components/schemas/${kinds[kind].schema}` })
         if (values.below(5) > 0) {
           for (const name of ["status", "startsAt"]) delete body[name]
+        }
+        if (body.criteria !== undefined && body.criteria.kind !== "metric") {
+          delete body.criteria.metric
         }
         for (const one of [body, ...(body.steps ?? []), body.criteria ?? {}]) {
           if (one.target !== undefined) one.target = 1 + values.below(2)

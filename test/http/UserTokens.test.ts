@@ -95,6 +95,7 @@ describe("A token gives access to", () => {
     "GET /v1/users/:id/history",
     "GET /v1/users/:id/points/spend",
     "GET /v1/users/:id/points/spend/:spendId",
+    "GET /v1/users/:id/metrics",
     "GET /v1/users/:id/progress",
     "GET /v1/users/:id/rewards",
     "GET /v1/users/:id/rewards/:rewardId",

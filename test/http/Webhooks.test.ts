@@ -157,6 +157,12 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     await undo(calls, "badge-revoked", eventId)
     return { userId: "badge-revoked", badgeId: id, key: "of-mistaken", name: "Of MISTAKEN" }
   },
+  "metric.changed": async ({ ask, track }) => {
+    const metric = { key: "km", name: "Km", aggregate: "sum", actions: ["RAN"] }
+    await ask("POST", "/v1/metrics", { ...metric, value: "km", decimals: 1 })
+    await track("metric-changed", "RAN", { metadata: { km: 4.25 } })
+    return { userId: "metric-changed", key: "km", total: 4.3 }
+  },
   "streak.extended": async ({ track }) => {
     await track("streak-extended", "ANY")
     return { userId: "streak-extended", key: "daily", current: 1, best: 1 }

@@ -7,7 +7,7 @@ export type Json = any
 /** Existing ids by their prefix, and existing keys by those of examples. */
 export type RealIds = Readonly<Record<string, string>>
 
-const ids = /^(qst|bdg|bst|cur|rul|seg|whk|evt|rwd|spd|dlv|msg)_/
+const ids = /^(qst|bdg|bst|cur|mtr|rul|seg|whk|evt|rwd|spd|dlv|msg)_/
 
 /** The body with the server's ids and keys in place of those of examples. */
 export const withRealIds = (node: Json, real: RealIds): Json => {
@@ -33,6 +33,13 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
   const badge = await post(server, "/v1/badges", {
     name: "Rich",
     criteria: { kind: "xp", target: 1_000 },
+  })
+  const metric = await post(server, "/v1/metrics", {
+    name: "Kilometres run",
+    aggregate: "sum",
+    actions: ["RUN_DONE"],
+    value: "km",
+    decimals: 1,
   })
   const quest = await post(server, "/v1/quests", {
     title: "Before",
@@ -79,8 +86,10 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     "good-lesson": rule.key,
     "active-learners": segment.key,
     seg: segment.id,
+    "kilometres-run": metric.key,
     bdg: badge.id,
     cur: currency.id,
+    mtr: metric.id,
     qst: quest.id,
     rul: rule.id,
     "happy-hour": boost.key,
@@ -99,6 +108,7 @@ const kindOf: Readonly<Record<string, string>> = {
   boosts: "bst",
   currencies: "cur",
   segments: "seg",
+  metrics: "mtr",
   webhooks: "whk",
 }
 

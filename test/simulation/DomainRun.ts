@@ -27,6 +27,7 @@ import {
   randomCommand,
   randomCurrency,
   randomEdit,
+  randomMetric,
   randomQuest,
   randomRule,
   randomSegment,
@@ -78,7 +79,7 @@ export class DomainRun implements Surroundings {
   readonly sequenceOf = (userId: string): number => this.users.get(userId)?.sequence ?? 0
 
   get definitions(): Definitions {
-    const { badges, boosts, currencies, quests, rules, segments, settings } = this.project
+    const { badges, boosts, currencies, metrics, quests, rules, segments, settings } = this.project
     return {
       settings,
       badges: [...badges.values()],
@@ -87,6 +88,7 @@ export class DomainRun implements Surroundings {
       segments: [...segments.values()],
       rules: [...rules.values()],
       boosts: [...boosts.values()],
+      metrics: [...metrics.values()],
       closed: this.closed,
       moves: this.moves,
       courses: this.courses,
@@ -286,8 +288,9 @@ export class DomainRun implements Surroundings {
     else if (kind < 0.068) this.define({ kind: "quest.created", quest: randomQuest(this) })
     else if (kind < 0.078) this.define({ kind: "boost.created", boost: randomBoost(this) })
     else if (kind < 0.09) this.define(...randomCurrency(this))
-    else if (kind < 0.12) this.define(...randomEdit(this))
-    else if (kind < 0.13) {
+    else if (kind < 0.1) this.define({ kind: "metric.created", metric: randomMetric(this) })
+    else if (kind < 0.13) this.define(...randomEdit(this))
+    else if (kind < 0.14) {
       // A moment belongs to one zone only.
       this.now++
       const before = this.project.settings.timezone

@@ -71,7 +71,7 @@ export class Oracle {
     const { closed, courses, moves, project } = this.#defined.findLast(
       (defined) => defined.sequence < sequence,
     )!
-    const { badges, boosts, currencies, quests, rules, segments, settings } = project
+    const { badges, boosts, currencies, metrics, quests, rules, segments, settings } = project
     return {
       settings,
       badges: [...badges.values()],
@@ -80,6 +80,7 @@ export class Oracle {
       segments: [...segments.values()],
       rules: [...rules.values()],
       boosts: [...boosts.values()],
+      metrics: [...metrics.values()],
       moves,
       courses,
       closed,

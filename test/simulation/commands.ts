@@ -22,6 +22,7 @@ import {
   statusAt,
   type Targeted,
 } from "../../src/domain/project/Definition.ts"
+import { hasValue, type Metric, metricAggregates } from "../../src/domain/project/Metric.ts"
 import type { ProjectSettings, ProjectState } from "../../src/domain/project/Project.ts"
 import type { Segment, SegmentCondition } from "../../src/domain/project/Segment.ts"
 import type {
@@ -198,7 +199,21 @@ const targeted = ({ project, random }: Surroundings): string | null =>
 
 const segmentCondition = (run: Surroundings): SegmentCondition => {
   const { project, random } = run
-  switch (random.integer(0, 8)) {
+  switch (random.integer(0, 9)) {
+    case 7: {
+      const live = [...project.metrics.values()].filter(({ set }) => set !== "archived")
+      return live.length === 0
+        ? { kind: "inactive_days", op: "exists" }
+        : {
+            kind: "metric",
+            metric: random.pick(live).key,
+            ...random.pick([
+              { op: "gte", value: 2 },
+              { op: "lt", value: 0 },
+              { op: "exists" },
+            ] as const),
+          }
+    }
     case 0:
       return { kind: "level", op: random.pick(["gte", "lt"]), value: random.integer(1, 4) }
     case 1:
@@ -308,8 +323,30 @@ const shared = (run: Surroundings): Omit<Targeted, "id" | "key"> => {
   }
 }
 
-const criterion = (random: Random): Criterion => {
-  switch (random.integer(0, 7)) {
+export const randomMetric = ({ now, random, sequence }: Surroundings): Metric => {
+  const aggregate = random.pick(metricAggregates)
+  const isCounted = hasValue(aggregate)
+  return {
+    id: `mtr_${sequence}`,
+    key: `metric-${sequence}`,
+    name: `Metric ${sequence}`,
+    description: null,
+    metadata: {},
+    set: "published",
+    startsAt: null,
+    endsAt: null,
+    aggregate,
+    actions: random.chance(0.5) ? [random.pick(actions)] : ["TAP", "BUY"],
+    where: where(random),
+    value: isCounted ? "amount" : null,
+    decimals: isCounted ? random.integer(0, 4) : 0,
+    unit: random.pick([null, "km"]),
+    ...firstVersion(now),
+  }
+}
+
+const criterion = ({ project, random }: Surroundings): Criterion => {
+  switch (random.integer(0, 8)) {
     case 0:
       return { kind: "xp", target: random.pick([1, 50, 200, 500]) }
     case 1:
@@ -339,6 +376,13 @@ const criterion = (random: Random): Criterion => {
         target: random.integer(1, 6),
         streak: random.chance(0.5) ? null : random.pick(streakKeys),
       }
+    case 7: {
+      const metrics = [...project.metrics.values()].filter(
+        ({ aggregate, set }) => aggregate !== "min" && set !== "archived",
+      )
+      if (metrics.length === 0) return { kind: "manual" }
+      return { kind: "metric", target: random.integer(1, 8), metric: random.pick(metrics).key }
+    }
     default:
       return { kind: "manual" }
   }
@@ -383,7 +427,7 @@ export const randomBadge = (run: Surroundings): Badge => {
     key: `badge-${sequence}`,
     name: `Badge ${sequence}`,
     icon: null,
-    ...earning(run, criterion(random)),
+    ...earning(run, criterion(run)),
     secret: random.chance(0.3),
     ...shared(run),
   }
@@ -504,6 +548,23 @@ const editedSet = (
   }
 }
 
+const editedMetric = ({ now, project, random }: Surroundings): ReadonlyArray<ProjectFact> => {
+  const live = [...project.metrics.values()].filter(({ set }) => set !== "archived")
+  if (live.length === 0) return []
+  const metric = { ...random.pick(live), updatedAt: now }
+  const isNeeded =
+    [...project.badges.values()].some(
+      ({ criteria, set }) =>
+        set !== "archived" && criteria.kind === "metric" && criteria.metric === metric.key,
+    ) ||
+    [...project.segments.values()].some(({ conditions }) =>
+      conditions.some((condition) => condition.metric === metric.key),
+    )
+  return isNeeded || random.chance(0.5)
+    ? [{ kind: "metric.updated", metric: { ...metric, name: `${metric.name}!` } }]
+    : [{ kind: "metric.updated", metric: { ...metric, set: "archived" } }]
+}
+
 export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
   const { now, project, random } = run
   const badge = [...project.badges.values()]
@@ -515,9 +576,11 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     const { createdAt, id, key } = random.pick(segment)
     return [{ kind: "segment.updated", segment: { ...randomSegment(run), createdAt, id, key } }]
   }
-  switch (random.integer(0, 5)) {
+  switch (random.integer(0, 6)) {
     case 5:
       return editedCurrency(run)
+    case 6:
+      return editedMetric(run)
     case 0: {
       if (rule.length === 0) return []
       const edited = random.pick(rule)

@@ -45,6 +45,13 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
       const change = { criteria, tiers, reward: { ...reward, currencies: reward.currencies } }
       return { kind: "updateBadge", badgeId: id, change: { ...change, ...status } }
     }
+    case "metric.created":
+      return { kind: "createMetric", metric: fact.metric }
+    case "metric.updated": {
+      const { id, name, set } = fact.metric
+      if (set === "archived") return { kind: "deleteMetric", metricId: id }
+      return { kind: "updateMetric", metricId: id, change: { name } }
+    }
     case "quest.created":
       return { kind: "createQuest", quest: fact.quest }
     case "quest.updated": {

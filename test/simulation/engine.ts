@@ -34,6 +34,7 @@ import {
   randomCommand,
   randomCurrency,
   randomEdit,
+  randomMetric,
   randomQuest,
   randomRule,
   randomSegment,
@@ -409,15 +410,17 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
           ? [{ kind: "rule.created", rule: randomRule(made) } as const]
           : kind < 0.4
             ? [{ kind: "badge.created", badge: randomBadge(made) } as const]
-            : kind < 0.6
+            : kind < 0.55
               ? [{ kind: "quest.created", quest: randomQuest(made) } as const]
-              : kind < 0.65
+              : kind < 0.6
                 ? [{ kind: "boost.created", boost: randomBoost(made) } as const]
-                : kind < 0.7
+                : kind < 0.65
                   ? randomCurrency(made)
-                  : kind < 0.9
-                    ? randomEdit(made)
-                    : [{ kind: "project.updated", settings: randomSettings(made) } as const]
+                  : kind < 0.7
+                    ? [{ kind: "metric.created", metric: randomMetric(made) } as const]
+                    : kind < 0.9
+                      ? randomEdit(made)
+                      : [{ kind: "project.updated", settings: randomSettings(made) } as const]
     for (const fact of facts) {
       yield* Effect.exit(running.engine.askProject(sandbox, commandOf(oracle.project, fact)))
     }

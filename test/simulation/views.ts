@@ -6,6 +6,7 @@ import { levelAt } from "../../src/domain/project/Level.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
 import { pendingAt } from "../../src/domain/user/Pending.ts"
+import { metricProgress } from "../../src/domain/user/Progress.ts"
 import { balanceAt, refillingKeys } from "../../src/domain/user/Refill.ts"
 import { lastDayOf, streakNow } from "../../src/domain/user/Streak.ts"
 import {
@@ -32,6 +33,7 @@ import { windowAt, windowKinds } from "./model/calendar.ts"
 import { levelOf } from "./model/levels.ts"
 import type { Log } from "./model/log.ts"
 import { cutOf, nothingDone, type Outcome, type Refused } from "./model/Model.ts"
+import { metricsShown } from "./model/metrics.ts"
 import { completionsOf, periodOf, questCount, standingIn, stepCount } from "./model/quests.ts"
 import { streakOf } from "./model/streaks.ts"
 
@@ -116,6 +118,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
         return [kind, [before, latest].filter(({ since }) => since > 0)]
       }),
     ),
+    metrics: metricProgress(user, project, now),
     createdAt: user.createdAt,
     updatedAt: user.updatedAt,
   }
@@ -204,6 +207,7 @@ export const modelView = (
           })),
       ]),
     ),
+    metrics: metricsShown(log, profile, place, now),
     createdAt: log[0]!.at,
     updatedAt: log.at(-1)!.at,
   }
@@ -251,6 +255,7 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
       .sort((one, other) => (one.questId < other.questId ? -1 : 1)),
     streaks: [...reply.streaks].sort(ofKeys),
     boosts: reply.kind === "event" ? [...reply.boosts].sort(ofKeys) : [],
+    metrics: [...reply.metrics].sort(ofKeys),
   }
 }
 
@@ -268,6 +273,7 @@ export const sorted = (outcome: Outcome | Refused): Outcome | Refused =>
         quests: [...outcome.quests].sort((one, other) => (one.questId < other.questId ? -1 : 1)),
         streaks: [...outcome.streaks].sort(ofKeys),
         boosts: [...outcome.boosts].sort(ofKeys),
+        metrics: [...outcome.metrics].sort(ofKeys),
       }
 
 type Named = Outcome["badges"][number]

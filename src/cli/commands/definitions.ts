@@ -64,7 +64,7 @@ const exportDefinitions = Command.make(
   }),
 ).pipe(
   Command.withDescription(
-    "Print settings, currencies, segments, badges, quests, rules and boosts as JSON",
+    "Print settings, currencies, metrics, segments, badges, quests, rules and boosts as JSON",
   ),
 )
 
@@ -125,7 +125,7 @@ const applyDefinitions = Command.make(
 
 export const definitions = Command.make("definitions").pipe(
   Command.withDescription(
-    "Keep settings, currencies, segments, badges, quests, rules and boosts in a file, and bring them from one environment to another",
+    "Keep settings, currencies, metrics, segments, badges, quests, rules and boosts in a file, and bring them from one environment to another",
   ),
   Command.withSubcommands([exportDefinitions, diffDefinitions, applyDefinitions]),
 )

@@ -6,7 +6,7 @@ export const folder = path.resolve(import.meta.dirname, "..")
 
 /** The entries of the package: the goal of each for its bytes, minified and gzipped. */
 export const entries = {
-  index: 2_900,
+  index: 2_950,
   elements: 4_200,
   queue: 1_250,
   "text-storage": 500,

@@ -87,6 +87,14 @@ export const operations = {
     delete: "DELETE segments/* - key",
     preview: "POST segments/preview body",
   },
+  metrics: {
+    create: "POST metrics body key",
+    list: "GET metrics query",
+    get: "GET metrics/*",
+    update: "PATCH metrics/* body key",
+    delete: "DELETE metrics/* - key",
+    ofUser: "GET users/*/metrics",
+  },
   project: {
     get: "GET project",
     update: "PATCH project body key",

@@ -55,6 +55,7 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["/boosts", "Boosts"],
   ["/currencies", "Currencies"],
   ["/segments", "Segments"],
+  ["/metrics", "Metrics"],
   ["/webhooks", "Webhooks"],
   ["/keys", "API keys"],
   ["/settings", "Settings"],

@@ -35,6 +35,7 @@ import {
   claimedKey,
   currencyReferenceFaults,
   metadataFaults,
+  metricReferenceFaults,
   segmentReferenceFaults,
   streakReferenceFaults,
   sumTargetFaults,
@@ -58,6 +59,7 @@ export interface CriterionParts {
   readonly where?: ReadonlyArray<Condition> | null
   readonly sumPath?: string
   readonly streak?: string | null
+  readonly metric?: string
 }
 
 /** A badge of a caller, whose criteria may lack members. */
@@ -199,6 +201,7 @@ const kindMembers: Readonly<Record<CriterionKind, KindMembers>> = {
   action_count: { required: ["target", "action"], optional: ["where"] },
   action_sum: { required: ["target", "action", "sumPath"], optional: ["where"] },
   streak: { required: ["target"], optional: ["streak"] },
+  metric: { required: ["target", "metric"] },
   manual: { required: [] },
 }
 
@@ -209,7 +212,7 @@ const criterionOf = (
   parts: CriterionParts,
   more: ReadonlyArray<Fault> = [],
 ): Result.Result<Criterion, LaurelError<"invalid_request">> => {
-  const { action, kind, streak = null, where } = parts
+  const { action, kind, metric, streak = null, where } = parts
   const lowest = badge.tiers[0]?.target
   const targeted = lowest === undefined ? parts : { ...parts, target: lowest }
   const faults: ReadonlyArray<Fault> = [
@@ -222,6 +225,7 @@ const criterionOf = (
     ...tierFaults(badge, parts),
     ...paymentFaults(state, badge),
     ...(kind === "streak" ? streakReferenceFaults(state, streak, "/criteria/streak") : []),
+    ...(kind === "metric" ? metricReferenceFaults(state, metric, "/criteria/metric") : []),
     ...textSearchFaults(
       state,
       badge.id,
@@ -280,7 +284,7 @@ const paymentFaults = (
 
 /** The criterion of `parts` and tiers, even if required members are missing. */
 const madeOf = (
-  { action, kind, streak = null, sumPath, target, where }: CriterionParts,
+  { action, kind, metric, streak = null, sumPath, target, where }: CriterionParts,
   tiers: Badge["tiers"],
 ) => {
   const criterion = {
@@ -289,6 +293,7 @@ const madeOf = (
     ...((kind === "action_count" || kind === "action_sum") && { action, where: where ?? [] }),
     ...(kind === "action_sum" && { sumPath }),
     ...(kind === "streak" && { streak }),
+    ...(kind === "metric" && { metric }),
   }
   return criterion
 }

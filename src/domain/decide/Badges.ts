@@ -3,14 +3,19 @@ import { Result } from "effect"
 import { type CountingBadge, crossedBy, type Thresholds } from "../project/ActionIndex.ts"
 import {
   amountOf,
+  awardName,
   awardsOf,
+  type Badge,
   isOpenAt,
   minusAmount,
+  paysAt,
   plusAmount,
   statusAt,
 } from "../project/Definition.ts"
+import { unscaled } from "../project/Metric.ts"
 import type { ProjectState } from "../project/Project.ts"
-import type { Backfill } from "../record/Record.ts"
+import type { Backfill, BadgeRef } from "../record/Record.ts"
+import { type MetricState, metricTotal } from "../user/MetricState.ts"
 import { criterionNumber } from "../user/Progress.ts"
 import type { UserState } from "../user/User.ts"
 import { type LaurelError, refuse } from "../values/Errors.ts"
@@ -52,6 +57,7 @@ export const awardBadges = (draft: Draft): void => {
   const { index, questsCompleted, user } = draft
   const { thresholds } = index
   const spent = user?.pointsSpent ?? 0
+  awardMetricBadges(draft)
   let xp = user?.xp ?? 0
   let points = (user?.points ?? 0) + spent
   let quests = user?.questsCompleted ?? 0
@@ -73,6 +79,18 @@ export const awardBadges = (draft: Draft): void => {
   } while (draft.xp !== xp || draft.points + spent !== points)
 }
 
+const awardMetricBadges = (draft: Draft): void => {
+  for (const [metricId, after] of draft.metrics ?? noMetrics) {
+    const ofMetric = draft.index.metricThresholds.get(metricId)
+    if (ofMetric === undefined) continue
+    const { decimals, thresholds } = ofMetric
+    const numberOf = (state: MetricState | undefined) => unscaled(metricTotal(state) ?? 0, decimals)
+    award(draft, thresholds, numberOf(draft.user?.metrics.get(metricId)), numberOf(after))
+  }
+}
+
+const noMetrics: ReadonlyMap<string, MetricState> = new Map()
+
 /** Awards the badges for a streak that grew from `before` to `after` days. */
 export const awardStreakBadges = (
   draft: Draft,
@@ -90,6 +108,68 @@ export const awardStreakBadges = (
 const award = (draft: Draft, thresholds: Thresholds, before: number, after: number): void => {
   for (const one of crossedBy(thresholds, before, after)) draft.award(one)
 }
+
+/** Revokes a badge or a tier that the user has, once. `revoked`: by the name of the award. */
+export const revokeBadge = (
+  { facts, user }: Draft,
+  { badgeId, key, name, tier }: BadgeRef,
+  revoked: Map<string, BadgeRef>,
+): void => {
+  const award = awardName(badgeId, tier?.key)
+  const awards = user?.badges.get(badgeId) ?? []
+  if (awards.every((one) => one.tier !== (tier?.key ?? "")) || revoked.has(award)) return
+  const ref = { badgeId, key, name, ...(tier !== undefined && { tier }) }
+  revoked.set(award, ref)
+  facts.push({ kind: "badge.revoked", ...ref })
+}
+
+/**
+ * Revokes the badges and tiers whose number, with the state `after`, is below the target at which
+ * they were earned, and was higher before. Awards a revoked one again if its criteria are still met;
+ * this pays nothing.
+ */
+export const revokeUnearned = (
+  draft: Draft,
+  after: UserState,
+  revoked: Map<string, BadgeRef>,
+): void => {
+  const { project } = draft
+  const user = draft.user!
+  for (const [badgeId, awards] of user.badges) {
+    const badge = project.badges.get(badgeId)
+    if (badge === undefined) continue
+    const left = criterionNumber(badge, after, project)
+    if (left === undefined || left >= criterionNumber(badge, user, project)!) continue
+    for (const { target, tier } of awards) {
+      if (target !== undefined && left < target) revokeBadge(draft, refTo(badge, tier), revoked)
+    }
+  }
+  for (const ref of revoked.values()) {
+    const badge = project.badges.get(ref.badgeId)
+    if (badge === undefined || !paysAt(badge, draft.now)) continue
+    if (!draft.membership.has(badge.segment)) continue
+    const award = awardsOf(badge).find(({ tier }) => tier?.key === ref.tier?.key)
+    if (award === undefined) continue
+    const { target } = award
+    if ((criterionNumber(badge, after, project) ?? -1) < target) continue
+    draft.facts.push({
+      kind: "badge.earned",
+      ...refTo(badge, award.tier?.key ?? ""),
+      source: "criteria",
+      target,
+    })
+  }
+}
+
+/** The badge, or its tier with this key, as facts name it. An edit may have removed the tier. */
+const refTo = ({ id, key, name, tiers }: Badge, tier: string): BadgeRef => ({
+  badgeId: id,
+  key,
+  name,
+  ...(tier !== "" && {
+    tier: { key: tier, name: tiers.find((one) => one.key === tier)?.name ?? tier },
+  }),
+})
 
 /**
  * Awards a badge, in each tier, to a user who already qualifies and is in its segment now. No award
@@ -110,7 +190,7 @@ export const decideBackfill = (
   if (counted !== undefined && command.countedUpTo !== user.sequence) {
     return refuse("conflict", "The user's state changed after the count.")
   }
-  let reached = criterionNumber(badge, user, (xp) => draft.levelOf(xp))
+  let reached = criterionNumber(badge, user, project)
   if (counted !== undefined && counted !== reached) {
     draft.facts.push({ kind: "badge.counted", badgeId: badge.id, current: counted })
     reached = counted

@@ -7,10 +7,10 @@
  * that needs more of the user's history than the state has fails with `HistoryNeeded`; the actor
  * reads the history and decides again with this `past`.
  *
- * Order of effects of an event: segments, on the state before it; rules and quests in the order of
- * their creation, each times the boosts that ran when the event occurred; streaks; badges (which see
- * everything earned before); level. `userId` names the user also before the first record; by default
- * that of `user`.
+ * Order of effects of an event: segments, on the state before it; metrics; rules and quests in the
+ * order of their creation, each times the boosts that ran when the event occurred; streaks; badges
+ * (which see everything earned before); level. `userId` names the user also before the first record;
+ * by default that of `user`.
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
@@ -38,6 +38,7 @@ import { questCompleteAction } from "../values/Ids.ts"
 import { awardBadges, awardStreakBadges, countAction, decideBackfill } from "./Badges.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults } from "./definitionChecks.ts"
+import { countMetrics, takeRecount } from "./Metrics.ts"
 import { completeByEvent, countSteps, expireQuests } from "./Quests.ts"
 import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
@@ -160,8 +161,9 @@ const decideEvent = (
     const refusal = completeByEvent(draft, command)
     if (refusal !== undefined) return Result.fail(refusal)
   } else {
-    const { badges, rules, steps, work } = entry.matching(command.metadata)
+    const { badges, metrics, rules, steps, work } = entry.matching(command.metadata)
     if (meter !== undefined) meter.work += work
+    countMetrics(draft, metrics, command.metadata)
     applyRules(draft, rules, command)
     countSteps(draft, steps, command.metadata)
     countAction(draft, badges, command.metadata)
@@ -259,9 +261,11 @@ const decideTick = (
   const draft = new Draft(user.id, user, project, now)
   breakStreaks(draft)
   expireQuests(draft)
+  const { recount, ...cause } = command
+  if (recount !== undefined) takeRecount(draft, user, recount)
   // A refusal writes no record.
   if (draft.facts.length === 0) return Result.fail(nothingDue)
-  return Result.succeed({ cause: command, facts: draft.facts })
+  return Result.succeed({ cause, facts: draft.facts })
 }
 
 /** The fact of an erasure, for the counts of quests; it does not identify the user. */

@@ -8,9 +8,9 @@
  * streaks deleted, if the file has their kind.
  *
  * Each change is decided on the state after the changes before it, in this order: settings with
- * their streaks, currencies, segments, badges, quests after their prerequisites, rules, boosts. A
- * condition of a segment may name a badge of the file. Removals come last, in the opposite order. A
- * badge and a segment that refer to each other are removed together.
+ * their streaks, currencies, metrics, segments, badges, quests after their prerequisites, rules,
+ * boosts. A condition of a segment may name a badge of the file. Removals come last, in the opposite
+ * order. A badge and a segment that refer to each other are removed together.
  *
  * Cost: a change may look at many definitions: at the text searches of its action, the
  * prerequisites of its quests, its referrers. The sum of these sizes is the work of the file, which
@@ -31,6 +31,7 @@ import {
   statusAt,
 } from "../project/Definition.ts"
 import { definitionOf, definitionWithKey, idsByKey, type Keyed } from "../project/DefinitionKey.ts"
+import type { Metric } from "../project/Metric.ts"
 import type { ProjectSettings, ProjectState } from "../project/Project.ts"
 import type { Segment } from "../project/Segment.ts"
 import type { Fact } from "../record/Record.ts"
@@ -54,6 +55,12 @@ import {
   replaceCurrency,
 } from "./CurrencyDefinitions.ts"
 import { type Conditional, type Decided, noChange } from "./Decided.ts"
+import {
+  createMetric,
+  deleteMetric,
+  type MetricReplacement,
+  replaceMetric,
+} from "./MetricDefinitions.ts"
 import { createQuest, deleteQuest, replaceQuest } from "./QuestDefinitions.ts"
 import { createRule, deleteRule, type RuleReplacement, replaceRule } from "./RuleDefinitions.ts"
 import {
@@ -66,6 +73,7 @@ import { decideSettings, type SettingsChange } from "./Settings.ts"
 
 type BadgeOfFile = BadgeReplacement & Keyed
 type BoostOfFile = BoostReplacement & Keyed
+type MetricOfFile = MetricReplacement & Keyed
 type SegmentOfFile = SegmentReplacement & Keyed
 type QuestOfFile = Replacement<Quest> & Keyed
 type RuleOfFile = RuleReplacement & Keyed
@@ -76,6 +84,7 @@ export interface DefinitionsInput {
   readonly settings?: SettingsChange
   readonly currencies?: ReadonlyArray<CurrencyOfFile>
   readonly segments?: ReadonlyArray<SegmentOfFile>
+  readonly metrics?: ReadonlyArray<MetricOfFile>
   readonly badges?: ReadonlyArray<BadgeOfFile>
   readonly boosts?: ReadonlyArray<BoostOfFile>
   readonly quests?: ReadonlyArray<QuestOfFile>
@@ -94,11 +103,13 @@ export const applyDefinitions = (
   { definitions, removes }: ApplyDefinitions,
   now: number,
 ): Decided<"invalid_request" | "quota_exceeded"> => {
-  const { badges, boosts, rules, segments, settings } = definitions
+  const { badges, boosts, metrics, rules, segments, settings } = definitions
   const plan = new Plan(state, now, badges)
   if (settings !== undefined) plan.settings(withStreaks(plan.state.settings, settings))
   for (const [index, currency] of definitions.currencies?.entries() ?? [])
     plan.currency(currency, `/definitions/currencies/${index}`)
+  for (const [index, metric] of metrics?.entries() ?? [])
+    plan.metric(metric, `/definitions/metrics/${index}`)
   const badgeKeys = new Set(badges?.map(({ key }) => key))
   for (const [index, segment] of segments?.entries() ?? [])
     plan.segment(segment, badgeKeys, `/definitions/segments/${index}`)
@@ -149,6 +160,7 @@ class Plan {
   readonly #boosts: Map<string, Boost>
   readonly #quests: Map<string, Quest>
   readonly #rules: Map<string, Rule>
+  readonly #metrics: Map<string, Metric>
   /** The ids of badges here by their ids in the file, where these differ. */
   readonly #badgeIds = new Map<string, string>()
   readonly #now: number
@@ -167,11 +179,13 @@ class Plan {
     this.#boosts = new Map(state.boosts)
     this.#quests = new Map(state.quests)
     this.#rules = new Map(state.rules)
+    this.#metrics = new Map(state.metrics)
     const kinds = {
       currencies: this.#currencies,
       segments: this.#segments,
       badges: this.#badges,
       boosts: this.#boosts,
+      metrics: this.#metrics,
       quests: this.#quests,
       rules: this.#rules,
     }
@@ -183,6 +197,7 @@ class Plan {
     }
     for (const quest of state.quests.values()) this.#grow(quest.steps, quest.prerequisites)
     for (const rule of state.rules.values()) this.#grow([rule])
+    for (const metric of state.metrics.values()) this.#grow([metric])
     for (const { criteria } of state.badges.values())
       if ("where" in criteria) this.#grow([criteria])
   }
@@ -232,6 +247,15 @@ class Plan {
         before === undefined
           ? createSegment(state, created, now, known)
           : replaceSegment(state, before, segment, now, known),
+    )
+  }
+  metric(metric: MetricOfFile, pointer: string): void {
+    const work = () => this.#searching([metric])
+    const created = { kind: "createMetric", metric } as const
+    this.#put(pointer, work, this.#metrics, metric, (before, state, now) =>
+      before === undefined
+        ? createMetric(state, created, now)
+        : replaceMetric(state, before, metric, now),
     )
   }
 
@@ -308,7 +332,7 @@ class Plan {
    * refers to.
    */
   remove(definitions: DefinitionsInput): void {
-    const { badges, boosts, currencies, quests, rules, segments, settings } = definitions
+    const { badges, boosts, currencies, metrics, quests, rules, segments, settings } = definitions
     for (const boost of missing(this.#boosts, boosts)) {
       if (!isInFile(boost, this.#now)) continue
       this.#take(
@@ -358,6 +382,12 @@ class Plan {
       if (!isInFile(currency, this.#now) || isBuiltIn(currency)) continue
       this.#take("/definitions/currencies", referring, (state, now) =>
         deleteCurrency(state, { kind: "deleteCurrency", currencyId: currency.id }, now),
+      )
+    }
+    for (const metric of missing(this.#metrics, metrics)) {
+      if (!isInFile(metric, this.#now)) continue
+      this.#take("/definitions/metrics", referring, (state, now) =>
+        deleteMetric(state, { kind: "deleteMetric", metricId: metric.id }, now),
       )
     }
     if (settings?.streaks !== undefined) this.settings({ streaks: settings.streaks })
@@ -411,6 +441,11 @@ class Plan {
       case "boost.created":
       case "boost.updated":
         this.#set(this.#boosts, fact.boost)
+        break
+      case "metric.created":
+      case "metric.updated":
+        this.#set(this.#metrics, fact.metric)
+        this.#grow([fact.metric])
         break
       case "quest.created":
       case "quest.updated":

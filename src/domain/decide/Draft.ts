@@ -22,6 +22,7 @@ import type { CapReason, Source } from "../record/BalanceFact.ts"
 import { HistoryNeeded, type Past } from "../record/Past.ts"
 import type { Cause, Fact, FactOf } from "../record/Record.ts"
 import { Membership } from "../user/Membership.ts"
+import type { MetricState } from "../user/MetricState.ts"
 import { spendableFrom } from "../user/Pending.ts"
 import { balanceAt, type PresentBalance, refillingKeys, waiting } from "../user/Refill.ts"
 import {
@@ -73,6 +74,8 @@ export class Draft {
   /** What this decision credited of currencies with an `earnLimit`, all in one period. */
   #credited: Map<string, number> | undefined
   questsCompleted: number
+  /** The states of the metrics that the event counted for, after it. */
+  metrics: Map<string, MetricState> | undefined
   /** Quests completed by this decision. */
   completed: Set<string> | undefined
   /** Ids of badges and names of awards (`awardName`) that this decision gave. */

@@ -26,6 +26,12 @@ import {
 } from "./CurrencyDefinitions.ts"
 import { type Conditional, type Decided, versionConflict } from "./Decided.ts"
 import { type ApplyDefinitions, applyDefinitions } from "./Definitions.ts"
+import {
+  createMetric,
+  deleteMetric,
+  type MetricCommand,
+  updateMetric,
+} from "./MetricDefinitions.ts"
 import { createQuest, deleteQuest, type QuestCommand, updateQuest } from "./QuestDefinitions.ts"
 import { createRule, deleteRule, type RuleCommand, updateRule } from "./RuleDefinitions.ts"
 import {
@@ -52,6 +58,7 @@ export type ProjectCommand =
   | BoostCommand
   | CurrencyCommand
   | SegmentCommand
+  | MetricCommand
   | SettingsCommand
   | BackfillCommand
   | WebhookCommand
@@ -122,6 +129,14 @@ export interface ProjectRefusals {
     | "in_use"
     | "version_conflict"
   readonly deleteSegment: "segment_not_found" | "in_use" | "version_conflict"
+  readonly createMetric: "invalid_request" | "key_taken" | "quota_exceeded"
+  readonly updateMetric:
+    | "metric_not_found"
+    | "invalid_request"
+    | "invalid_transition"
+    | "in_use"
+    | "version_conflict"
+  readonly deleteMetric: "metric_not_found" | "in_use" | "version_conflict"
   readonly updateSettings: "invalid_request" | "in_use" | "version_conflict"
   readonly applyDefinitions: "invalid_request" | "quota_exceeded" | "version_conflict"
   readonly startBackfill: "badge_not_found" | "invalid_transition" | "conflict"
@@ -180,6 +195,8 @@ const segmentVersion = (
   { segments }: ProjectState,
   { segmentId }: { readonly segmentId: string },
 ) => definitionOf(segments, segmentId)?.version
+const metricVersion = ({ metrics }: ProjectState, { metricId }: { readonly metricId: string }) =>
+  definitionOf(metrics, metricId)?.version
 const webhookVersion = (
   { webhooks }: ProjectState,
   { webhookId }: { readonly webhookId: string },
@@ -204,6 +221,9 @@ const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } =
   createSegment: { decide: createSegment },
   updateSegment: { decide: updateSegment, version: segmentVersion },
   deleteSegment: { decide: deleteSegment, version: segmentVersion },
+  createMetric: { decide: createMetric },
+  updateMetric: { decide: updateMetric, version: metricVersion },
+  deleteMetric: { decide: deleteMetric, version: metricVersion },
   updateSettings: { decide: decideSettings, version: ({ settings }) => settings.version },
   applyDefinitions: {
     decide: applyDefinitions,

@@ -11,6 +11,8 @@
  * the badge pays again when the user earns it again. A badge that is lost because another record was
  * revoked keeps its payment, and does not pay again. A revocation never pays.
  *
+ * A metric is afterwards what it would be without the event (`Metrics.ts`).
+ *
  * A revocation also reverses the counts of a backfill, even from before the badge existed. If the
  * criteria of a revoked badge are still met and the user is in its segment, the user earns the badge
  * again at once, by its criteria.
@@ -33,12 +35,9 @@ import type { Amounts } from "../project/Currency.ts"
 import {
   amountOf,
   awardName,
-  awardsOf,
-  type Badge,
   compileWhere,
   isCountingBadge,
   minusAmount,
-  paysAt,
 } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { countsFor } from "../record/ActionCount.ts"
@@ -59,7 +58,6 @@ import {
   type Revocation,
 } from "../record/Record.ts"
 import { type Lots, lotsAt, noLots, withoutCredits } from "../user/Pending.ts"
-import { criterionNumber } from "../user/Progress.ts"
 import { balanceAt, waiting } from "../user/Refill.ts"
 import {
   projectZoneAt,
@@ -72,7 +70,9 @@ import { type WindowKind, windowKinds } from "../values/Calendar.ts"
 import { type LaurelError, laurelError } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
 import { periodAt } from "../values/Periods.ts"
+import { revokeBadge, revokeUnearned } from "./Badges.ts"
 import { type Decision, Draft, furtherBalances, openWindows, refillFacts } from "./Draft.ts"
+import { allOf, type MetricsLeft, metricChanged, metricsAfter, metricsLeft } from "./Metrics.ts"
 import { questProgress } from "./Quests.ts"
 import { refundOf, settled } from "./Spending.ts"
 
@@ -110,8 +110,12 @@ export const decideRevocation = (
     return Result.succeed({ cause: command, facts })
   }
   const scores = scoresLeft(user, found, past)
-  if (scores instanceof HistoryNeeded) return Result.fail(scores)
-  const undo = new Undo(user, project, now, scores)
+  const metrics = metricsLeft(user, found, past)
+  const needs = [scores, metrics].filter((part) => part instanceof HistoryNeeded)
+  if (scores instanceof HistoryNeeded || metrics instanceof HistoryNeeded) {
+    return Result.fail(allOf(needs))
+  }
+  const undo = new Undo(user, project, now, scores, metrics)
   // Backwards: a quest reopens before its steps are revoked.
   for (const fact of found.facts.toReversed()) undo.take(fact)
   undo.takeUses(found)
@@ -203,10 +207,18 @@ class Undo {
   #questsCompleted: number
 
   readonly #scores: ScoresLeft
+  readonly #metrics: MetricsLeft
 
-  constructor(user: UserState, project: ProjectState, now: number, scores: ScoresLeft) {
+  constructor(
+    user: UserState,
+    project: ProjectState,
+    now: number,
+    scores: ScoresLeft,
+    metrics: MetricsLeft,
+  ) {
     this.#user = user
     this.#scores = scores
+    this.#metrics = metrics
     this.#draft = new Draft(user.id, user, project, now)
     this.#questsCompleted = user.questsCompleted
   }
@@ -230,7 +242,7 @@ class Undo {
         this.#amounts.set(fact.currency, (this.#amounts.get(fact.currency) ?? 0) + fact.amount)
         break
       case "badge.earned":
-        if (fact.source !== "criteria") this.#revoke(fact)
+        if (fact.source !== "criteria") revokeBadge(this.#draft, fact, this.#revoked)
         break
       case "badge.paid":
         this.#forget(fact)
@@ -330,15 +342,6 @@ class Undo {
     }
   }
 
-  #revoke({ badgeId, key, name, tier }: BadgeRef): void {
-    const award = awardName(badgeId, tier?.key)
-    const awards = this.#user.badges.get(badgeId) ?? []
-    if (awards.every((one) => one.tier !== (tier?.key ?? "")) || this.#revoked.has(award)) return
-    const ref = { badgeId, key, name, ...(tier !== undefined && { tier }) }
-    this.#revoked.set(award, ref)
-    this.#draft.facts.push({ kind: "badge.revoked", ...ref })
-  }
-
   /** The badge may pay again: the record takes back the amounts that it paid. */
   #forget({ badgeId, by = 0, tier }: FactOf<"badge.paid">): void {
     const before = this.#user.badgesPaid.get(awardName(badgeId, tier)) ?? 0
@@ -351,6 +354,7 @@ class Undo {
   /** Completes the revocation and returns all of its facts. */
   finish(found: JournalRecord): ReadonlyArray<Fact> {
     const { facts } = this.#draft
+    facts.push(...this.#metrics.map(metricChanged))
     for (const [questId, state] of this.#quests) facts.push(this.#reverted(questId, state))
     const xp = Math.min(this.#xp, this.#user.xp)
     const points = Math.min(this.#points, this.#user.points)
@@ -368,7 +372,11 @@ class Undo {
     if (points > 0) facts.push({ kind: "points.revoked", amount: points, total: total.points })
     const { balances, currencies } = this.#takeCurrencies()
     if (points > 0 || this.#credits.has("points")) this.#takePending("points", total.points)
-    this.#revokeUnearned({ ...total, pointsSpent })
+    const badgeCounts = new Map([...this.#user.badgeCounts, ...this.#counts])
+    const questsCompleted = this.#questsCompleted
+    const metrics = metricsAfter(this.#user, this.#metrics)
+    const after = { ...this.#user, ...total, pointsSpent, badgeCounts, questsCompleted, metrics }
+    revokeUnearned(this.#draft, after, this.#revoked)
     const from = this.#draft.levelOf(this.#user.xp)
     const level = this.#draft.levelOf(total.xp)
     if (level !== from) facts.push({ kind: "level.changed", from, to: level })
@@ -455,49 +463,4 @@ class Undo {
       this.#draft.facts.push({ kind: "windows.credited", amount: -amount, ...debit, sequences })
     }
   }
-
-  /**
-   * Revokes the badges and tiers whose number fell below the target at which they were earned.
-   * Awards a revoked one again if its criteria are still met; a revocation pays nothing.
-   */
-  #revokeUnearned(total: Pick<UserState, "points" | "pointsSpent" | "xp">): void {
-    const user = this.#user
-    const badgeCounts = new Map([...user.badgeCounts, ...this.#counts])
-    const after = { ...user, ...total, badgeCounts, questsCompleted: this.#questsCompleted }
-    const levelOf = (xp: number) => this.#draft.levelOf(xp)
-    for (const [badgeId, awards] of user.badges) {
-      const badge = this.#draft.project.badges.get(badgeId)
-      if (badge === undefined) continue
-      const left = criterionNumber(badge, after, levelOf)
-      if (left === undefined || left >= criterionNumber(badge, user, levelOf)!) continue
-      for (const { target, tier } of awards) {
-        if (target !== undefined && left < target) this.#revoke(refTo(badge, tier))
-      }
-    }
-    for (const ref of this.#revoked.values()) {
-      const badge = this.#draft.project.badges.get(ref.badgeId)
-      if (badge === undefined || !paysAt(badge, this.#draft.now)) continue
-      if (!this.#draft.membership.has(badge.segment)) continue
-      const award = awardsOf(badge).find(({ tier }) => tier?.key === ref.tier?.key)
-      if (award === undefined) continue
-      const { target } = award
-      if ((criterionNumber(badge, after, levelOf) ?? -1) < target) continue
-      this.#draft.facts.push({
-        kind: "badge.earned",
-        ...refTo(badge, award.tier?.key ?? ""),
-        source: "criteria",
-        target,
-      })
-    }
-  }
 }
-
-/** The badge, or its tier with this key, as facts name it. An edit may have removed the tier. */
-const refTo = ({ id, key, name, tiers }: Badge, tier: string): BadgeRef => ({
-  badgeId: id,
-  key,
-  name,
-  ...(tier !== "" && {
-    tier: { key: tier, name: tiers.find((one) => one.key === tier)?.name ?? tier },
-  }),
-})

@@ -235,6 +235,13 @@ export const segmentReferenceFaults = (
     : noFaults
 }
 
+/** The refusal to archive a metric that badges need, or that a segment asks for. */
+export const metricInUse = (state: ProjectState, { key }: Keyed): InUse | undefined =>
+  inUse("metric", [
+    ...liveBadges(state, ({ criteria }) => criteria.kind === "metric" && criteria.metric === key),
+    ...liveSegments(state, ({ metric }) => metric === key),
+  ])
+
 /** The refusal to archive a prerequisite: the quests that need it could never be completed. */
 export const questInUse = (state: ProjectState, key: string): InUse | undefined =>
   inUse(
@@ -265,6 +272,22 @@ export const streakReferenceFaults = (
   key === null || settings.streaks.some((streak) => streak.key === key)
     ? noFaults
     : unknownReference(pointer, "matches no streak of this project")
+
+/**
+ * The fault of a badge's reference to a metric. A minimum only falls, so it reaches no target.
+ */
+export const metricReferenceFaults = (
+  { metrics }: ProjectState,
+  key: string | undefined,
+  pointer: string,
+): ReadonlyArray<Fault> => {
+  if (key === undefined) return noFaults
+  const metric = definitionWithKey(metrics, key)
+  if (metric === undefined) return unknownReference(pointer, "matches no metric of this project")
+  if (metric.set === "archived") return unknownReference(pointer, "matches an archived metric")
+  const detail = "must not be a minimum, which only falls"
+  return metric.aggregate === "min" ? [{ pointer, code: "invalid_value", detail }] : noFaults
+}
 
 /*
  * The limit of `contains` conditions per action. One search of 16 KiB of text takes up to 0.1 ms,
@@ -318,6 +341,7 @@ const addSearches = (searches: Set<string>, where: ReadonlyArray<Condition>): vo
 
 function* clausesOf({
   badges,
+  metrics,
   quests,
   rules,
 }: ProjectState): Generator<Pick<Clause, "action" | "where"> & { readonly id: string }> {
@@ -325,6 +349,10 @@ function* clausesOf({
   for (const { id, set, steps } of quests.values()) {
     if (set === "archived") continue
     for (const { action, where } of steps) yield { id, action, where }
+  }
+  for (const { actions, id, set, where } of metrics.values()) {
+    if (set === "archived") continue
+    for (const action of actions) yield { id, action, where }
   }
   for (const { criteria, id, set } of badges.values()) {
     if (set === "archived" || !isCounting(criteria)) continue

@@ -208,6 +208,15 @@ export const granted = {
   }),
 }
 
+const metric = {
+  key: text("Key of the metric.", "lessons"),
+  total: Schema.NullOr(Schema.Finite).annotate({
+    description:
+      "The user's total afterwards; null: no event is left for a `max`, `min` or `last`.",
+    examples: [42],
+  }),
+}
+
 /** By kind of fact. */
 export const factMembers = {
   "event.tracked": outcome,
@@ -239,6 +248,7 @@ export const factMembers = {
   },
   "badge.earned": { ...badge, source: Source },
   "badge.revoked": badge,
+  "metric.changed": metric,
   "quest.started": quest,
   "quest.progressed": {
     ...quest,

@@ -24,6 +24,7 @@ import {
   type RevocationReply,
   type RewardReply,
   replyOf,
+  shownMetric,
 } from "./UserReply.ts"
 
 const CallersId = Schema.NullOr(Schema.String).annotate({
@@ -104,7 +105,8 @@ export const HistoryCause = Schema.Union([
     kind: Schema.Literals(["profile", "clock"]).annotate({ description: "The other cause." }),
   }).annotate({
     identifier: "CauseOther",
-    description: "`profile`: a change of the profile. `clock`: the passage of time.",
+    description:
+      "`profile`: a change of the profile. `clock`: the passage of time, or the recount of a metric in the background.",
   }),
 ])
 
@@ -165,6 +167,8 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
       return { ...badgeOf(fact), source: showSource(fact.source) }
     case "badge.revoked":
       return badgeOf(fact)
+    case "metric.changed":
+      return shownMetric(fact)
     case "quest.started":
     case "quest.repeated":
     case "quest.expired":

@@ -111,6 +111,7 @@ const data = {
   }),
   "badge.earned": content({ ...user, ...factMembers["badge.earned"] }),
   "badge.revoked": content({ ...user, ...factMembers["badge.revoked"] }),
+  "metric.changed": content({ ...user, ...factMembers["metric.changed"] }),
   "streak.extended": content({ ...user, ...factMembers["streak.extended"] }),
   "streak.broken": content({ ...user, ...factMembers["streak.broken"] }),
   "quest.started": content({ ...user, ...factMembers["quest.started"] }),
@@ -311,6 +312,10 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   "badge.revoked": {
     description: "A badge was revoked.",
     example: { ...of, cause: taken, ...lesson },
+  },
+  "metric.changed": {
+    description: "An event counted for a metric, or such an event was revoked.",
+    example: { ...of, key: "lessons", total: 42 },
   },
   "streak.extended": {
     description: "A user's streak grew by a day.",

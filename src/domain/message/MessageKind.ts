@@ -16,6 +16,7 @@ export const messageKinds = [
   "level.changed",
   "badge.earned",
   "badge.revoked",
+  "metric.changed",
   "streak.extended",
   "streak.broken",
   "quest.started",

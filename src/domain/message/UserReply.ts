@@ -6,6 +6,7 @@ import type { Repeat } from "../decide/Repeat.ts"
 import type { AppliedBoost } from "../project/Boost.ts"
 import type { Amounts } from "../project/Currency.ts"
 import type { Badge, Gives } from "../project/Definition.ts"
+import { unscaled } from "../project/Metric.ts"
 import {
   type BadgeRef,
   decidedAt,
@@ -54,6 +55,7 @@ interface Outcome extends MembersOf<"event.tracked"> {
   >
   readonly quests: ReadonlyArray<QuestChange>
   readonly streaks: ReadonlyArray<MembersOf<"streak.extended">>
+  readonly metrics: ReadonlyArray<MembersOf<"metric.changed">>
 }
 
 export interface EventReply extends Outcome, Repeated {
@@ -215,6 +217,7 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
         badgesRevoked: outcome.badgesRevoked,
         quests: outcome.quests,
         streaks: outcome.streaks,
+        metrics: outcome.metrics,
         eventId: recordId("evt", record),
         action: cause.action,
         occurredAt: cause.occurredAt ?? receivedAt,
@@ -304,11 +307,12 @@ const repeated = (repeat: Repeat | undefined): Repeated =>
     ? { duplicate: false, differs: nothing, revoked: false }
     : { duplicate: true, ...repeat }
 
-/** The badges, quests and streaks that a record changed. */
+/** The badges, quests, streaks and metrics that a record changed. */
 interface Achievements {
   badges: Outcome["badges"]
   badgesRevoked: Outcome["badgesRevoked"]
   streaks: Outcome["streaks"]
+  metrics: Outcome["metrics"]
   quests: Map<string, QuestChange> | undefined
 }
 
@@ -324,6 +328,7 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
     badges: nothing,
     badgesRevoked: nothing,
     streaks: nothing,
+    metrics: nothing,
     quests: undefined,
   }
   for (const fact of record.facts) {
@@ -359,7 +364,7 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
         achieve(achieved, fact, decidedAt(record))
     }
   }
-  const { badges, badgesRevoked, quests, streaks } = achieved
+  const { badges, badgesRevoked, metrics, quests, streaks } = achieved
   return {
     userId,
     xp: { earned: xpEarned, total: xp },
@@ -376,6 +381,7 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
           ),
     quests: quests === undefined ? nothing : [...quests.values()],
     streaks,
+    metrics,
   }
 }
 
@@ -423,6 +429,9 @@ const achieve = (
       achieved.streaks = added(achieved.streaks, { key, current, best: streak.best })
       break
     }
+    case "metric.changed":
+      achieved.metrics = added(achieved.metrics, shownMetric(fact))
+      break
     case "quest.progressed":
       achieved.quests = changed(achieved.quests, fact, "in_progress", fact.progress)
       break
@@ -442,6 +451,12 @@ const achieve = (
 
 const shownBadge = ({ badgeId: id, key, name, tier }: BadgeRef) =>
   tier === undefined ? { id, key, name } : { id, key, name, tier }
+
+/** The number is 0 or null where no event is left. */
+export const shownMetric = ({ decimals, key, total }: FactOf<"metric.changed">) => ({
+  key,
+  total: unscaled(total, decimals),
+})
 
 /** The shared empty list. */
 const nothing: ReadonlyArray<never> = []

@@ -21,6 +21,7 @@ import {
   type Badge,
   type Condition,
   type CountingCriterion,
+  type Criterion,
   isCounting,
   isOpenAt,
   type Scalar,
@@ -28,6 +29,8 @@ import {
   testOf,
   valueAtNames,
 } from "./Definition.ts"
+import { definitionOf } from "./DefinitionKey.ts"
+import type { Metric } from "./Metric.ts"
 import type { ProjectState, StreakDefinition } from "./Project.ts"
 
 /*
@@ -276,6 +279,7 @@ export interface CountingBadge {
 
 /** The definitions that match an event, each list in the order of creation. */
 export interface Matching {
+  readonly metrics: ReadonlyArray<Metric>
   readonly rules: ReadonlyArray<Rule>
   readonly steps: ReadonlyArray<StepsOfQuest>
   readonly badges: ReadonlyArray<CountingBadge>
@@ -300,11 +304,18 @@ export interface Thresholds {
   readonly awards: ReadonlyArray<Award>
 }
 
+export interface MetricThresholds {
+  readonly decimals: number
+  readonly thresholds: Thresholds
+}
+
 export interface ActionIndex {
   readonly byAction: ReadonlyMap<string, ActionEntry>
   /** The entry of all actions that no definition names. */
   readonly other: ActionEntry
   readonly thresholds: Readonly<Record<"xp" | "level" | "points" | "quest_count", Thresholds>>
+  /** By the id of the metric. */
+  readonly metricThresholds: ReadonlyMap<string, MetricThresholds>
   /** By the key of the streak; `""` has the badges for any streak. */
   readonly streakThresholds: ReadonlyMap<string, Thresholds>
 }
@@ -322,6 +333,7 @@ interface Index extends ActionIndex {
 }
 
 class Entry implements ActionEntry {
+  readonly metrics: Array<Metric> = []
   readonly rules: Array<Rule> = []
   readonly steps: Array<QuestWithStep> = []
   readonly badges: Array<CountingBadge> = []
@@ -344,34 +356,38 @@ class Entry implements ActionEntry {
   }
 
   #compile(): ActionEntry["matching"] {
-    const { badges, rules, steps } = this
+    const { badges, metrics, rules, steps } = this
     const isOpen = ({ where }: { readonly where: ReadonlyArray<Condition> }) => where.length === 0
     if (
+      metrics.every(isOpen) &&
       rules.every(isOpen) &&
       steps.every(({ step }) => isOpen(step)) &&
       badges.every(({ criteria }) => isOpen(criteria))
     ) {
-      const work = rules.length + steps.length + badges.length
-      const all: Matching = { rules, steps: byQuest(steps), badges, work }
+      const work = metrics.length + rules.length + steps.length + badges.length
+      const all: Matching = { metrics, rules, steps: byQuest(steps), badges, work }
       return () => all
     }
     const conditions = this.#conditionsToShare()
+    const ofMetrics = new Matcher(metrics, ({ where }) => where, conditions)
     const ofRules = new Matcher(rules, ({ where }) => where, conditions)
     const ofSteps = new Matcher(steps, ({ step }) => step.where, conditions)
     const ofBadges = new Matcher(badges, ({ criteria }) => criteria.where, conditions)
     return (metadata) => {
       conditions.begin(metadata)
+      const metrics = ofMetrics.matching()
       const rules = ofRules.matching()
       const steps = byQuest(ofSteps.matching())
       const badges = ofBadges.matching()
       conditions.end()
-      return { rules, steps, badges, work: conditions.work }
+      return { metrics, rules, steps, badges, work: conditions.work }
     }
   }
 
   /** The conditions of the predecessor, unless most of them are unused. */
   #conditionsToShare(): SharedConditions {
     let count = 0
+    for (const { where } of this.metrics) count += where.length
     for (const { where } of this.rules) count += where.length
     for (const { step } of this.steps) count += step.where.length
     for (const { criteria } of this.badges) count += criteria.where.length
@@ -415,6 +431,10 @@ const build = (project: ProjectState, before: Index | undefined, now?: number): 
     }
     return entry
   }
+  for (const metric of project.metrics.values()) {
+    if (metric.set !== "published") continue
+    for (const action of metric.actions) of(action).metrics.push(metric)
+  }
   for (const rule of project.rules.values()) {
     if (rule.set === "published" && isOpen(rule)) of(rule.action).rules.push(rule)
   }
@@ -430,7 +450,7 @@ const build = (project: ProjectState, before: Index | undefined, now?: number): 
     if (isCounting(criteria))
       of(criteria.action).badges.push({ badge, criteria, awards: awardsOf(badge) })
     else if (set === "published") {
-      const name = criteria.kind === "streak" ? `streak ${criteria.streak ?? ""}` : criteria.kind
+      const name = crossedName(criteria)
       const badges = crossed.get(name)
       if (badges === undefined) crossed.set(name, [badge])
       else badges.push(badge)
@@ -444,15 +464,27 @@ const build = (project: ProjectState, before: Index | undefined, now?: number): 
       ({ actions }) => actions.length === 0 || actions.includes(action),
     )
   }
-  const streakThresholds = new Map<string, Thresholds>()
-  for (const [name, badges] of crossed) {
-    if (name.startsWith("streak ")) streakThresholds.set(name.slice(7), thresholds(badges))
-  }
   const other = new Entry()
   other.streaks = anyAction
+  return { byAction, other, ...allThresholds(project, crossed), from, until }
+}
+
+/** The targets of the badges that a number crosses. `crossed`: by `crossedName`. */
+const allThresholds = (
+  project: ProjectState,
+  crossed: ReadonlyMap<string, ReadonlyArray<Badge>>,
+): Pick<Index, "thresholds" | "streakThresholds" | "metricThresholds"> => {
+  const streakThresholds = new Map<string, Thresholds>()
+  const metricThresholds = new Map<string, MetricThresholds>()
+  for (const [name, badges] of crossed) {
+    if (name.startsWith("streak ")) streakThresholds.set(name.slice(7), thresholds(badges))
+    if (!name.startsWith("metric ")) continue
+    const metric = definitionOf(project.metrics, name.slice(7))
+    if (metric === undefined) continue
+    const { decimals, id } = metric
+    metricThresholds.set(id, { decimals, thresholds: thresholds(badges) })
+  }
   return {
-    byAction,
-    other,
     thresholds: {
       xp: thresholds(crossed.get("xp")),
       level: thresholds(crossed.get("level")),
@@ -460,9 +492,14 @@ const build = (project: ProjectState, before: Index | undefined, now?: number): 
       quest_count: thresholds(crossed.get("quest_count")),
     },
     streakThresholds,
-    from,
-    until,
+    metricThresholds,
   }
+}
+
+/** The name of the number that the criterion compares with its target. */
+const crossedName = (criteria: Criterion): string => {
+  if (criteria.kind === "streak") return `streak ${criteria.streak ?? ""}`
+  return criteria.kind === "metric" ? `metric ${criteria.metric}` : criteria.kind
 }
 
 const thresholds = (badges: ReadonlyArray<Badge> = []): Thresholds => {
@@ -503,8 +540,8 @@ const latest = new WeakMap<object, ProjectState>()
 /**
  * The first two definitions of each kind: a record that changes one definition keeps the other one.
  */
-function* keysOf({ badges, quests, rules }: ProjectState): Generator<object> {
-  for (const part of [rules, quests, badges]) {
+function* keysOf({ badges, metrics, quests, rules }: ProjectState): Generator<object> {
+  for (const part of [rules, quests, badges, metrics]) {
     let count = 0
     for (const definition of part.values()) {
       yield definition
@@ -529,6 +566,7 @@ const sameDefinitions = (one: ProjectState, other: ProjectState): boolean =>
   one.rules === other.rules &&
   one.quests === other.quests &&
   one.badges === other.badges &&
+  one.metrics === other.metrics &&
   one.settings === other.settings
 
 const find = (project: ProjectState, now: number): Indexes => {

@@ -371,6 +371,7 @@ export const criterionKinds = [
   "action_sum",
   "quest_count",
   "streak",
+  "metric",
   "manual",
 ] as const
 export type CriterionKind = (typeof criterionKinds)[number]
@@ -398,6 +399,8 @@ export type Criterion =
     }
   /** `streak`: the key of a streak, or null for any streak. */
   | { readonly kind: "streak"; readonly target: number; readonly streak: string | null }
+  /** The total of the metric with the key `metric`. */
+  | { readonly kind: "metric"; readonly target: number; readonly metric: string }
   | { readonly kind: "manual" }
 
 /** A criterion that counts events or sums a number of their metadata. */

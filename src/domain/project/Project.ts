@@ -8,6 +8,7 @@ import type { Boost } from "./Boost.ts"
 import { builtInCurrencies, type Currency } from "./Currency.ts"
 import type { Badge, Quest, Rule, Versioned } from "./Definition.ts"
 import { defaultLevelCurve, type LevelCurve } from "./Level.ts"
+import type { Metric } from "./Metric.ts"
 import type { Segment } from "./Segment.ts"
 
 /**
@@ -128,6 +129,7 @@ export interface ProjectState {
   readonly boosts: ReadonlyMap<string, Boost>
   readonly currencies: ReadonlyMap<string, Currency>
   readonly segments: ReadonlyMap<string, Segment>
+  readonly metrics: ReadonlyMap<string, Metric>
   readonly webhooks: ReadonlyMap<string, Webhook>
   /** The latest backfill of each badge that is not archived. */
   readonly backfills: ReadonlyMap<string, BackfillState>
@@ -171,6 +173,7 @@ export const emptyProject: ProjectState = {
   boosts: new Map(),
   currencies: builtInCurrencies,
   segments: new Map(),
+  metrics: new Map(),
   webhooks: new Map(),
   backfills: new Map(),
   closedThrough: { daily: neverClosed, weekly: neverClosed, monthly: neverClosed },

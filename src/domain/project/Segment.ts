@@ -12,17 +12,25 @@ export const segmentConditionKinds = [
   "balance",
   "badge",
   "streak",
+  "metric",
   "account_age_days",
   "inactive_days",
   "percent",
 ] as const
 export type SegmentConditionKind = (typeof segmentConditionKinds)[number]
 
-/** The members that say which attribute, balance, badge or streak, or the salt of a percentage. */
-export const segmentConditionNames = ["attribute", "currency", "badge", "streak", "salt"] as const
+/** The members that say which attribute, balance, badge, streak or metric, or which salt. */
+export const segmentConditionNames = [
+  "attribute",
+  "currency",
+  "badge",
+  "streak",
+  "metric",
+  "salt",
+] as const
 export type SegmentConditionName = (typeof segmentConditionNames)[number]
 
-/** `badge`, `currency` and `streak` are keys. `op` and `value` are as in `Condition`. */
+/** `badge`, `currency`, `metric` and `streak` are keys. `op` and `value` are as in `Condition`. */
 export type SegmentCondition = {
   readonly kind: SegmentConditionKind
   readonly op: ConditionOperator

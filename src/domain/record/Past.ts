@@ -1,11 +1,14 @@
 /**
  * The part of a user's history that a decision may need and the state does not have: the rewards of
- * rules, the credits of currencies with an `earnLimit`, and the records that set scores. A revoked record no longer counts, except that its
- * rewards still start cooldowns.
+ * rules, the credits of currencies with an `earnLimit`, the records that set scores, and the events
+ * that metrics counted. A revoked record no longer counts, except that its rewards still start
+ * cooldowns.
  *
  * The reader adds each of the user's records once, in any order.
  */
+import type { CountedEvent } from "../user/MetricState.ts"
 import type { WindowKind } from "../values/Calendar.ts"
+import { countedEvent, occurredAtOf } from "./MetricRecount.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
 /** The failure of a decision that needs more of the user's history. */
@@ -38,7 +41,16 @@ interface PastCredit {
   readonly amount: number
 }
 
+/** An event that a metric counted. */
+export interface PastCount extends CountedEvent {
+  readonly sequence: number
+}
+
 export class Past {
+  /** How many records it has, and the time of the decision of the last one. */
+  records = 0
+  since = Number.POSITIVE_INFINITY
+  readonly #counts = new Map<string, Array<PastCount>>()
   readonly #uses = new Map<string, Array<PastUse>>()
   readonly #scores: Array<PastScore> = []
   readonly #credits: Array<PastCredit> = []
@@ -46,6 +58,8 @@ export class Past {
 
   add(record: JournalRecord): void {
     const { cause, facts, sequence } = record
+    this.records++
+    this.since = decidedAt(record)
     if (cause.kind === "revocation" && facts.length > 0) this.#revoked.add(cause.sequence)
     let earned = false
     let windows: PastScore["windows"] = {}
@@ -54,16 +68,33 @@ export class Past {
       if (fact.kind === "windows.credited") windows = fact
       const credit = countedCredit(fact)
       if (credit !== undefined) this.#credits.push({ sequence, ...credit })
+      if (fact.kind === "metric.changed")
+        this.#count(fact.metricId, countedEvent(fact, record), sequence)
     }
     if (earned) this.#scores.push({ sequence, windows })
     if (cause.kind !== "event") return
-    const at = decidedAt(record)
-    const occurredAt = Math.min(cause.occurredAt ?? at, at)
+    const occurredAt = occurredAtOf(record)
     for (const ruleId of rewardingRules(facts)) {
       const uses = this.#uses.get(ruleId)
       if (uses === undefined) this.#uses.set(ruleId, [{ sequence, occurredAt }])
       else uses.push({ sequence, occurredAt })
     }
+  }
+
+  #count(metricId: string, event: CountedEvent | undefined, sequence: number): void {
+    if (event === undefined) return
+    const counts = this.#counts.get(metricId)
+    if (counts === undefined) this.#counts.set(metricId, [{ ...event, sequence }])
+    else counts.push({ ...event, sequence })
+  }
+
+  /** The events that the metric counted, in the order in which they were added, revoked ones too. */
+  countsOf(metricId: string): ReadonlyArray<PastCount> {
+    return this.#counts.get(metricId) ?? []
+  }
+
+  isRevoked(sequence: number): boolean {
+    return this.#revoked.has(sequence)
   }
 
   /** The times of the events that the rule rewarded, revoked ones included. */

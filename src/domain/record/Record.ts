@@ -10,8 +10,10 @@ import type { Boost } from "../project/Boost.ts"
 import type { Amounts, Currency } from "../project/Currency.ts"
 import type { Badge, Gives, Quest, Reward, Rule } from "../project/Definition.ts"
 import type { ApiKey, Project, ProjectLimit } from "../project/Directory.ts"
+import type { Metric } from "../project/Metric.ts"
 import type { DisabledReason, ProjectSettings, TestClock, Webhook } from "../project/Project.ts"
 import type { Segment } from "../project/Segment.ts"
+import type { MetricChange, MetricState } from "../user/MetricState.ts"
 import type { StreakState } from "../user/Streak.ts"
 import type { Profile, StepCounts } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
@@ -110,9 +112,17 @@ export interface Backfill {
   readonly notify: boolean
 }
 
-/** Records the streaks and quests that the clock ended. */
+/**
+ * Records the streaks and quests that the clock ended, and a recount of a metric, if one is given:
+ * its state up to the user's record `upTo`; null: no event is left.
+ */
 export interface Tick {
   readonly kind: "tick"
+  readonly recount?: {
+    readonly metricId: string
+    readonly state: MetricState | null
+    readonly upTo: number
+  }
 }
 
 export type UserCommand =
@@ -259,6 +269,7 @@ export type UserFact =
       readonly paid: number
       readonly by?: number
     }
+  | ({ readonly kind: "metric.changed" } & MetricChange)
   | ({ readonly kind: "quest.started" } & QuestRef)
   | ({
       readonly kind: "quest.progressed"
@@ -312,6 +323,7 @@ export type ProjectFact =
   | { readonly kind: "boost.created" | "boost.updated"; readonly boost: Boost }
   | { readonly kind: "currency.created" | "currency.updated"; readonly currency: Currency }
   | { readonly kind: "segment.created" | "segment.updated"; readonly segment: Segment }
+  | { readonly kind: "metric.created" | "metric.updated"; readonly metric: Metric }
   | { readonly kind: "project.updated"; readonly settings: ProjectSettings }
   | ({ readonly kind: "testClock.moved" } & TestClock)
   | { readonly kind: "webhook.created"; readonly webhook: Omit<Webhook, "since"> }

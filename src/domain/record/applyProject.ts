@@ -105,6 +105,13 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
       case "currency.updated":
         next = { ...next, currencies: copies.with(next.currencies, fact.currency, keptForEver) }
         break
+      case "metric.created":
+      case "metric.updated":
+        next = {
+          ...next,
+          metrics: copies.with(next.metrics, fact.metric, limits.archivedMetricsMax),
+        }
+        break
       case "segment.created":
       case "segment.updated":
         next = withSegment(next, copies, fact.segment)
@@ -182,7 +189,7 @@ const begun = (state: ProjectState, { facts, sequence }: JournalRecord): Project
 
 /** Whether the fact changes what a file of definitions has. */
 const isDefinition = ({ kind }: Fact): boolean =>
-  /^(?:project|quest|badge|boost|rule|currency|segment)\./.test(kind)
+  /^(?:project|quest|badge|boost|rule|currency|segment|metric)\./.test(kind)
 
 const disabledWebhook = (
   webhook: Webhook,

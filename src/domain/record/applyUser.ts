@@ -6,6 +6,7 @@
 import { limits } from "../../Limits.ts"
 import type { Amounts } from "../project/Currency.ts"
 import { awardName } from "../project/Definition.ts"
+import { type MetricState, metricTotal, plusEvent } from "../user/MetricState.ts"
 import { noLots, withLot } from "../user/Pending.ts"
 import type { QuestState } from "../user/User.ts"
 import {
@@ -19,8 +20,15 @@ import {
   type WindowScores,
 } from "../user/User.ts"
 import { type WindowKind, withPastZone } from "../values/Calendar.ts"
-import { assertAfter, assertBalance, assertBehind, assertOwner } from "../values/invariants.ts"
+import {
+  assertAfter,
+  assertBalance,
+  assertBehind,
+  assertOwner,
+  assertTotal,
+} from "../values/invariants.ts"
 import { countIn, type PeriodCounts, withCount } from "../values/Periods.ts"
+import { countedEvent } from "./MetricRecount.ts"
 import { creditedCurrency } from "./Past.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
@@ -38,6 +46,7 @@ type MapPart =
   | "quests"
   | "streaks"
   | "ruleUses"
+  | "metrics"
 
 /**
  * Returns a part for changes. The first change copies it from `before`; a record may have thousands
@@ -104,10 +113,7 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       useRule(own(state, before, "ruleUses"), fact)
       break
     case "badge.counted":
-      own(state, before, "badgeCounts").set(fact.badgeId, fact.current)
-      if (record.cause.kind === "backfill") {
-        own(state, before, "badgeRecounts").set(fact.badgeId, record.cause.countedUpTo ?? 0)
-      }
+      foldCount(state, before, fact, record)
       break
     case "badge.earned":
     case "badge.revoked":
@@ -162,6 +168,9 @@ const foldProgress = (
     case "streak.counted":
     case "streak.broken":
       own(state, before, "streaks").set(fact.key, fact.streak)
+      break
+    case "metric.changed":
+      foldMetric(own(state, before, "metrics"), fact, record)
       break
     case "quest.started":
     case "quest.progressed":
@@ -287,6 +296,34 @@ const foldCurrency = (
     spent,
     ...(since !== undefined && { since }),
   })
+}
+
+const foldCount = (
+  state: Folding,
+  before: UserState,
+  { badgeId, current }: FactOf<"badge.counted">,
+  { cause }: JournalRecord,
+): void => {
+  own(state, before, "badgeCounts").set(badgeId, current)
+  if (cause.kind !== "backfill") return
+  own(state, before, "badgeRecounts").set(badgeId, cause.countedUpTo ?? 0)
+}
+
+const foldMetric = (
+  metrics: Map<string, MetricState>,
+  fact: FactOf<"metric.changed">,
+  record: JournalRecord,
+): void => {
+  const { metricId, total } = fact
+  const counted = countedEvent(fact, record)
+  const after = counted === undefined ? fact.state : plusEvent(metrics.get(metricId), counted)
+  if (after === null || after === undefined) {
+    assertTotal(metricId, total ?? 0, 0)
+    metrics.delete(metricId)
+  } else {
+    assertTotal(metricId, total, metricTotal(after))
+    metrics.set(metricId, after)
+  }
 }
 
 const foldQuest = (
@@ -450,6 +487,7 @@ export const applyUser = (
     ruleUses: before.ruleUses,
     lastReward: before.lastReward,
     lastSpend: before.lastSpend,
+    metrics: before.metrics,
     createdAt: before.createdAt,
     updatedAt: record.facts.length === 0 ? before.updatedAt : decidedAt(record),
     lastEventAt: lastEventAfter(before, record),

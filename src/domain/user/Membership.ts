@@ -27,6 +27,7 @@ import type {
   SegmentConditionName,
 } from "../project/Segment.ts"
 import { murmur3 } from "../values/murmur3.ts"
+import { metricNumber } from "./MetricState.ts"
 import { balanceAt } from "./Refill.ts"
 import { streakNow } from "./Streak.ts"
 import { type UserState, userZones } from "./User.ts"
@@ -104,6 +105,20 @@ export const conditionKinds: Readonly<Record<SegmentConditionKind, ConditionKind
       settings.streaks.some((streak) => streak.key === key)
         ? undefined
         : "matches no streak of this project",
+  },
+  metric: {
+    name: "metric",
+    operators: [...order, "exists"],
+    numbers: { min: -Number.MAX_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER },
+    read: ({ project: { metrics }, user }, key) => {
+      const metric = definitionWithKey(metrics, key)
+      return (metric && metricNumber(metric, user?.metrics.get(metric.id))) ?? undefined
+    },
+    unknown: ({ metrics }, key) => {
+      const metric = definitionWithKey(metrics, key)
+      if (metric === undefined) return "matches no metric of this project"
+      return metric.set === "archived" ? "matches an archived metric" : undefined
+    },
   },
   account_age_days: {
     operators: order,

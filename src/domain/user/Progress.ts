@@ -12,10 +12,20 @@ import {
   questPeriodOf,
   statusAt,
 } from "../project/Definition.ts"
+import { definitionOf } from "../project/DefinitionKey.ts"
 import { levelAt } from "../project/Level.ts"
+import { isExtremum, unscaled } from "../project/Metric.ts"
 import type { ProjectState, StreakDefinition } from "../project/Project.ts"
-import { dateOf, type Zone, zoneOf } from "../values/Calendar.ts"
+import {
+  dateOf,
+  firstDayOf,
+  windowKinds,
+  windowOfDay,
+  type Zone,
+  zoneOf,
+} from "../values/Calendar.ts"
 import { Membership } from "./Membership.ts"
+import { metricNumber, readMetric } from "./MetricState.ts"
 import { lastDayOf, streakBreaksAt, streakNow, type Zones } from "./Streak.ts"
 import {
   type EarnedAward,
@@ -23,6 +33,7 @@ import {
   hasExpired,
   isMidway,
   pointsEarned,
+  presentZone,
   type QuestState,
   stepCountOf,
   type UserState,
@@ -38,7 +49,7 @@ import {
 export const criterionNumber = (
   { criteria, id }: Badge,
   user: UserState,
-  levelOf: (xp: number) => number,
+  project: ProjectState,
 ): number | undefined => {
   switch (criteria.kind) {
     case "xp":
@@ -46,7 +57,7 @@ export const criterionNumber = (
     case "points":
       return pointsEarned(user)
     case "level":
-      return levelOf(user.xp)
+      return levelAt(project.settings.levelCurve, user.xp)
     case "quest_count":
       return user.questsCompleted
     case "action_count":
@@ -57,6 +68,11 @@ export const criterionNumber = (
       let best = 0
       for (const streak of user.streaks.values()) best = Math.max(best, streak.best)
       return best
+    }
+    case "metric": {
+      const metric = definitionOf(project.metrics, criteria.metric)
+      if (metric === undefined) return 0
+      return metricNumber(metric, user.metrics.get(metric.id)) ?? 0
     }
     case "manual":
       return undefined
@@ -70,8 +86,8 @@ export const criterionNumber = (
 export const qualifies = (
   badge: Badge,
   user: UserState,
-  levelOf: (xp: number) => number,
-  reached = criterionNumber(badge, user, levelOf),
+  project: ProjectState,
+  reached = criterionNumber(badge, user, project),
 ): boolean => {
   const lacks = (award: Award) => reached !== undefined && reached >= award.target
   return awardsOf(badge).some((award) => lacks(award) && !hasAward(user, award))
@@ -150,7 +166,6 @@ export const badgeProgress = (
   project: ProjectState,
   now: number,
 ): ReadonlyArray<BadgeProgress> => {
-  const levelOf = (xp: number) => levelAt(project.settings.levelCurve, xp)
   const membership = new Membership({ userId: user.id, user, project, now })
   const shown: Array<BadgeProgress> = []
   for (const badge of project.badges.values()) {
@@ -167,7 +182,7 @@ export const badgeProgress = (
       id,
       key,
       name,
-      ...numbersOf(badge, user, earnedAt !== null, levelOf),
+      ...numbersOf(badge, user, earnedAt !== null, project),
       earnedAt,
       ...(tiers.length > 0 && { tiers }),
     })
@@ -185,12 +200,12 @@ const numbersOf = (
   badge: Badge,
   user: UserState,
   earned: boolean,
-  levelOf: (xp: number) => number,
+  project: ProjectState,
 ): { readonly current: number; readonly target: number } => {
   if (badge.criteria.kind === "manual") return { current: earned ? 1 : 0, target: 1 }
   const awards = awardsOf(badge)
   const { target } = awards.find((award) => !hasAward(user, award)) ?? awards.at(-1)!
-  return { current: Math.min(criterionNumber(badge, user, levelOf) ?? 0, target), target }
+  return { current: Math.min(criterionNumber(badge, user, project) ?? 0, target), target }
 }
 
 export interface QuestProgress {
@@ -319,6 +334,54 @@ const showStreak = (
   }
   const lastDay = dateOf(lastDayOf(streak))
   return { key, ...streakNow(streak, zones, now), best: streak.best, lastDay }
+}
+
+/* Metrics. */
+
+export interface MetricPeriod {
+  /** The first day of the current one, as a date such as `2026-11-01`. */
+  readonly from: string
+  readonly current: number | null
+  readonly previous: number | null
+}
+
+export interface MetricProgress {
+  readonly key: string
+  readonly name: string
+  readonly unit: string | null
+  /** Whether an undone event still counts until a recount ends. */
+  readonly recalculating: boolean
+  readonly total: number | null
+  readonly day: MetricPeriod
+  readonly week: MetricPeriod
+  readonly month: MetricPeriod
+}
+
+/** The user's values of every metric that is not archived, in the order of creation. */
+export const metricProgress = (
+  user: UserState,
+  project: ProjectState,
+  now: number,
+): ReadonlyArray<MetricProgress> => {
+  const today = presentZone(user, project).dayAt(now)
+  const shown: Array<MetricProgress> = []
+  for (const metric of project.metrics.values()) {
+    if (metric.set === "archived") continue
+    const { aggregate, decimals, id, key, name, unit } = metric
+    const state = user.metrics.get(id)
+    const { day, values } = readMetric(state, today)
+    const recalculating = state?.recalculating === true
+    const none = isExtremum(aggregate) ? null : 0
+    const numberOf = (slot: number) => unscaled(values[slot] ?? none, decimals)
+    const [daily, weekly, monthly] = windowKinds.map((kind, place) => ({
+      from: dateOf(firstDayOf(kind, windowOfDay(kind, day))),
+      current: numberOf(1 + 2 * place),
+      previous: numberOf(2 + 2 * place),
+    }))
+    const periods = { day: daily!, week: weekly!, month: monthly! }
+    shown.push({ key, name, unit, recalculating, total: numberOf(0), ...periods })
+  }
+  return shown
 }
 
 /* The time of the next change of a user by the clock, so that idle users need no daily check. */

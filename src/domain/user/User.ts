@@ -9,6 +9,7 @@ import { type Award, type Quest, questPeriodOf, statusAt } from "../project/Defi
 import type { ProjectState } from "../project/Project.ts"
 import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { PeriodCounts } from "../values/Periods.ts"
+import type { MetricState } from "./MetricState.ts"
 import type { Lots } from "./Pending.ts"
 import type { StreakState, Zones } from "./Streak.ts"
 
@@ -158,6 +159,8 @@ export interface UserState {
   /** The sequence of the latest reward by request, and of the latest spend; 0: none. */
   readonly lastReward: number
   readonly lastSpend: number
+  /** By the id of the metric; a metric that no event counted for is absent. */
+  readonly metrics: ReadonlyMap<string, MetricState>
   readonly createdAt: number
   readonly updatedAt: number
   /** When the latest event occurred, also if it was revoked; 0: the user had no event. */
@@ -213,10 +216,23 @@ export const newcomer: UserState = {
   ruleUses: none,
   lastReward: 0,
   lastSpend: 0,
+  metrics: none,
   createdAt: 0,
   updatedAt: 0,
   lastEventAt: 0,
 }
+
+/** The first metric whose recount is under way. */
+export const recountedMetric = ({ metrics }: UserState): string | undefined => {
+  if (metrics.size > 0) for (const [id, state] of metrics) if (state.recalculating) return id
+  return undefined
+}
+
+/** The time zone of the user's calendar now: the user's own, or the project's. */
+export const presentZone = (
+  user: Pick<UserState, "profile"> | undefined,
+  { settings }: Pick<ProjectState, "settings">,
+): Zone => zoneOf(user?.profile.timezone ?? settings.timezone)
 
 /** The time zones of a user's days: the user's own, or the project's while the user has none. */
 export const userZones = (user: UserState | undefined, project: ProjectState): Zones => {

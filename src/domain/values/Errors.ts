@@ -22,6 +22,7 @@ export const errorKinds = {
   badge_not_found: { status: 404, title: "Badge not found" },
   boost_not_found: { status: 404, title: "Boost not found" },
   currency_not_found: { status: 404, title: "Currency not found" },
+  metric_not_found: { status: 404, title: "Metric not found" },
   event_not_found: { status: 404, title: "Event not found" },
   reward_not_found: { status: 404, title: "Reward not found" },
   spend_not_found: { status: 404, title: "Spend not found" },

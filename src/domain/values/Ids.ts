@@ -74,6 +74,7 @@ export const idPrefixes = [
   "bst",
   "cur",
   "seg",
+  "mtr",
   "whk",
   "prj",
   "key",

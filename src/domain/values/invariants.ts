@@ -21,6 +21,16 @@ export const assertBalance = (what: string, balance: number): void => {
   throw new BrokenInvariant(`The balance of ${what} would be ${balance}`)
 }
 
+/** The total of a metric is a safe integer, and that which its record names. */
+export const assertTotal = (
+  metricId: string,
+  total: number | null,
+  reached: number | null,
+): void => {
+  if (total === reached && (total === null || Number.isSafeInteger(total))) return
+  throw new BrokenInvariant(`The total of ${metricId} would be ${reached}, not ${total}`)
+}
+
 /** A record comes after the last record that the state has. */
 export const assertAfter = (sequence: number, last: number): void => {
   if (Number.isSafeInteger(sequence) && sequence > last) return

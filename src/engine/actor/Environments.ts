@@ -20,7 +20,7 @@ import {
   type Subject,
   type UserCommand,
 } from "../../domain/record/Record.ts"
-import type { UserState } from "../../domain/user/User.ts"
+import { recountedMetric, type UserState } from "../../domain/user/User.ts"
 import { windowKinds, zoneOf } from "../../domain/values/Calendar.ts"
 import type { Entry } from "../../storage/Storage.ts"
 import { Boards } from "../boards/Boards.ts"
@@ -200,7 +200,7 @@ export class Environment {
    * later, which needs no change.
    */
   #schedule(actor: UserActor, user: UserState, record: JournalRecord): void {
-    if (user.streaks.size === 0 && user.quests.size === 0) {
+    if (!mayBeDue(user)) {
       if (actor.member !== undefined) this.agenda.set(actor.member, 0)
       return
     }
@@ -232,7 +232,7 @@ export class Environment {
   }
 
   #dueOf(actor: UserActor, user: UserState): number {
-    if (user.streaks.size === 0 && user.quests.size === 0) return 0
+    if (!mayBeDue(user)) return 0
     actor.member ??= this.boards.members.admit(user.id)
     const { durable } = this.project
     const due = dueSecond(user, durable, timeIn(durable, this.#options.now()))
@@ -245,6 +245,9 @@ export class Environment {
     if (this.project.durable.dueSequence === record.sequence) this.agenda.recheck()
   }
 }
+
+const mayBeDue = (user: UserState): boolean =>
+  user.streaks.size > 0 || user.quests.size > 0 || recountedMetric(user) !== undefined
 
 /** Whether a user's record may move the next due time earlier. */
 const mayBeDueSooner = ({ cause, facts }: JournalRecord): boolean => {

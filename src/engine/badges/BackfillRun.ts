@@ -14,7 +14,6 @@
 import { Data, Effect, Schedule, Stream } from "effect"
 import type { DoneReply } from "../../domain/message/UserReply.ts"
 import { type Badge, isCountingBadge } from "../../domain/project/Definition.ts"
-import { levelAt } from "../../domain/project/Level.ts"
 import { timeIn } from "../../domain/project/Project.ts"
 import { ActionCount, type CountedBadge } from "../../domain/record/ActionCount.ts"
 import type { Backfill } from "../../domain/record/Record.ts"
@@ -97,14 +96,12 @@ export class BackfillRun {
     users: ReadonlyArray<UserState>,
   ): Effect.fn.Return<void, Broken | Ended> {
     const project = this.#environment.project.durable
-    const { badges, settings } = project
-    const badge = badges.get(this.badgeId)
+    const badge = project.badges.get(this.badgeId)
     if (badge?.set !== "published") return
-    const levelOf = (xp: number) => levelAt(settings.levelCurve, xp)
     const now = timeIn(project, this.#parts.now())
     const award = (user: UserState): Effect.Effect<unknown, Broken | Ended> => {
       if (isCountingBadge(badge)) return this.#count(user, badge)
-      if (!qualifies(badge, user, levelOf)) return Effect.void
+      if (!qualifies(badge, user, project)) return Effect.void
       const { id: userId } = user
       const isIn = new Membership({ userId, user, project, now }).has(badge.segment)
       return isIn ? this.#ask(user) : Effect.void
@@ -162,7 +159,8 @@ export class BackfillRun {
     const known = this.#journal?.badge === badge ? this.#journal.of(user.id) : undefined
     const counted = yield* this.#countUpTo(user, badge, known)
     const isRight = counted.current === (user.badgeCounts.get(badge.id) ?? 0)
-    if (isRight && !qualifies(badge, user, () => 1, counted.current)) return
+    const project = this.#environment.project.durable
+    if (isRight && !qualifies(badge, user, project, counted.current)) return
     yield* this.#ask(user, badge, counted)
   })
 

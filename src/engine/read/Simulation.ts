@@ -34,6 +34,7 @@ import type { Deduplicator } from "../dedupe/Deduplicator.ts"
 /** The kinds of commands that can be drafts. */
 type DraftKind =
   | `${"create" | "update"}${"Badge" | "Boost" | "Currency" | "Quest" | "Rule"}`
+  | "createMetric"
   | "updateSettings"
 
 /** A draft. The pointers of its faults begin with `pointer`, such as `/rule`. */
@@ -46,8 +47,8 @@ export interface DraftCommand<Kind extends DraftKind = DraftKind> {
  * The cost of drafts besides the decision, in units of `Matching.work` (0.04 µs). To copy and index
  * a definition takes up to 1.6 µs, most of it for conditions on the action of the event.
  */
-const draftWork = ({ badges, boosts, quests, rules }: ProjectState): number =>
-  40 * (rules.size + quests.size + badges.size + boosts.size)
+const draftWork = ({ badges, boosts, metrics, quests, rules }: ProjectState): number =>
+  40 * (rules.size + quests.size + badges.size + boosts.size + metrics.size)
 
 /**
  * `project` after `drafts`, applied in order. A refusal has the faults of all drafts. The state has

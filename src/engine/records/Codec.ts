@@ -7,6 +7,7 @@ import type { Boost } from "../../domain/project/Boost.ts"
 import type { Currency } from "../../domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../domain/project/Definition.ts"
 import type { ApiKey, DirectoryState, Project } from "../../domain/project/Directory.ts"
+import type { Metric } from "../../domain/project/Metric.ts"
 import type { ProjectState, Webhook } from "../../domain/project/Project.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
@@ -44,6 +45,7 @@ export const encodeProject = ({
   badges,
   boosts,
   currencies,
+  metrics,
   quests,
   rules,
   segments,
@@ -51,7 +53,15 @@ export const encodeProject = ({
 }: ProjectState): string => {
   const { backfills, webhooks } = rest
   const others = { ...rest, webhooks: [...webhooks.values()], backfills: [...backfills] }
-  const definitions = Object.entries({ quests, rules, badges, boosts, currencies, segments })
+  const definitions = Object.entries({
+    quests,
+    rules,
+    badges,
+    boosts,
+    currencies,
+    metrics,
+    segments,
+  })
   const texts = definitions.map(([name, all]) => `"${name}":${definitionsText(all)}`)
   return `${JSON.stringify(others).slice(0, -1)},${texts.join(",")}}`
 }
@@ -66,6 +76,7 @@ export const decodeProject = (value: Uint8Array): ProjectState => {
     boosts: byId<Boost>(stored.boosts),
     currencies: byId<Currency>(stored.currencies),
     segments: byId<Segment>(stored.segments),
+    metrics: byId<Metric>(stored.metrics),
     webhooks: byId<Webhook>(stored.webhooks),
     backfills: new Map(stored.backfills),
   }

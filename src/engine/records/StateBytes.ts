@@ -9,6 +9,7 @@
  * - A name is its number in the name table (`Names.ts`), or 0 and a text.
  * - The reader refuses bytes that end early and forms that are longer than necessary.
  */
+import type { DayRange } from "../../domain/user/Streak.ts"
 import { inlineName, type Names } from "./Names.ts"
 
 /* Writing, into memory that all calls share. */
@@ -81,6 +82,17 @@ export const writeOptional = (value: number | undefined): void => {
   const isAbsent = value === undefined
   writeByte(isAbsent ? 0 : 1)
   if (!isAbsent) writeNumber(value)
+}
+
+/** Ranges of days, as distances, which take one byte each. */
+export const writeDays = (days: ReadonlyArray<DayRange>): void => {
+  writeNumber(days.length)
+  let before = 0
+  for (const [from, to] of days) {
+    writeNumber(from - before)
+    writeNumber(to - from)
+    before = to
+  }
 }
 
 /* Reading. */
@@ -189,5 +201,16 @@ export class Reader {
 
   optional(): number | undefined {
     return this.flags(1) === 0 ? undefined : this.number()
+  }
+
+  days(): ReadonlyArray<DayRange> {
+    const days: Array<DayRange> = []
+    let before = 0
+    for (let left = this.count(); left > 0; left--) {
+      const from = before + this.number()
+      before = from + this.number()
+      days.push([from, before])
+    }
+    return days
   }
 }

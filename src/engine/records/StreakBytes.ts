@@ -1,6 +1,6 @@
 /** The bytes of a streak within those of a user's state (`UserCodec.ts`). */
-import type { DayRange, StreakState } from "../../domain/user/Streak.ts"
-import { type Reader, writeByte, writeNumber } from "./StateBytes.ts"
+import type { StreakState } from "../../domain/user/Streak.ts"
+import { type Reader, writeByte, writeDays, writeNumber } from "./StateBytes.ts"
 
 const brokenFlag = 1
 const forgottenFlag = 2
@@ -24,14 +24,7 @@ export const writeStreak = (streak: StreakState): void => {
     writeNumber(forgotten.freezes)
   }
   if (bestForgotten !== undefined) writeNumber(bestForgotten)
-  writeNumber(days.length)
-  // As distances, which take one byte each.
-  let before = 0
-  for (const [from, to] of days) {
-    writeNumber(from - before)
-    writeNumber(to - from)
-    before = to
-  }
+  writeDays(days)
 }
 
 export const readStreak = (reader: Reader): StreakState => {
@@ -50,13 +43,7 @@ export const readStreak = (reader: Reader): StreakState => {
           freezes: reader.number(),
         }
   const bestForgotten = (flags & bestForgottenFlag) === 0 ? undefined : reader.number()
-  const days: Array<DayRange> = []
-  let before = 0
-  for (let left = reader.count(); left > 0; left--) {
-    const from = before + reader.number()
-    before = from + reader.number()
-    days.push([from, before])
-  }
+  const days = reader.days()
   const broken = (flags & brokenFlag) !== 0
   return {
     days,

@@ -31,6 +31,7 @@ import {
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import type { PeriodCounts } from "../../domain/values/Periods.ts"
 import { awardCount, readBadges, writeBadges } from "./BadgeBytes.ts"
+import { readMetric, writeMetric } from "./MetricBytes.ts"
 import type { Names } from "./Names.ts"
 import {
   BadState,
@@ -67,6 +68,7 @@ const tags = {
   earnings: 13,
   badgesPaid: 14,
   pending: 15,
+  metrics: 16,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -135,6 +137,12 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   writePairs(tags.earnings, user.earnings, names)
   writeCounts(tags.badgesPaid, user.badgesPaid, names)
   writePairs(tags.pending, user.pending, names)
+  if (begins(tags.metrics, user.metrics.size)) {
+    for (const [id, metric] of user.metrics) {
+      writeName(id, names)
+      writeMetric(metric)
+    }
+  }
   return written()
 }
 
@@ -385,6 +393,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     ruleUses: none,
     lastReward: 0,
     lastSpend: 0,
+    metrics: none,
     createdAt,
     updatedAt,
     lastEventAt: sinceEvent === 0 ? 0 : updatedAt - sinceEvent + 1,
@@ -452,6 +461,9 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
       return
     case tags.pending:
       state.pending = readMap(count, names, readPeriods)
+      return
+    case tags.metrics:
+      state.metrics = readMap(count, names, () => readMetric(reader))
       return
     default:
       throw bad(`section ${tag} is unknown`)

@@ -20,18 +20,19 @@ import { MemberTable } from "../../domain/board/Members.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import { dueAt } from "../../domain/user/Progress.ts"
 import type { UserState } from "../../domain/user/User.ts"
-import { isMidway } from "../../domain/user/User.ts"
+import { isMidway, recountedMetric } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
 
 /** The due second of a user whom only an edit of definitions can make due. */
 export const never = 0xffff_ffff
 
 /**
- * The second from which on a tick would change `user`, which may be past; `never` or 0 as in
+ * The second from which on a tick would change `user`, which may be past, or now if a metric must be
+ * recounted; `never` or 0 as in
  * `Agenda`.
  */
 export const dueSecond = (user: UserState, project: ProjectState, now: number): number => {
-  const at = dueAt(user, project, now)
+  const at = recountedMetric(user) === undefined ? dueAt(user, project, now) : now
   if (at === Number.POSITIVE_INFINITY) return mayComeDue(user) ? never : 0
   // A user who is due now is due at the begin of this second: rounded up, it would move again each
   // time.

@@ -9,7 +9,7 @@
 import { Effect, type Latch } from "effect"
 import { isAdvancing, type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import type { Tick } from "../../domain/record/Record.ts"
-import type { UserState } from "../../domain/user/User.ts"
+import { recountedMetric, type UserState } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
@@ -45,6 +45,8 @@ interface TickerOptions<Environment extends TimedEnvironment> {
   readonly dueSooner: Latch.Latch
   /** A user's state including records that are not durable yet. Makes no actor. */
   readonly peek: (environment: Environment, userId: string) => UserState | undefined
+  /** Recounts the user's metrics in the background, unless that is under way. */
+  readonly recount: (environment: Environment, userId: string) => void
   readonly askUsers: (
     environment: Environment,
     messages: ReadonlyArray<TickOf>,
@@ -85,7 +87,7 @@ export class Ticker<Environment extends TimedEnvironment> {
     environment: Environment,
   ) {
     const { agenda, boards, project } = environment
-    const { askUsers, peek } = this.#options
+    const { askUsers, peek, recount } = this.#options
     const now = () => this.#nowIn(environment)
     const group = agenda.take(Math.floor(now() / 1_000), limits.agendaGroupUsersMax)
     const userIds = group.map((member) => boards.members.idOf(member))
@@ -104,7 +106,10 @@ export class Ticker<Environment extends TimedEnvironment> {
       looked += userParts + (user === undefined ? 0 : user.quests.size + user.streaks.size)
       const second = user === undefined ? 0 : dueSecond(user, project.state, now())
       if (second === 0 || second * 1_000 > now()) set(userId, second)
-      else due.push({ userId, command: tick })
+      else {
+        if (user !== undefined && recountedMetric(user) !== undefined) recount(environment, userId)
+        due.push({ userId, command: tick })
+      }
     }
     const outcomes = yield* askUsers(environment, due)
     outcomes.forEach((outcome, index) => {

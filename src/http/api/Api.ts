@@ -13,6 +13,7 @@ import { Currencies } from "./Currencies.ts"
 import { DefinitionFiles } from "./DefinitionFiles.ts"
 import { Actions, Events } from "./Events.ts"
 import { Leaderboard } from "./Leaderboard.ts"
+import { Metrics } from "./Metrics.ts"
 import { NotReady } from "./Problems.ts"
 import { Projects } from "./Projects.ts"
 import { Quests } from "./Quests.ts"
@@ -94,6 +95,7 @@ const declared = HttpApi.make("laurel")
     Boosts,
     Currencies,
     Segments,
+    Metrics,
     Projects,
     DefinitionFiles,
     TestClocks,

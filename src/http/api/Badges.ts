@@ -119,7 +119,7 @@ const Secret = Schema.Boolean.annotate({
 
 const Kind = oneOf(criterionKinds).annotate({
   description:
-    "The number that earns the badge: the user's `xp` or `level`; `points`: points earned, spent ones included; `action_count`: events with an action; `action_sum`: the sum of a number in their metadata; `quest_count`: completed quests; `streak`: days of a streak; `manual`: none, only rules, quests and rewards give it.",
+    "The number that earns the badge: the user's `xp` or `level`; `points`: points earned, spent ones included; `action_count`: events with an action; `action_sum`: the sum of a number in their metadata; `quest_count`: completed quests; `streak`: days of a streak; `metric`: the total of a metric; `manual`: none, only rules, quests and rewards give it.",
   examples: ["action_count"],
 })
 
@@ -139,6 +139,12 @@ const StreakKey = Key.annotate({
   examples: ["daily"],
 })
 
+const MetricKey = DefinitionKey.annotate({
+  description:
+    "The key of a metric, other than a minimum; only for the kind `metric`, and required there.",
+  examples: ["kilometres-run"],
+})
+
 const NewCriteria = Schema.Struct({
   kind: Kind,
   target: Schema.optionalKey(CriterionTarget),
@@ -146,6 +152,7 @@ const NewCriteria = Schema.Struct({
   where: Schema.optionalKey(Where),
   sumPath: Schema.optionalKey(CriterionSumPath),
   streak: Schema.optionalKey(StreakKey),
+  metric: Schema.optionalKey(MetricKey),
 }).annotate({ identifier: "NewCriteria", description: "The badge's criteria." })
 
 const TierKey = DefinitionKey.annotate({
@@ -233,6 +240,7 @@ export const BadgePatch = Schema.Struct({
       where: Schema.optionalKey(Schema.NullOr(Where)),
       sumPath: Schema.optionalKey(CriterionSumPath),
       streak: Schema.optionalKey(Schema.NullOr(StreakKey)),
+      metric: Schema.optionalKey(MetricKey),
     }).annotate({
       identifier: "CriteriaPatch",
       description:
@@ -286,6 +294,14 @@ const Criteria = Schema.Union([
     streak: Schema.NullOr(Schema.String).annotate({
       description: "The key of a streak; null: any.",
       examples: ["daily"],
+    }),
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("metric").annotate({ description: "The total of a metric." }),
+    target: shownTarget,
+    metric: Schema.String.annotate({
+      description: "The key of the metric.",
+      examples: ["kilometres-run"],
     }),
   }),
   Schema.Struct({

@@ -22,6 +22,7 @@ interface Positions {
   readonly boosts: readonly [createdAt: number, id: string]
   readonly currencies: readonly [createdAt: number, id: string]
   readonly segments: readonly [createdAt: number, id: string]
+  readonly metrics: readonly [createdAt: number, id: string]
   readonly webhooks: readonly [createdAt: number, id: string]
   /** The number of the fact in its record. */
   readonly history: readonly [sequence: number, index: number]
@@ -44,6 +45,7 @@ const partsOf: { readonly [List in ListName]: ReadonlyArray<"number" | "string">
   boosts: ["number", "string"],
   currencies: ["number", "string"],
   segments: ["number", "string"],
+  metrics: ["number", "string"],
   webhooks: ["number", "string"],
   history: ["number", "number"],
   rewards: ["number"],

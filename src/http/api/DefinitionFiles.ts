@@ -1,6 +1,6 @@
 /**
- * Definitions as a file: all settings, currencies, segments, badges, quests, rules and boosts of an
- * environment.
+ * Definitions as a file: all settings, currencies, metrics, segments, badges, quests, rules and
+ * boosts of an environment.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -12,14 +12,23 @@ import { NewCurrency } from "./Currencies.ts"
 import { DefinitionKey, fileStatus } from "./DefinitionShapes.ts"
 import { changeHeaders, readHeaders } from "./EntityTags.ts"
 import { appliedFile, definitionsFile, fileDiff } from "./examples/definitionExamples.ts"
-import { badgeId, boostId, currencyId, questId, ruleId, segmentId } from "./examples/exampleIds.ts"
+import {
+  badgeId,
+  boostId,
+  currencyId,
+  metricId,
+  questId,
+  ruleId,
+  segmentId,
+} from "./examples/exampleIds.ts"
+import { NewMetric } from "./Metrics.ts"
 import { DefinitionConflict, readProblems, VersionConflict, writeProblems } from "./Problems.ts"
 import { ProjectPatch } from "./Projects.ts"
 import { NewQuest } from "./Quests.ts"
 import { NewRule, strayBounds } from "./Rules.ts"
 import { NewSegment } from "./Segments.ts"
 
-const idOf = (prefix: "bdg" | "bst" | "cur" | "qst" | "rul" | "seg", example: string) =>
+const idOf = (prefix: "bdg" | "bst" | "cur" | "mtr" | "qst" | "rul" | "seg", example: string) =>
   Schema.optionalKey(
     pattern(
       new RegExp(`^${prefix}_[a-z0-9_-]{1,64}$`),
@@ -61,6 +70,15 @@ export const DefinitionsFile = Schema.Struct({
       }),
       limits.currenciesMax,
       "currencies",
+    ),
+  ),
+  metrics: Schema.optionalKey(
+    listOf(
+      Schema.Struct({ id: idOf("mtr", metricId), ...NewMetric.fields, key }).annotate({
+        identifier: "FileMetric",
+      }),
+      limits.metricsMax,
+      "metrics",
     ),
   ),
   segments: Schema.optionalKey(
@@ -145,7 +163,16 @@ const change = {
     description: "`delete`: the definition is archived.",
     examples: ["update"],
   }),
-  kind: oneOf(["settings", "currency", "segment", "badge", "quest", "rule", "boost"]).annotate({
+  kind: oneOf([
+    "settings",
+    "currency",
+    "metric",
+    "segment",
+    "badge",
+    "quest",
+    "rule",
+    "boost",
+  ]).annotate({
     description: "The kind of definition.",
     examples: ["badge"],
   }),
@@ -226,7 +253,7 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
         OpenApi.annotations({
           summary: "Export definitions",
           description:
-            "Returns settings, segments, badges, quests, rules and boosts in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
+            "Returns settings, currencies, metrics, segments, badges, quests, rules and boosts in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
         }),
       ),
     HttpApiEndpoint.post("diff", "/v1/definitions/diff", {
@@ -261,6 +288,7 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
   .annotateMerge(
     OpenApi.annotations({
       title: "Definitions",
-      description: "Settings, currencies, segments, badges, quests, rules and boosts as one file.",
+      description:
+        "Settings, currencies, metrics, segments, badges, quests, rules and boosts as one file.",
     }),
   )

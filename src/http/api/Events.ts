@@ -37,6 +37,7 @@ import {
   eventAccepted,
   eventDetails,
   eventOutcome,
+  metricOutcome,
   questOutcome,
   repeatedEvent,
   streakOutcome,
@@ -97,6 +98,20 @@ export const StreakOutcome = Schema.Struct(factMembers["streak.extended"]).annot
   examples: [streakOutcome],
 })
 
+const MetricOutcome = Schema.Struct(factMembers["metric.changed"]).annotate({
+  identifier: "MetricOutcome",
+  description: "A user's total of a metric afterwards.",
+  examples: [metricOutcome],
+})
+
+/** The totals of metrics in a reply. `what` begins the description. */
+export const changedMetrics = (what: string) =>
+  Schema.optionalKey(
+    Schema.Array(MetricOutcome).annotate({
+      description: `${what}, with the user's total afterwards. Absent if there is none.`,
+    }),
+  )
+
 /** The members of a reply that tell a repeat of an `id` from its first use. */
 export const repeatMembers = (what: "event" | "reward") => ({
   duplicate: Schema.Boolean.annotate({
@@ -121,7 +136,7 @@ export const revokedSince = (what: string) =>
 export const matched = Schema.optionalKey(
   Schema.Literal(false).annotate({
     description:
-      "Present, and `false`, if no active rule, published quest, badge or list of a streak's `actions` named the action when the event was applied: usually a misspelt action, or a definition that is missing. Absent otherwise. A streak that any action extends names none; `QUEST_COMPLETE` is always known.",
+      "Present, and `false`, if no active rule, published quest, badge, metric or list of a streak's `actions` named the action when the event was applied: usually a misspelt action, or a definition that is missing. Absent otherwise. A streak that any action extends names none; `QUEST_COMPLETE` is always known.",
     examples: [false],
   }),
 )
@@ -171,6 +186,7 @@ export const EventOutcome = Schema.Struct({
   }),
   streaks: Schema.Array(StreakOutcome).annotate({ description: "Streaks extended by the event." }),
   boosts,
+  metrics: changedMetrics("Metrics that the event counted for"),
   matched,
   withheld,
 }).annotate({

@@ -45,6 +45,7 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "level.changed": "The level changed.",
   "badge.earned": "The user earned a badge.",
   "badge.revoked": "A badge was revoked.",
+  "metric.changed": "An event counted for a metric, or such an event was revoked.",
   "quest.started": "The user began a quest.",
   "quest.progressed": "An event counted for a quest step.",
   "quest.completed": "The user completed a quest.",

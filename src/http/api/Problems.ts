@@ -152,6 +152,7 @@ export const SegmentNotFound = problem("SegmentNotFound", ["segment_not_found"])
 export const BadgeNotFound = problem("BadgeNotFound", ["badge_not_found"])
 export const BoostNotFound = problem("BoostNotFound", ["boost_not_found"])
 export const CurrencyNotFound = problem("CurrencyNotFound", ["currency_not_found"])
+export const MetricNotFound = problem("MetricNotFound", ["metric_not_found"])
 export const EventNotFound = problem("EventNotFound", ["event_not_found"])
 export const RewardNotFound = problem("RewardNotFound", ["reward_not_found"])
 /** The badge or a currency of a reward. */

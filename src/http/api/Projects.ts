@@ -29,6 +29,7 @@ import { Key, patchWords } from "./DefinitionShapes.ts"
 import { changeHeaders, readHeaders } from "./EntityTags.ts"
 import {
   boosts,
+  changedMetrics,
   Event,
   matched,
   QuestOutcome,
@@ -39,6 +40,7 @@ import {
 import { project, streak } from "./examples/definitionExamples.ts"
 import { badgeId, boostId, currencyId, questId, ruleId } from "./examples/exampleIds.ts"
 import { simulation } from "./examples/userExamples.ts"
+import { NewMetric } from "./Metrics.ts"
 import {
   BadgeNotFound,
   BoostNotFound,
@@ -330,6 +332,7 @@ export const Simulation = Schema.Struct({
     description: "Streaks that the event would extend.",
   }),
   boosts,
+  metrics: changedMetrics("Metrics that the event would count for"),
   matched,
   withheld,
   segments,
@@ -363,6 +366,7 @@ export const PreviewRequest = Schema.Struct({
   settings: Schema.optionalKey(ProjectPatch),
   currency: Schema.optionalKey(NewCurrency),
   currencyId: replaced("currency", currencyId),
+  metric: Schema.optionalKey(NewMetric),
   badge: Schema.optionalKey(NewBadge),
   badgeId: replaced("badge", badgeId),
   boost: Schema.optionalKey(NewBoost),
@@ -486,7 +490,7 @@ A new level curve applies to every user at once, without a message; xp stay. A n
         OpenApi.annotations({
           summary: "Simulate an event with drafts",
           description:
-            "Returns the outcome that the event would have once the drafts were saved, and changes nothing. A draft with an id replaces every member of that definition but key and metadata, and the status if the draft has none; `settings` is merged. A new definition has the id `rul_draft`, `qst_draft`, `bdg_draft`, `bst_draft` or `cur_draft` in the reply. It is refused where a draft or the event would be refused; faults of a draft have pointers below `/rule`, `/quest`, `/badge`, `/boost`, `/currency` or `/settings`, those of the event below `/event`. An `Idempotency-Key` is ignored.",
+            "Returns the outcome that the event would have once the drafts were saved, and changes nothing. A draft with an id replaces every member of that definition but key and metadata, and the status if the draft has none; `settings` is merged. A `metric` is a new one, since the others never change what they count. A new definition has the id `rul_draft`, `qst_draft`, `bdg_draft`, `bst_draft`, `cur_draft` or `mtr_draft` in the reply. It is refused where a draft or the event would be refused; faults of a draft have pointers below `/rule`, `/quest`, `/badge`, `/boost`, `/currency`, `/metric` or `/settings`, those of the event below `/event`. An `Idempotency-Key` is ignored.",
         }),
       ),
   )

@@ -40,7 +40,7 @@ const Name = text(1, limits.titleCharactersMax).annotate({
 const SegmentCondition = Schema.Struct({
   kind: oneOf(segmentConditionKinds).annotate({
     description:
-      "What of the user is compared. `attribute`: the custom attribute named by `attribute`; `level`; `balance`: the balance of `currency`; `badge`: whether the user has the badge with this key (`exists`); `streak`: the present days of the streak; `account_age_days` and `inactive_days`: whole days of 24 hours since the user's creation, and since the latest event occurred (`exists`: whether there was one); `percent`: a number from 0 to below 100 that follows from `salt` and the user's id.",
+      "What of the user is compared. `attribute`: the custom attribute named by `attribute`; `level`; `balance`: the balance of `currency`; `badge`: whether the user has the badge with this key (`exists`); `streak`: the present days of the streak; `metric`: the total of the metric (`exists`: whether it has one); `account_age_days` and `inactive_days`: whole days of 24 hours since the user's creation, and since the latest event occurred (`exists`: whether there was one); `percent`: a number from 0 to below 100 that follows from `salt` and the user's id.",
     examples: ["level"],
   }),
   attribute: Schema.optionalKey(text(1, limits.attributeNameCharactersMax)).annotate({
@@ -59,6 +59,10 @@ const SegmentCondition = Schema.Struct({
     description: "The key of a streak; only for the kind `streak`, and required there.",
     examples: ["daily"],
   }),
+  metric: Schema.optionalKey(DefinitionKey).annotate({
+    description: "The key of a metric; only for the kind `metric`, and required there.",
+    examples: ["kilometres-run"],
+  }),
   salt: Schema.optionalKey(text(1, limits.keyCharactersMax)).annotate({
     description:
       "Any text; only for the kind `percent`, and required there. Segments with one salt order the users alike; with different salts, they are independent. The number is MurmurHash3 (x86, 32 bits, seed 0) of the UTF-8 text `<salt>:<user id>`, divided by 2^32, times 100.",
@@ -66,12 +70,12 @@ const SegmentCondition = Schema.Struct({
   }),
   op: conditionOperator.annotate({
     description:
-      "As in conditions on metadata. Attributes take every operator; numbers take `eq`, `ne`, `gt`, `gte`, `lt` and `lte`; a badge takes `exists`; `inactive_days` takes `exists` too; `percent` takes `lt` and `gte`.",
+      "As in conditions on metadata. Attributes take every operator; numbers take `eq`, `ne`, `gt`, `gte`, `lt` and `lte`; a badge takes `exists`; `inactive_days` and `metric` take `exists` too; `percent` takes `lt` and `gte`.",
     examples: ["gte"],
   }),
   value: Schema.optionalKey(conditionValue).annotate({
     description:
-      "Value to compare with; for `percent` from 0 to 100, for other numbers at least 0. For `exists` true (default) or false.",
+      "Value to compare with; for `percent` from 0 to 100, for `metric` any number, for other numbers at least 0. For `exists` true (default) or false.",
     examples: [5],
   }),
 })

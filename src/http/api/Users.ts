@@ -32,7 +32,7 @@ import {
   UserNamed,
 } from "./Common.ts"
 import { NewReward } from "./DefinitionShapes.ts"
-import { QuestOutcome, repeatMembers } from "./Events.ts"
+import { changedMetrics, QuestOutcome, repeatMembers } from "./Events.ts"
 import { badgeId, eventKey } from "./examples/exampleIds.ts"
 import {
   eventRevocation,
@@ -189,6 +189,7 @@ export const EventRevocation = Schema.Struct({
     examples: ["evt_0mi8k3f2a4c92"],
   }),
   ...undone,
+  metrics: changedMetrics("Metrics for which the event no longer counts"),
 }).annotate({
   identifier: "EventRevocation",
   description: "The durable outcome of revoking an event.",
@@ -494,7 +495,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Revoke an event",
           description:
-            "Takes back what the event gave: xp, points, badges, quest steps and completions, uses of limits, and counts towards badges, including those made by a backfill. Level and open leaderboards follow. So is what a badge paid with the event; the badge pays again when the user earns it again. The user loses a badge or tier whose target is no longer reached, but keeps what other events were paid for it; a badge given by a rule or quest stays if the user meets its criteria. A quest completed by another event stays completed. Streak days, badges earned by a streak, running cooldowns and closed leaderboard windows stay. No balance goes below 0: `shortfall` has points that were spent already. Revoking twice returns 404.",
+            "Takes back what the event gave: xp, points, badges, quest steps and completions, uses of limits, values of metrics, and counts towards badges, including those made by a backfill. Level and open leaderboards follow. So is what a badge paid with the event; the badge pays again when the user earns it again. The user loses a badge or tier whose target is no longer reached, but keeps what other events were paid for it; a badge given by a rule or quest stays if the user meets its criteria. A quest completed by another event stays completed. Streak days, badges earned by a streak, running cooldowns and closed leaderboard windows stay. No balance goes below 0: `shortfall` has points that were spent already. Revoking twice returns 404.",
         }),
       ),
   )

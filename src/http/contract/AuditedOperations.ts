@@ -4,9 +4,9 @@
  * entry for the form.
  *
  * - The log has changes of what a project defines (settings, rules, quests, badges, boosts,
- *   currencies, segments, webhooks), advances of test clocks, and erasures of users, which also erase
- *   the users' histories. A user's history has all other changes of the user, with their causes
- *   (`notLogged`).
+ *   currencies, metrics, segments, webhooks), advances of test clocks, and erasures of users, which
+ *   also erase the users' histories. A user's history has all other changes of the user, with their
+ *   causes (`notLogged`).
  * - An entry shows each changed member before and after the change. Logged changes of one
  *   environment run one at a time, so that the value before a change is the value that the change
  *   replaced.
@@ -61,6 +61,9 @@ export const loggedOperations: Partial<Record<OperationName, Logging>> = {
   "badges.create": { action: "badge.create" },
   "badges.update": { action: "badge.update", before: "badges.get" },
   "badges.delete": { action: "badge.archive", before: "badges.get" },
+  "metrics.create": { action: "metric.create" },
+  "metrics.update": { action: "metric.update", before: "metrics.get" },
+  "metrics.delete": { action: "metric.archive", before: "metrics.get" },
   "badges.startBackfill": { action: "badge.backfill", before: "badges.get" },
   "boosts.create": { action: "boost.create" },
   "boosts.update": { action: "boost.update", before: "boosts.get" },

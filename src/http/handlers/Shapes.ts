@@ -6,6 +6,7 @@ import {
   badgeReferenceFaults,
   currencyFaults,
   currencyReferenceFaults,
+  metricReferenceFaults,
   prerequisiteFaults,
   segmentReferenceFaults,
   streakReferenceFaults,
@@ -438,6 +439,10 @@ export const referenceFaults =
     }
     const segment = memberOf(body, "segment")
     if (typeof segment === "string") faults.push(...segmentReferenceFaults(state, segment))
+    const metric = memberOf(criteria, "metric")
+    if (memberOf(criteria, "kind") === "metric" && typeof metric === "string") {
+      faults.push(...metricReferenceFaults(state, metric, "/criteria/metric"))
+    }
     const prerequisites = memberOf(body, "prerequisites")
     if (Array.isArray(prerequisites)) {
       for (const [index, id] of prerequisites.slice(0, limits.prerequisitesMax).entries()) {

@@ -110,6 +110,7 @@ export const badgeReplacement = (payload: typeof NewBadge.Type): BadgeChange => 
     where: undefined,
     sumPath: undefined,
     streak: undefined,
+    metric: undefined,
   }
   return {
     ...members,

@@ -13,6 +13,7 @@ import { decideProject } from "../../domain/decide/Project.ts"
 import type { Boost } from "../../domain/project/Boost.ts"
 import { type Currency, isBuiltIn } from "../../domain/project/Currency.ts"
 import type { Badge, Definition, Quest, Rule, Targeted } from "../../domain/project/Definition.ts"
+import type { Metric } from "../../domain/project/Metric.ts"
 import type { ProjectSettings, ProjectState } from "../../domain/project/Project.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
 import type { Fact } from "../../domain/record/Record.ts"
@@ -24,6 +25,7 @@ import type { Handlers } from "../contract/Interpreter.ts"
 import { newBadge } from "./badgeHandlers.ts"
 import { newBoost } from "./boostHandlers.ts"
 import { newCurrency } from "./currencyHandlers.ts"
+import { newMetric } from "./metricHandlers.ts"
 import { newQuest } from "./questHandlers.ts"
 import { newRule } from "./ruleHandlers.ts"
 import { onlyIf, settingsChange, shownVersion } from "./Shapes.ts"
@@ -76,7 +78,7 @@ type File = typeof DefinitionsFile.Type
 const nothing = { created: 0, updated: 0, deleted: 0, changes: [] }
 
 const commandOf = ({
-  definitions: { badges, boosts, currencies, quests, rules, segments, settings },
+  definitions: { badges, boosts, currencies, metrics, quests, rules, segments, settings },
   delete: removes = false,
 }: {
   readonly definitions: File
@@ -88,6 +90,12 @@ const commandOf = ({
       currencies: currencies.map((currency) => fromFile(currency, "cur", newCurrency)),
     }),
     ...(segments && { segments: segments.map((one) => fromFile(one, "seg", newSegment)) }),
+    ...(metrics && {
+      metrics: metrics.map(({ id = makeId("mtr"), ...metric }) => ({
+        ...newMetric(metric, id),
+        key: metric.key,
+      })),
+    }),
     ...(badges && { badges: badges.map((badge) => fromFile(badge, "bdg", newBadge)) }),
     ...(quests && { quests: quests.map((quest) => fromFile(quest, "qst", newQuest)) }),
     ...(boosts && { boosts: boosts.map((boost) => fromFile(boost, "bst", newBoost)) }),
@@ -115,12 +123,13 @@ const fromFile = <
 })
 
 const fileOf = (state: ProjectState, now: number): File => {
-  const { badges, boosts, currencies, quests, rules, segments, settings } = state
+  const { badges, boosts, currencies, metrics, quests, rules, segments, settings } = state
   const inFile = <A extends Definition>(definitions: ReadonlyMap<string, A>) =>
     [...definitions.values()].filter((definition) => isInFile(definition, now))
   return {
     settings: fileSettings(settings),
     currencies: inFile(currencies).filter(isTold).map(fileCurrency),
+    metrics: inFile(metrics).map(fileMetric),
     segments: inFile(segments).map(fileSegment),
     badges: inFile(badges).map(fileBadge),
     quests: inFile(quests).map(fileQuest),
@@ -129,7 +138,7 @@ const fileOf = (state: ProjectState, now: number): File => {
   }
 }
 
-type Kind = "badges" | "boosts" | "currencies" | "quests" | "rules" | "segments"
+type Kind = "badges" | "boosts" | "currencies" | "metrics" | "quests" | "rules" | "segments"
 type Item<Of extends Kind> = NonNullable<File[Of]>[number]
 
 /**
@@ -189,6 +198,17 @@ const fileSegment = (segment: Segment) => {
   const { conditions, match, name } = segment
   const own = { name, ...(match !== "all" && { match }), conditions }
   return fileDefinition(segment, own) as Item<"segments">
+}
+
+const fileMetric = (metric: Metric) => {
+  const { actions, aggregate, decimals, name, unit, value, where } = metric
+  const own = {
+    name,
+    aggregate,
+    actions,
+    ...given({ where, value, decimals: decimals || undefined, unit }),
+  }
+  return fileDefinition(metric, own) as Item<"metrics">
 }
 
 const fileBadge = (badge: Badge) => {
@@ -263,6 +283,9 @@ const definitionIn = (fact: Fact) => {
     case "segment.created":
     case "segment.updated":
       return { kind: "segment", definition: fact.segment, name: fact.segment.name } as const
+    case "metric.created":
+    case "metric.updated":
+      return { kind: "metric", definition: fact.metric, name: fact.metric.name } as const
     case "badge.created":
     case "badge.updated":
       return { kind: "badge", definition: fact.badge, name: fact.badge.name } as const
@@ -318,6 +341,9 @@ const diffOf = (state: ProjectState, fact: Fact) => {
     case "segment.created":
     case "segment.updated":
       return differing(fileSegment, state.segments, fact.segment)
+    case "metric.created":
+    case "metric.updated":
+      return differing(fileMetric, state.metrics, fact.metric)
     case "badge.created":
     case "badge.updated":
       return differing(fileBadge, state.badges, fact.badge)

@@ -31,6 +31,7 @@ type DefinitionList =
   | "badges"
   | "boosts"
   | "currencies"
+  | "metrics"
   | "quests"
   | "rules"
   | "segments"

@@ -141,7 +141,19 @@ const readEvent = (engine: Engine["Service"]): Handlers<typeof Events, Inputs>["
       return yield* Effect.fail(eventNotFound)
     }
     const reply = replyOf(record) as EventReply
-    const { badges, boosts, eventId, level, matched, points, quests, streaks, withheld, xp } = reply
+    const {
+      badges,
+      boosts,
+      eventId,
+      level,
+      matched,
+      metrics,
+      points,
+      quests,
+      streaks,
+      withheld,
+      xp,
+    } = reply
     const { id: ownId = null, imported = false, metadata = null } = record.cause
     return {
       body: {
@@ -158,6 +170,7 @@ const readEvent = (engine: Engine["Service"]): Handlers<typeof Events, Inputs>["
         quests,
         streaks,
         ...(boosts.length === 0 ? {} : { boosts }),
+        ...(metrics.length === 0 ? {} : { metrics }),
         ...(matched ? {} : { matched }),
         ...(withheld.length === 0 ? {} : { withheld }),
         id: ownId,
@@ -182,7 +195,7 @@ export const eventText = (reply: EventReply, isoTime: (ms: number) => string): s
 const eventMembers = (reply: EventReply, isoTime: (ms: number) => string): string => {
   const { level, points, xp } = reply
   // Laurel's ids, actions and times have no characters that JSON escapes.
-  return `"eventId":"${reply.eventId}","userId":${JSON.stringify(reply.userId)},"action":"${reply.action}","duplicate":${reply.duplicate}${repeatText(reply)},"occurredAt":"${isoTime(reply.occurredAt)}","receivedAt":"${isoTime(reply.receivedAt)}","xp":{"earned":${xp.earned},"total":${xp.total}},"points":{"earned":${points.earned},"total":${points.total}}${furtherText(reply)},"level":{"before":${level.before},"after":${level.after}},"badges":${badgesText(reply.badges)},"quests":${listText(reply.quests)},"streaks":${listText(reply.streaks)}${reply.boosts.length === 0 ? "" : `,"boosts":${JSON.stringify(reply.boosts)}`}${reply.matched ? "" : unmatched}${reply.withheld.length === 0 ? "" : `,"withheld":${JSON.stringify(reply.withheld)}`}}`
+  return `"eventId":"${reply.eventId}","userId":${JSON.stringify(reply.userId)},"action":"${reply.action}","duplicate":${reply.duplicate}${repeatText(reply)},"occurredAt":"${isoTime(reply.occurredAt)}","receivedAt":"${isoTime(reply.receivedAt)}","xp":{"earned":${xp.earned},"total":${xp.total}},"points":{"earned":${points.earned},"total":${points.total}}${furtherText(reply)},"level":{"before":${level.before},"after":${level.after}},"badges":${badgesText(reply.badges)},"quests":${listText(reply.quests)},"streaks":${listText(reply.streaks)}${reply.boosts.length === 0 ? "" : `,"boosts":${JSON.stringify(reply.boosts)}`}${reply.metrics.length === 0 ? "" : `,"metrics":${JSON.stringify(reply.metrics)}`}${reply.matched ? "" : unmatched}${reply.withheld.length === 0 ? "" : `,"withheld":${JSON.stringify(reply.withheld)}`}}`
 }
 
 /** The members about further currencies, which few replies have. */

@@ -20,6 +20,7 @@ import { boostHandlers } from "./boostHandlers.ts"
 import { currencyHandlers } from "./currencyHandlers.ts"
 import { definitionFileHandlers } from "./definitionFileHandlers.ts"
 import { eventHandlers } from "./eventHandlers.ts"
+import { metricHandlers } from "./metricHandlers.ts"
 import { questHandlers } from "./questHandlers.ts"
 import { rewardHandlers, spendHandlers } from "./rewardHandlers.ts"
 import { ruleHandlers } from "./ruleHandlers.ts"
@@ -171,6 +172,7 @@ export const handlersOf = (
     boosts: boostHandlers(engine),
     currencies: currencyHandlers(engine),
     segments: segmentHandlers(engine),
+    metrics: metricHandlers(engine),
     project: projectHandlers(engine),
     definitions: definitionFileHandlers(engine),
     testClock: testClockHandlers(engine),

@@ -14,6 +14,7 @@ import type { Handlers } from "../contract/Interpreter.ts"
 import { badgeReplacement, newBadge } from "./badgeHandlers.ts"
 import { boostReplacement, newBoost } from "./boostHandlers.ts"
 import { currencyReplacement, newCurrency } from "./currencyHandlers.ts"
+import { newMetric } from "./metricHandlers.ts"
 import { newQuest, questReplacement } from "./questHandlers.ts"
 import { newRule, ruleReplacement } from "./ruleHandlers.ts"
 import { memberOf, referenceFaults, settingsChange, showRepeat } from "./Shapes.ts"
@@ -34,7 +35,7 @@ export const simulationHandlers = (
   },
   preview: {
     moreFaults: (body, caller) =>
-      ["rule", "quest", "badge", "boost"].flatMap((noun) =>
+      ["rule", "quest", "badge", "boost", "metric"].flatMap((noun) =>
         below(`/${noun}`, referenceFaults(engine)(memberOf(body, noun), caller)),
       ),
     handle: ({ caller, payload }) => {
@@ -49,7 +50,7 @@ export const simulationHandlers = (
   },
 })
 
-const draftPointer = /^\/(?:badge|boost|currency|quest|rule|settings)\//
+const draftPointer = /^\/(?:badge|boost|currency|metric|quest|rule|settings)\//
 
 /** Adds `/event` to the pointers of all faults that are not faults of a draft. */
 const ofEvent = <Code extends ErrorCode>(error: LaurelError<Code>): LaurelError<Code> =>
@@ -66,8 +67,8 @@ const below = (pointer: string, faults: ReadonlyArray<Fault>): ReadonlyArray<Fau
   faults.map((fault) => ({ ...fault, pointer: `${pointer}${fault.pointer}` }))
 
 /**
- * The currency comes before the badge, the badge before the quest, and the quest before the rule,
- * so that drafts can refer to each other.
+ * Currency and metric come before the badge, the badge before the quest, and the quest before the
+ * rule, so that drafts can refer to each other.
  */
 const draftsOf = ({
   badge,
@@ -76,6 +77,7 @@ const draftsOf = ({
   boostId,
   currency,
   currencyId,
+  metric,
   quest,
   questId,
   rule,
@@ -91,6 +93,10 @@ const draftsOf = ({
       ? { kind: "createCurrency", currency: newCurrency(body, "cur_draft") }
       : { kind: "updateCurrency", currencyId, change: currencyReplacement(body) },
   ),
+  ...draft(metric, "/metric", (body) => ({
+    kind: "createMetric",
+    metric: newMetric(body, "mtr_draft"),
+  })),
   ...draft(badge, "/badge", (body) =>
     badgeId === undefined
       ? { kind: "createBadge", badge: newBadge(body, "bdg_draft") }
@@ -137,6 +143,7 @@ const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
     quests,
     streaks: reply.streaks,
     ...(reply.boosts.length > 0 && { boosts: reply.boosts }),
+    ...(reply.metrics.length > 0 && { metrics: reply.metrics }),
     ...(!matched && { matched }),
     segments: heldSegments(record),
     ...(reply.withheld.length > 0 && { withheld: reply.withheld }),

@@ -368,12 +368,14 @@ const revocationHandlers = (
     revokeEvent: {
       handle: (request) =>
         Effect.map(revoke(request, "event", request.params.eventId), ({ replayed, reply }) => ({
-          body: { eventId: reply.id, ...undone(reply) },
+          body: { eventId: reply.id, ...undone(reply), ...changedMetrics(reply) },
           replayed,
         })),
     },
   }
 }
+
+const changedMetrics = ({ metrics }: RevocationReply) => (metrics.length === 0 ? {} : { metrics })
 
 /** The name for an id that does not have the form of Laurel's ids. No record has it. */
 const noRecord = { sequence: 0, at: 0 } as const

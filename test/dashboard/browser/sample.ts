@@ -129,6 +129,15 @@ const defineLong = async (
     secret: true,
     criteria: { kind: "action_sum", action: longAction, sumPath: "course.hours", target: 100_000 },
   })
+  await post("/metrics", {
+    name: longName,
+    aggregate: "sum",
+    actions: [longAction],
+    where: [{ path: "course.language", op: "in", value: ["french", "spanish", "german"] }],
+    value: "course.hours",
+    decimals: 2,
+    unit: "hours",
+  })
   await post("/webhooks", {
     url: `https://hooks.example.com/${"a".repeat(200)}`,
     description: longAction,
@@ -161,6 +170,12 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
   const boost = await post("/boosts", { name: "Happy hour", currencies: ["points"], factor: 2 })
   const conditions = [{ kind: "badge", badge: badge.key, op: "exists" }]
   const segment = await post("/segments", { name: "Eager learners", conditions })
+  const metric = await post("/metrics", {
+    name: "Days with a lesson",
+    aggregate: "distinct_days",
+    actions: ["LESSON_DONE"],
+    unit: "days",
+  })
   await defineLong(post, badge.id)
   const quest = await post("/quests", {
     title: "First steps",
@@ -195,6 +210,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     rule: rule.id,
     badge: badge.id,
     boost: boost.id,
+    metric: metric.id,
     quest: quest.id,
     currency: currency.id,
     segment: segment.id,

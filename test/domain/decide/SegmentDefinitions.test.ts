@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest"
 import type { Versioned } from "../../../src/domain/project/Definition.ts"
 import type { SegmentCondition } from "../../../src/domain/project/Segment.ts"
 import { limits } from "../../../src/Limits.ts"
-import { badgeWith, questWith, ruleWith, segmentWith } from "../definitions.ts"
+import { badgeWith, metricWith, questWith, ruleWith, segmentWith } from "../definitions.ts"
 import { ProjectWorld } from "./ProjectWorld.ts"
 
 const level = { kind: "level", op: "gte", value: 2 } as const
@@ -14,6 +14,7 @@ beforeEach(() => {
   const streaks = [{ key: "daily", actions: [], freezes }]
   world.ask({ kind: "updateSettings", change: { streaks } })
   world.ask({ kind: "createBadge", badge: badgeWith({ id: "bdg_first" }) })
+  world.ask({ kind: "createMetric", metric: metricWith({ id: "mtr_taps" }) })
 })
 
 const creating = (
@@ -47,6 +48,7 @@ describe("A segment", () => {
       { kind: "balance", currency: "xp", op: "ne", value: 0 },
       { kind: "badge", badge: "first", op: "exists" },
       { kind: "streak", streak: "daily", op: "gte", value: 1 },
+      { kind: "metric", metric: "taps", op: "lt", value: -1.5 },
       { kind: "account_age_days", op: "lt", value: 30 },
       { kind: "inactive_days", op: "exists", value: false },
       { kind: "percent", salt: "s", op: "lt", value: 0 },
@@ -82,16 +84,19 @@ describe("A segment", () => {
     [{ kind: "badge", badge: "bdg_first", op: "exists" }, [["badge", "unknown_reference"]]],
     [{ kind: "badge", badge: "first", op: "eq", value: 1 }, [["op", "invalid_value"]]],
     [{ kind: "streak", streak: "none", op: "gt", value: 1 }, [["streak", "unknown_reference"]]],
+    [{ kind: "metric", metric: "none", op: "gt", value: 1 }, [["metric", "unknown_reference"]]],
+    [{ kind: "metric", metric: "taps", op: "gt", value: "1" }, [["value", "invalid_type"]]],
   ])("refuses %j", (condition, faults) => {
     const expected = faults.map(([member, code]) => [`/conditions/1/${member}`, code])
     expect(world.faults(creating([level, condition]))).toEqual(expected)
   })
 
-  it("protects the badges and streaks that its conditions name", () => {
+  it("protects the badges, streaks and metrics that its conditions name", () => {
     world.ask(
       creating([
         { kind: "badge", badge: "first", op: "exists" },
         { kind: "streak", streak: "daily", op: "gt", value: 1 },
+        { kind: "metric", metric: "taps", op: "exists" },
       ]),
     )
     expect(world.refusal({ kind: "deleteBadge", badgeId: "first" })).toMatchObject({
@@ -99,8 +104,10 @@ describe("A segment", () => {
       detail: "The badge is used by segment seg_a (A). Change or archive these first.",
     })
     expect(world.refusal({ kind: "updateSettings", change: { streaks: [] } }).code).toBe("in_use")
+    expect(world.refusal({ kind: "deleteMetric", metricId: "taps" }).code).toBe("in_use")
     world.ask(deleting)
     world.ask({ kind: "deleteBadge", badgeId: "first" })
+    world.ask({ kind: "deleteMetric", metricId: "taps" })
     world.ask({ kind: "updateSettings", change: { streaks: [] } })
   })
 

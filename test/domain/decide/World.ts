@@ -5,6 +5,7 @@ import { decideUser } from "../../../src/domain/decide/Decide.ts"
 import { type ReplyTo, replyOf } from "../../../src/domain/message/UserReply.ts"
 import type { Amounts, Currency } from "../../../src/domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../../src/domain/project/Definition.ts"
+import type { Metric } from "../../../src/domain/project/Metric.ts"
 import {
   defaultSettings,
   emptyProject,
@@ -27,6 +28,7 @@ import type { LaurelError } from "../../../src/domain/values/Errors.ts"
 import {
   badgeWith,
   currencyWith,
+  metricWith,
   questWith,
   ruleWith,
   segmentWith,
@@ -96,6 +98,12 @@ export class World {
   /** Sets the user's attributes. */
   attributes(attributes: Profile["attributes"]): void {
     this.do({ kind: "profile", change: { attributes } })
+  }
+
+  metric(metric: Partial<Metric>): Metric {
+    const made = metricWith(metric)
+    this.define({ kind: "metric.updated", metric: made })
+    return made
   }
 
   at(time: string): void {

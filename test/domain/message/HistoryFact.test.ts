@@ -24,6 +24,7 @@ const everything = () => {
   world.quest({ id: "e", title: "E" })
   world.quest({ id: "d", steps: [{ ...step, target: 5 }], recurrence: "daily" })
   world.do({ kind: "profile", change: { displayName: "Ada", attributes: { n: 1 } } })
+  world.metric({ key: "taps" })
   world.track("TAP", { id: "mine", metadata: { lesson: 7 } })
   const second = world.track()
   world.complete("e")

@@ -58,6 +58,7 @@ const everything = (): World => {
     endsAt: Date.parse("2026-11-03T00:00:00Z"),
     steps: [{ key: "taps", action: "TAP", where: [], target: 9 }],
   })
+  world.metric({ key: "taps" })
   world.track("TAP", { metadata: { lesson: 7 } })
   const second = world.track()
   const granted = world.grant(5, "points")

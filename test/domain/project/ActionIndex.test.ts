@@ -99,7 +99,13 @@ describe("The index of definitions", () => {
     expect(entry.streaks.map(({ key }) => key)).toEqual(["any", "a"])
     expect(index.byAction.get("B")?.streaks.map(({ key }) => key)).toEqual(["any"])
     expect(index.other.streaks).toMatchObject([{ key: "any" }])
-    expect(index.other.matching({})).toEqual({ rules: [], steps: [], badges: [], work: 0 })
+    expect(index.other.matching({})).toEqual({
+      metrics: [],
+      rules: [],
+      steps: [],
+      badges: [],
+      work: 0,
+    })
   })
 
   it("finds the badges whose target a number passes, like a scan of all badges", () => {

@@ -10,13 +10,21 @@ import {
 } from "../../../src/domain/user/Membership.ts"
 import { newcomer, type UserState } from "../../../src/domain/user/User.ts"
 import { murmur3 } from "../../../src/domain/values/murmur3.ts"
-import { badgeWith, segmentWith, withFacts } from "../definitions.ts"
+import { badgeWith, metricWith, segmentWith, withFacts } from "../definitions.ts"
 
 const day = 86_400_000
 const now = Date.parse("2026-11-04T12:00:00Z")
 
 const project: ProjectState = withFacts(emptyProject, [
   { kind: "badge.created", badge: badgeWith({ id: "bdg_first", key: "first" }) },
+  {
+    kind: "metric.created",
+    metric: metricWith({ id: "mtr_km", key: "km", aggregate: "sum", value: "km", decimals: 1 }),
+  },
+  {
+    kind: "metric.created",
+    metric: metricWith({ id: "mtr_coldest", key: "coldest", aggregate: "min", value: "c" }),
+  },
 ])
 
 const person = (user?: Partial<UserState>, userId = "ada"): Person => ({
@@ -51,6 +59,22 @@ describe("A condition of a segment", () => {
       { badges: new Map([["bdg_first", [{ tier: "", earnedAt: 1 }]]]) },
     ],
     [
+      { kind: "metric", metric: "km", op: "gte", value: 1.5 },
+      { metrics: new Map([["mtr_km", { day: 1, values: [15] }]]) },
+      { metrics: new Map([["mtr_km", { day: 1, values: [14] }]]) },
+    ],
+    [
+      { kind: "metric", metric: "coldest", op: "lt", value: -4 },
+      { metrics: new Map([["mtr_coldest", { day: 1, values: [-5] }]]) },
+      { metrics: new Map([["mtr_coldest", { day: 1, values: [-4] }]]) },
+    ],
+    // Without an event, no comparison with a minimum holds.
+    [
+      { kind: "metric", metric: "coldest", op: "gt", value: -9 },
+      { metrics: new Map([["mtr_coldest", { day: 1, values: [0] }]]) },
+      {},
+    ],
+    [
       { kind: "account_age_days", op: "gte", value: 3 },
       { createdAt: now - 3 * day },
       { createdAt: now - 3 * day + 1 },
@@ -75,6 +99,8 @@ describe("A condition of a segment", () => {
       { kind: "balance", currency: "points", op: "eq", value: 0 },
       { kind: "balance", currency: "gems", op: "eq", value: 0 },
       { kind: "streak", streak: "daily", op: "eq", value: 0 },
+      { kind: "metric", metric: "km", op: "eq", value: 0 },
+      { kind: "metric", metric: "coldest", op: "exists", value: false },
       { kind: "account_age_days", op: "eq", value: 0 },
       { kind: "inactive_days", op: "exists", value: false },
       { kind: "attribute", attribute: "plan", op: "ne", value: "pro" },

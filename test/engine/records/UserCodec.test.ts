@@ -1,5 +1,8 @@
+import { Result } from "effect"
 import { describe, expect, it } from "vitest"
+import type { MetricState } from "../../../src/domain/user/MetricState.ts"
 import { emptyProfile, noWindows, type UserState } from "../../../src/domain/user/User.ts"
+import { userForm, userOf } from "../../../src/engine/archive/exports/ExportLines.ts"
 import { Names } from "../../../src/engine/records/Names.ts"
 import {
   BadState,
@@ -22,6 +25,30 @@ const scores = (index: number, before: boolean) => ({
   xpBefore: before ? 3 : 0,
   sequenceBefore: before ? 4 : 0,
 })
+
+const countedMetrics = new Map<string, MetricState>([
+  ["mtr_1", { day: 20_000, values: [7, 3, null, 0, -2, null, 2 ** 53 - 1] }],
+  [
+    "mtr_2",
+    {
+      day: -3,
+      values: [1, 1, null, 1, null, 1, null],
+      times: [-9, 8, null, 9, null, 10, null],
+    },
+  ],
+  [
+    "mtr_3",
+    {
+      day: 20_003,
+      values: [],
+      days: [
+        [-5, -5],
+        [20_000, 20_003],
+      ],
+    },
+  ],
+  ["mtr_4", { day: 2, values: [], days: [], forgotten: { days: 3, through: 2 } }],
+])
 
 const rich: UserState = {
   ...plain,
@@ -118,6 +145,7 @@ const rich: UserState = {
     ],
     ["weekly", { days: [[-5, -5]], first: -5, length: 1, freezes: 0, best: 1, broken: false }],
   ]),
+  metrics: countedMetrics,
   ruleUses: new Map([
     ["rul_1", { periods: [[3, 1]], lastAt: 8, firstAt: 8 }],
     ["rul_2", { periods: [[0, 0]], lastAt: 8, firstAt: 2, since: 1 }],
@@ -146,6 +174,11 @@ describe("A user's state", () => {
     ["with the largest integers", { ...plain, points: 2 ** 52 - 1, pointsSpent: 2 ** 53 - 1 }],
   ])("%s is read as it was written", (_, user) => {
     expect(read(user, new Names())).toEqual(user)
+  })
+
+  it("with everything is read from an export as it was written", () => {
+    const form = JSON.parse(JSON.stringify(userForm(rich, 7)))
+    expect(Result.getOrThrow(userOf(form))).toEqual({ user: rich, due: 7 })
   })
 
   it("without profile, windows and badges shares the empty ones", () => {

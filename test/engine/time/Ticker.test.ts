@@ -263,6 +263,7 @@ describe("The check of users who are due", () => {
         return { ...user, quests }
       },
       askUsers: () => Effect.as(Deferred.succeed(asked, undefined), []),
+      recount: () => {},
       advance: () => Effect.succeed(0),
     })
     const fiber = yield* Effect.forkChild(ticker.run)

@@ -76,7 +76,7 @@ const events = (round: number) =>
 const lastEvent = { ...events(5)[0]!, id: "5-repeated" }
 const lastBatch = { events: events(5) }
 
-/** Sums, spending and client actions. */
+/** Metrics, sums, spending and client actions. */
 const spend = async (url: string) => {
   const { ask, post } = clientOf(url)
   const sum = { kind: "action_sum", action: "RUN", sumPath: "km" }
@@ -85,6 +85,11 @@ const spend = async (url: string) => {
     { key: "gold", name: "Gold", target: 3 },
   ]
   await post("/v1/badges", { name: "Runner", criteria: sum, tiers })
+  const km = { actions: ["RUN"], value: "km", decimals: 1, unit: "km" }
+  for (const aggregate of ["sum", "max", "last"]) {
+    await post("/v1/metrics", { name: `Run ${aggregate}`, aggregate, ...km })
+  }
+  await post("/v1/metrics", { name: "Days", aggregate: "distinct_days", actions: ["RUN", "TAP"] })
   await post("/v1/events", { userId: "bob", action: "RUN", metadata: { km: 2.25 } })
   await post("/v1/users/bob/points/spend", { amount: 1, id: "spend-1" })
   const { spendId } = await post("/v1/users/bob/points/spend", { amount: 1, id: "spend-2" })

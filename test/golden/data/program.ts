@@ -132,6 +132,7 @@ export const asksOf = async (url: string, key: string): Promise<ReadonlyArray<As
     "/v1/quests",
     "/v1/badges",
     "/v1/boosts",
+    "/v1/metrics",
     "/v1/webhooks",
     "/v1/actions",
     "/v1/definitions",
@@ -139,7 +140,7 @@ export const asksOf = async (url: string, key: string): Promise<ReadonlyArray<As
     "/v1/leaderboard?limit=100",
     ...windows,
     ...users.flatMap(({ id }) =>
-      ["", "/progress", "/history?limit=100", "/rewards", "/points/spend"].map(
+      ["", "/progress", "/metrics", "/history?limit=100", "/rewards", "/points/spend"].map(
         (part) => `/v1/users/${encodeURIComponent(id)}${part}`,
       ),
     ),

@@ -28,6 +28,7 @@ const applied: EventReply = {
   badgesRevoked: [],
   quests: [],
   streaks: [],
+  metrics: [],
   matched: true,
   boosts: [],
   withheld: [],

@@ -8,6 +8,7 @@ import type {
   Rule,
   Status,
 } from "../../../src/domain/project/Definition.ts"
+import type { Metric } from "../../../src/domain/project/Metric.ts"
 import type { ProjectSettings } from "../../../src/domain/project/Project.ts"
 import type { Segment } from "../../../src/domain/project/Segment.ts"
 import type { ClosedThrough } from "./windows.ts"
@@ -21,6 +22,7 @@ export interface Definitions {
   readonly quests: ReadonlyArray<Quest>
   readonly boosts: ReadonlyArray<Boost>
   readonly segments: ReadonlyArray<Segment>
+  readonly metrics: ReadonlyArray<Metric>
   readonly closed: ClosedThrough
   /** The time zones of the project before, and until when. */
   readonly moves: ReadonlyArray<Move>

@@ -51,6 +51,7 @@ import type {
   Spent,
   Undone,
 } from "./log.ts"
+import { measure, measuredTotals, zoneNow } from "./metrics.ts"
 import { completeByHand, countForSteps, revertedBy, shareDone } from "./quests.ts"
 import { type Named, whereDiffers } from "./repeats.ts"
 import { boosted, ruleGifts } from "./rules.ts"
@@ -88,6 +89,7 @@ export interface Outcome {
     readonly current: number
     readonly best: number
   }>
+  readonly metrics: ReadonlyArray<{ readonly key: string; readonly total: number | null }>
 }
 
 export interface Refused {
@@ -226,8 +228,10 @@ export class Model {
         alreadyCompleted: repeated,
       })
     } else {
-      // The event asks for a reward and is not an action: it counts for streaks, not for rules,
-      // steps or badges.
+      // The event asks for a reward and is not an action: it counts for streaks, not for metrics,
+      // rules, steps or badges.
+      const zone = zoneNow(this.profile(userId), definitions)
+      event.metrics.push(...measure(definitions, event, dateAt(zone, event.occurredAt)))
       for (const { gives, rule } of ruleGifts(before, rules, running, zoneThen, event, isIn)) {
         if (give(gives)) event.uses.push(rule.id)
       }
@@ -514,6 +518,7 @@ export class Model {
         if (is === undefined || is.current <= was) return []
         return [{ key: definition.key, current: is.current, best: is.best }]
       }),
+      metrics: measuredTotals(after, entry.kind === "undone" ? entry.of : entry, place),
     }
   }
 }
@@ -539,6 +544,7 @@ export const nothingDone: Outcome = {
   boosts: [],
   quests: [],
   streaks: [],
+  metrics: [],
 }
 
 const nothing = (sequence: number, now: number): Happened => ({
@@ -556,6 +562,7 @@ const nothing = (sequence: number, now: number): Happened => ({
   steps: [],
   completions: [],
   counted: [],
+  metrics: [],
   streaks: [],
 })
 

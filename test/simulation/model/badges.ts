@@ -6,6 +6,7 @@ import { satisfies } from "./conditions.ts"
 import { counts, type Definitions, pays } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
 import { type Awarded, type Counted, earning, type Happened, type Log, standing } from "./log.ts"
+import { totalOf } from "./metrics.ts"
 import { questCount } from "./quests.ts"
 import type { Membership } from "./segments.ts"
 import { grownRuns, type Places, streakOf } from "./streaks.ts"
@@ -134,7 +135,7 @@ export interface Place extends Definitions {
 export const numberFor = (
   log: Log,
   { criteria, id }: Badge,
-  { places, settings }: Place,
+  { metrics, places, settings }: Place,
   now: number,
 ): number | undefined => {
   // A user has level 1 only once the user exists.
@@ -156,6 +157,10 @@ export const numberFor = (
         .filter(({ key }) => criteria.streak === null || key === criteria.streak)
         .map((streak) => streakOf(log, streak, places, now)?.best ?? 0)
       return Math.max(0, ...best)
+    }
+    case "metric": {
+      const metric = metrics.find(({ key }) => key === criteria.metric)
+      return metric === undefined ? 0 : (totalOf(log, metric) ?? 0)
     }
     case "manual":
       return undefined

@@ -8,6 +8,7 @@ import type { CapReason } from "../../../src/domain/record/BalanceFact.ts"
 import type { Profile } from "../../../src/domain/user/User.ts"
 import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 import type { Metadata } from "../../../src/domain/values/Metadata.ts"
+import type { Measured } from "./metrics.ts"
 
 /** The first day of a window, by kind; absent: the entry counts for no such window. */
 export type Windows = Partial<Record<WindowKind, string>>
@@ -56,6 +57,8 @@ export interface Happened extends Amounting {
   readonly completions: Array<{ readonly questId: string; readonly period: string }>
   /** The badges by actions for which it counted when it came, and how much. */
   readonly counted: Array<Counted>
+  /** The metrics for which it counted. */
+  readonly metrics: Array<Measured>
   /** The streaks for which it counted, and the user's day. */
   readonly streaks: Array<{ readonly key: string; readonly day: number }>
 }

@@ -6,6 +6,7 @@ import { balanceOf, xpOf } from "./balances.ts"
 import { satisfies } from "./conditions.ts"
 import { levelOf } from "./levels.ts"
 import { happened, type Log } from "./log.ts"
+import { totalOf } from "./metrics.ts"
 import { streakOf } from "./streaks.ts"
 
 export interface Somebody {
@@ -59,6 +60,10 @@ const found = (
     case "streak": {
       const streak = place.settings.streaks.find(({ key }) => key === condition.streak)
       return (streak && streakOf(log, streak, place.places, now)?.current) ?? 0
+    }
+    case "metric": {
+      const metric = place.metrics.find(({ key }) => key === condition.metric)
+      return (metric && totalOf(log, metric)) ?? undefined
     }
     case "account_age_days":
       return Math.floor((now - (log[0]?.at ?? now)) / day)

@@ -128,8 +128,11 @@ const backfillRoute: Route = actionRoute({
 })
 
 type Badge = BodyOf<"badges.get">
-/** The keys of the project's streaks. */
-type Streaks = ReadonlyArray<string>
+/** The keys of the project's streaks and metrics. */
+interface Keys {
+  readonly streaks: ReadonlyArray<string>
+  readonly metrics: ReadonlyArray<string>
+}
 
 const kindLabels: Readonly<Record<CriterionKind, string>> = {
   xp: "xp reach the target",
@@ -139,6 +142,7 @@ const kindLabels: Readonly<Record<CriterionKind, string>> = {
   action_sum: "a sum over events with an action",
   quest_count: "a number of completed quests",
   streak: "days of a streak",
+  metric: "the total of a metric reaches the target",
   manual: "given by rules, quests and people only",
 }
 
@@ -154,6 +158,9 @@ const criteriaTexts = (criteria: Badge["criteria"]) => {
   const counted = [...kind, ["criteria.target", String(criteria.target)] as const]
   if (criteria.kind === "streak") {
     return [...counted, ["criteria.streak", criteria.streak ?? ""] as const]
+  }
+  if (criteria.kind === "metric") {
+    return [...counted, ["criteria.metric", criteria.metric] as const]
   }
   if (!("action" in criteria)) return counted
   return [
@@ -213,6 +220,7 @@ const criteriaOf = (form: Form): Record<string, unknown> => {
   const target =
     tierRows(form).length > 0 ? undefined : { target: form.number("criteria.target") ?? null }
   if (kind === "streak") return { kind, ...target, streak: form.text("criteria.streak") || null }
+  if (kind === "metric") return { kind, ...target, metric: form.text("criteria.metric") }
   if (!isByAction(kind)) return { kind, ...target }
   const action = form.text("criteria.action")
   const where = conditionsOf(form, "criteria.where")
@@ -245,11 +253,13 @@ const patchOf = (form: Form, badge: Badge) => ({
   reward: tierRows(form).length > 0 ? null : paymentPatch(form, "reward", badge.reward),
 })
 
-const criteriaFields = (draft: Draft, streaks: Streaks): Html => {
+const criteriaFields = (draft: Draft, { metrics, streaks }: Keys): Html => {
   const { address, faults, form } = draft
   const kind = kindOf(form)
-  const given = form.text("criteria.streak")
-  const options = given === "" || streaks.includes(given) ? streaks : [...streaks, given]
+  const optionsOf = (name: string, keys: ReadonlyArray<string>) =>
+    [...new Set([...keys, ...[form.text(name)].filter((key) => key !== "")])].map(
+      (key) => [key, key] as const,
+    )
   return group({ legend: "Earned by", name: "criteria", faults }, [
     html`<div class="row fields">${selectField({
       name: "criteria.kind",
@@ -288,8 +298,16 @@ const criteriaFields = (draft: Draft, streaks: Streaks): Html => {
       selectField({
         name: "criteria.streak",
         label: "Streak",
-        value: given,
-        options: [["", "any"], ...options.map((key) => [key, key] as const)],
+        value: form.text("criteria.streak"),
+        options: [["", "any"], ...optionsOf("criteria.streak", streaks)],
+        faults,
+      }),
+    kind === "metric" &&
+      selectField({
+        name: "criteria.metric",
+        label: "Metric",
+        value: form.text("criteria.metric"),
+        options: [["", "none"], ...optionsOf("criteria.metric", metrics)],
         faults,
       }),
   ])
@@ -315,7 +333,7 @@ const tiersGroup = (draft: Draft): Html => {
   ])
 }
 
-const fields = (draft: Draft, streaks: Streaks, isNew: boolean): Content => {
+const fields = (draft: Draft, keys: Keys, isNew: boolean): Content => {
   const { faults, form } = draft
   return [
     textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
@@ -333,7 +351,7 @@ const fields = (draft: Draft, streaks: Streaks, isNew: boolean): Content => {
       checked: form.checked("secret"),
       hint: "Users see it only once they have it.",
     }),
-    criteriaFields(draft, streaks),
+    criteriaFields(draft, keys),
     kindOf(form) !== "manual" && tiersGroup(draft),
     tierRows(form).length === 0 &&
       group(
@@ -358,7 +376,7 @@ const names = (form: Form) => {
       ...["key", "name", "target", "icon"].map((name) => `${row}.${name}`),
       ...paymentNames(`${row}.reward`),
     ]),
-    ...(kind === "streak" ? ["criteria.streak"] : []),
+    ...(kind === "streak" || kind === "metric" ? [`criteria.${kind}`] : []),
     ...(kind === "action_sum" ? ["criteria.sumPath"] : []),
     ...(isByAction(kind) ? ["criteria.action", ...conditionNames(form, "criteria.where")] : []),
   ]
@@ -389,7 +407,16 @@ const above = Effect.fnUntraced(function* (
 ${backfill}`
 })
 
-const badgeEditor: Editor<Badge, Streaks> = {
+const choices = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+): Effect.fn.Return<Keys, LaurelError> {
+  const keysOf = (all: ReadonlyArray<{ readonly key: string }>) => all.map(({ key }) => key)
+  const { streaks } = yield* visit.ask("project.get")
+  const { metrics } = yield* visit.ask("metrics.list", { query: { limit: String(limits.pageMax) } })
+  return { streaks: keysOf(streaks), metrics: keysOf(metrics) }
+})
+
+const badgeEditor: Editor<Badge, Keys> = {
   noun: "badge",
   path,
   titleOf: ({ name }) => name,
@@ -398,8 +425,7 @@ const badgeEditor: Editor<Badge, Streaks> = {
     visit.ask("badges.create", { payload, idempotencyKey }),
   update: (visit, id, payload, ifMatch) =>
     visit.ask("badges.update", { params: { id }, payload, ifMatch }),
-  choices: (visit) =>
-    Effect.map(visit.ask("project.get"), ({ streaks }) => streaks.map(({ key }) => key)),
+  choices,
   blank: new Map(),
   textsOf,
   preset: ["op"],
@@ -423,6 +449,8 @@ const criteriaWords = (criteria: Badge["criteria"]): string => {
       return `${criteria.target} ${criteria.sumPath} of ${criteria.action}`
     case "streak":
       return `${criteria.target} days of ${criteria.streak ?? "any streak"}`
+    case "metric":
+      return `${criteria.target} of the metric ${criteria.metric}`
     case "quest_count":
       return `${criteria.target} quests`
     default:

@@ -170,6 +170,8 @@ const words = {
   streaks: ({ streaks }: Simulation): Content =>
     streaks.map(({ current, key }) => `${key}: ${current}`).join(", "),
   boosts: ({ boosts = [] }: Simulation): Content => boostWords(boosts),
+  metrics: ({ metrics = [] }: Simulation): Content =>
+    metrics.map(({ key, total }) => `${key}: ${total ?? "none"}`).join(", "),
 }
 
 const sources = (
@@ -225,6 +227,7 @@ ${table(
     row("Quests", words.quests),
     row("Streaks", words.streaks),
     row("Boosts", words.boosts),
+    row("Metrics", words.metrics),
     row("From", (simulation) => sources(visit, draftIds, simulation)),
   ],
 )}</section>`
@@ -299,6 +302,8 @@ export interface Editor<Definition extends Shown, Choices> {
   readonly trial: Trial
   /** The definition in the form, unchecked. */
   readonly draftOf: (form: Form) => unknown
+  /** Whether no change of a saved definition changes what an event does. */
+  readonly isTriedOnlyNew?: true
   /** The faults of a change that the schema cannot see. */
   readonly changeFaults?: (form: Form, current: Definition) => ReadonlyArray<Fault>
   /** The patch from `current` to the definition in the form. */
@@ -409,7 +414,7 @@ ${firstButton}
 ${isNew ? idempotencyField() : versionInput(version)}
 <fieldset class="bare"${!editable && html` disabled`}>
 ${fields(draft, choices, isNew)}
-${editable && trial.fields(draft)}
+${editable && (isNew || this.#editor.isTriedOnlyNew !== true) && trial.fields(draft)}
 </fieldset>
 ${editable && saveRow(visit.place, isNew ? `Create ${noun}` : `Save ${noun}`)}
 </form>`

@@ -1,7 +1,6 @@
 /**
- * What the pages of rules, quests, badges and boosts share: the fields of key, description, status,
- * segment, period
- * and metadata; the buttons and routes that change the status; the lists by status.
+ * What the pages of definitions share: the fields of key, description, status, segment, period and
+ * metadata; the buttons and routes that change the status; the lists by status.
  */
 import { isDeepStrictEqual } from "node:util"
 import { type Status, statuses } from "../../../domain/project/Definition.ts"
@@ -99,7 +98,10 @@ export const sharedDraft = (form: Form) => ({
   metadata: jsonOf(form.text("metadata")),
 })
 
-export const sharedPatch = (form: Form, definition: Shown) => ({
+export const sharedPatch = (
+  form: Form,
+  definition: Pick<Shown, "metadata"> & { readonly segment?: string | null },
+) => ({
   ...sharedMembers(form),
   ...(definition.segment !== undefined && { segment: form.text("segment") || null }),
   metadata: metadataPatchOf(form, definition),
@@ -135,32 +137,38 @@ export const sharedNames = [
 
 /* Fields. */
 
-/** The fields of description and, of a new definition, of key and status. */
-export const headFields = ({ faults, form }: Draft, isNew: boolean, from: string): Content => [
+export const descriptionField = ({ faults, form }: Draft): Html =>
   areaField({
     name: "description",
     label: "Description",
     value: form.text("description"),
     rows: 2,
     faults,
-  }),
+  })
+
+export const keyField = ({ faults, form }: Draft, from: string): Html =>
+  textField({
+    name: "key",
+    label: "Key",
+    value: form.text("key"),
+    hint: html`The name for code and files, such as <code>first-steps</code>. It never changes. Made from the ${from}, if empty.`,
+    faults,
+  })
+
+/** The fields of description and, of a new definition, of key and status. */
+export const headFields = (draft: Draft, isNew: boolean, from: string): Content => [
+  descriptionField(draft),
   isNew && [
-    textField({
-      name: "key",
-      label: "Key",
-      value: form.text("key"),
-      hint: html`The name for code and files, such as <code>first-steps</code>. It never changes. Made from the ${from}, if empty.`,
-      faults,
-    }),
+    keyField(draft, from),
     selectField({
       name: "status",
       label: "Status",
-      value: form.text("status"),
+      value: draft.form.text("status"),
       options: [
         ["active", "active: in force from its start on"],
         ["draft", "draft: not in force, and users do not see it"],
       ],
-      faults,
+      faults: draft.faults,
     }),
   ],
 ]
@@ -205,7 +213,7 @@ export const tailFields = ({ faults, form }: Draft, endHint: string, forAll = fa
 
 /** The row above the form of a definition. */
 export const statusRow = (
-  { key, status, updatedAt }: Shown,
+  { key, status, updatedAt }: Pick<Shown, "key" | "status" | "updatedAt">,
   more: Content,
   buttons: Content,
 ): Html =>
@@ -215,27 +223,30 @@ export const statusRow = (
 export const statusButtons = (
   visit: PlaceVisit,
   place: Place,
-  { id, status, version }: Shown,
+  definition: Shown,
   name: string,
   loss: string,
 ): Content => {
+  const { id, status, version } = definition
   if (status === "archived") return undefined
   const own = `${visit.base}${place.path}/${id}`
   return [
     status === "draft" && actionForm(`${own}/publish`, "Publish", name, version),
     status === "active" && actionForm(`${own}/pause`, "Pause", name, version),
     status === "paused" && actionForm(`${own}/resume`, "Resume", name, version),
-    archiveButton(visit, place, { id, version }, name, loss),
+    archiveButton(visit, place, definition, name, loss),
   ]
 }
 
+/** The button that archives a definition. `loss`: what users lose by it. */
 export const archiveButton = (
   visit: PlaceVisit,
   { noun, path }: Place,
-  { id, version }: Pick<Shown, "id" | "version">,
+  { id, status, version }: Pick<Shown, "id" | "status" | "version">,
   name: string,
   loss: string,
 ): Content =>
+  status !== "archived" &&
   confirmButton({
     id: `archive-${id}`,
     button: "Archive",
@@ -248,7 +259,7 @@ export const archiveButton = (
   })
 
 interface Place {
-  readonly noun: "rule" | "quest" | "badge" | "boost" | "segment"
+  readonly noun: "rule" | "quest" | "badge" | "boost" | "segment" | "metric"
   readonly path: string
 }
 

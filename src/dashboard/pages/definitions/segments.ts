@@ -47,6 +47,7 @@ const kindLabels: Readonly<Record<SegmentConditionKind, string>> = {
   balance: "balance",
   badge: "badge",
   streak: "days of a streak",
+  metric: "total of a metric",
   account_age_days: "days since the creation",
   inactive_days: "days since the latest event",
   percent: "place in a percentage",
@@ -57,6 +58,7 @@ const nameLabels = {
   currency: "Currency",
   badge: "Key of the badge",
   streak: "Key of the streak",
+  metric: "Key of the metric",
   salt: "Salt",
 }
 
@@ -259,7 +261,10 @@ const names = (form: Form) => [
 
 const place = { noun: "segment", path } as const
 
-const archive = (visit: PlaceVisit, segment: Pick<Segment, "id" | "name" | "version">): Content =>
+const archive = (
+  visit: PlaceVisit,
+  segment: Pick<Segment, "id" | "name" | "status" | "version">,
+): Content =>
   archiveButton(
     visit,
     place,
@@ -300,7 +305,7 @@ const segmentEditor: Editor<Segment, undefined> = {
   above: (visit, segment, allowed): Effect.Effect<Html, LaurelError> => {
     const { key, status, updatedAt } = segment
     const own = `${visit.base}/users?segment=${encodeURIComponent(key)}`
-    return Effect.succeed(html`<div class="row"><span>${status}, key <code>${key}</code>, changed ${isoTime(updatedAt)}.</span>${allowed && status === "active" && archive(visit, segment)}</div>
+    return Effect.succeed(html`<div class="row"><span>${status}, key <code>${key}</code>, changed ${isoTime(updatedAt)}.</span>${allowed && archive(visit, segment)}</div>
 ${status === "active" && html`<p>${membersRow(segment)} <a href="${own}">Show the members</a></p>`}`)
   },
 }
@@ -325,9 +330,7 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
       html`<a href="${visit.base}${path}/${segment.id}">${segment.name}</a><br><code>${segment.key}</code>`,
       segment.status,
       words(segment),
-      ...(allowed
-        ? [html`<div class="row">${segment.status === "active" && archive(visit, segment)}</div>`]
-        : []),
+      ...(allowed ? [html`<div class="row">${archive(visit, segment)}</div>`] : []),
     ]),
   })
 })

@@ -117,6 +117,8 @@ const factText = (fact: Fact, base: string): Content => {
       return html`Quest ${isolated(fact.title)} set back to ${percent(fact.progress)}`
     case "quest.expired":
       return html`Quest ${isolated(fact.title)} expired`
+    case "metric.changed":
+      return html`Metric ${isolated(fact.key)}: ${fact.total ?? "none"}`
     case "streak.extended":
       return html`Streak ${isolated(fact.key)}: ${days(fact.current)} (best ${count(fact.best)})`
     case "streak.counted":

@@ -24,7 +24,7 @@ import { userPath } from "../../view/Users.ts"
 import { historySection, readHistory } from "./history.ts"
 import { inProduction } from "./inProduction.ts"
 
-/* A user's badges, quests and streaks, the first 100 of each. */
+/* A user's badges, quests, streaks and metrics, the first 100 of each. */
 
 type Progress = BodyOf<"users.progress">
 
@@ -113,6 +113,22 @@ const segmentsSection = (segments: BodyOf<"users.segments">["segments"], base: s
     html`<code>${segment.key}</code>`,
   ])
 
+const metricsSection = ({ metrics }: BodyOf<"metrics.ofUser">): Html =>
+  section(
+    "Metrics",
+    "The environment has no metrics yet.",
+    ["Metric", "Total", "Today", "Day before", "Week", "Week before", "Month", "Month before"],
+    metrics,
+    ({ day, month, name, recalculating, total, unit, week }) => [
+      isolated(name),
+      [
+        total === null ? "–" : [total, unit !== null && ` ${unit}`],
+        recalculating && " (recalculating)",
+      ],
+      ...[day, week, month].flatMap(({ current, previous }) => [current ?? "–", previous ?? "–"]),
+    ],
+  )
+
 type User = BodyOf<"users.get">
 
 const windowLabels = { daily: "Rank today", weekly: "Rank this week", monthly: "Rank this month" }
@@ -128,6 +144,7 @@ export const userPage = Effect.fnUntraced(function* (
   const user = yield* ask("users.get", { params })
   const progress = yield* ask("users.progress", { params })
   const { segments } = yield* ask("users.segments", { params })
+  const metrics = yield* ask("metrics.ofUser", { params })
   const posted = request.method === "POST"
   const part = (name: string) => (posted ? undefined : (request.query.get(name) ?? undefined))
   const query = { limit: part("limit"), cursor: part("cursor"), kind: part("kind") }
@@ -150,6 +167,7 @@ ${badgesSection(progress, base)}
 ${questsSection(progress, base)}
 ${streaksSection(progress)}
 ${segmentsSection(segments, base)}
+${metricsSection(metrics)}
 ${historySection({ visit, path, page })}`,
     error,
   )

@@ -8,6 +8,7 @@ import {
   exampleCursors,
   later,
   messageId,
+  metricId,
   onlyPage,
   projectId,
   questId,
@@ -153,6 +154,24 @@ export const currency = {
 
 export const currencyPage = { currencies: [currency], ...onlyPage } as const
 
+export const metric = {
+  id: metricId,
+  key: "kilometres-run",
+  name: "Kilometres run",
+  description: null,
+  status: "active",
+  aggregate: "sum",
+  actions: ["RUN_DONE"],
+  where: [],
+  value: "km",
+  decimals: 1,
+  unit: "km",
+  metadata: {},
+  ...changes,
+} as const
+
+export const metricPage = { metrics: [metric], ...onlyPage } as const
+
 export const startedBackfill = { badgeId: countedBadgeId, notify: false, startedAt: time } as const
 
 export const backfills = [
@@ -202,6 +221,18 @@ export const actionsSeen = {
 export const definitionsFile = {
   settings: { timezone: "Europe/Berlin" },
   currencies: [{ id: currencyId, key: "gems", name: "Gems", max: 100 }],
+  metrics: [
+    {
+      id: metricId,
+      key: "kilometres-run",
+      name: "Kilometres run",
+      aggregate: "sum",
+      actions: ["RUN_DONE"],
+      value: "km",
+      decimals: 1,
+      unit: "km",
+    },
+  ],
   segments: [
     {
       id: segmentId,

@@ -14,6 +14,7 @@ export const badgeId = "bdg_01a1fc1e64c07345932e273286b5ca30"
 /** The id of "Ten lessons". */
 export const countedBadgeId = "bdg_01a1fc0b7d10766ab1c90c8a1f4de2b7"
 export const currencyId = "cur_01a1fc1e64c07345932e273286b5ca30"
+export const metricId = "mtr_01a1fc1e64c07345932e273286b5ca30"
 export const ruleId = "rul_01a1fc1e64c07345932e273286b5ca30"
 export const boostId = "bst_01a1fc1e64c07345932e273286b5ca30"
 export const segmentId = "seg_01a1fc1e64c07345932e273286b5ca30"
@@ -45,6 +46,8 @@ export const exampleCursors = {
     "1WyJjdXJyZW5jaWVzIiwyNjAxNDgzNzQ4LDE3OTM1MjU0MDAwMDAsImN1cl8wMWExZmMxZTY0YzA3MzQ1OTMyZTI3MzI4NmI1Y2EzMCJdMyOAHQ",
   segments:
     "1WyJzZWdtZW50cyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJzZWdfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXZ3Pvo0",
+  metrics:
+    "1WyJtZXRyaWNzIiwyNjAxNDgzNzQ4LDE3OTM1MjU0MDAwMDAsIm10cl8wMWExZmMxZTY0YzA3MzQ1OTMyZTI3MzI4NmI1Y2EzMCJdlDgsCg",
   webhooks:
     "1WyJ3ZWJob29rcyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJ3aGtfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXVm57po",
   history: "1WyJoaXN0b3J5IiwyNjAxNDgzNzQ4LDIwNDg3OCwwXaHVpBc",

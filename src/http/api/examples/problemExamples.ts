@@ -4,6 +4,7 @@ import {
   boostId,
   countedBadgeId,
   deliveryId,
+  metricId,
   questId,
   ruleId,
   segmentId,
@@ -59,6 +60,7 @@ export const occurrences = {
   badge_not_found: at(badge, "No badge of this project has this id or key."),
   boost_not_found: at(`/v1/boosts/${boostId}`, "No boost of this project has this id or key."),
   currency_not_found: at("/v1/currencies/gems", "No currency of this project has this id or key."),
+  metric_not_found: at(`/v1/metrics/${metricId}`, "No metric of this project has this id or key."),
   event_not_found: at(
     `/v1/users/${userId}/events/evt_0mi8k3f2a4c92`,
     "The user has no event with this id, or it was already revoked.",

@@ -34,6 +34,8 @@ export const questOutcome = {
 
 export const streakOutcome = { key: "daily", current: 3, best: 7 } as const
 
+export const metricOutcome = { key: "lessons", total: 42 } as const
+
 export const eventOutcome = {
   eventId,
   userId,
@@ -47,6 +49,7 @@ export const eventOutcome = {
   badges: [earnedBadge],
   quests: [questOutcome],
   streaks: [streakOutcome],
+  metrics: [metricOutcome],
 } as const
 
 export const eventAccepted = { ok: true, ...eventOutcome } as const
@@ -177,7 +180,11 @@ const undone = {
   shortfall: { xp: 0, points: 0 },
 } as const
 
-export const eventRevocation = { eventId, ...undone } as const
+export const eventRevocation = {
+  eventId,
+  ...undone,
+  metrics: [{ ...metricOutcome, total: 41 }],
+} as const
 
 export const rewardRevocation = {
   rewardId,
@@ -295,6 +302,22 @@ export const progress = {
     },
   ],
   streaks: [{ key: "daily", current: 3, best: 7, lastDay: "2026-11-01", freezes: 1 }],
+} as const
+
+export const userMetrics = {
+  userId,
+  metrics: [
+    {
+      key: "kilometres-run",
+      name: "Kilometres run",
+      unit: "km",
+      recalculating: false,
+      total: 128.4,
+      day: { from: "2026-11-01", current: 5.2, previous: 0 },
+      week: { from: "2026-10-26", current: 17.6, previous: 12.3 },
+      month: { from: "2026-11-01", current: 5.2, previous: 61.9 },
+    },
+  ],
 } as const
 
 const at = Date.parse(time)

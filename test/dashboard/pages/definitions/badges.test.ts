@@ -8,6 +8,7 @@ let world: World
 beforeAll(async () => {
   world = await startWorld()
   await world.api("PATCH", "/v1/project", { streaks: [{ key: "daily" }] })
+  await world.api("POST", "/v1/metrics", { name: "Taps", aggregate: "count", actions: ["TAP"] })
 })
 afterAll(() => world.server.stop())
 
@@ -51,6 +52,10 @@ describe("The form of a new badge", () => {
         { "criteria.kind": "streak", "criteria.target": "7", "criteria.streak": "" },
         { kind: "streak", target: 7, streak: null },
       ],
+      [
+        { "criteria.kind": "metric", "criteria.target": "7", "criteria.metric": "taps" },
+        { kind: "metric", target: 7, metric: "taps" },
+      ],
       [{ "criteria.kind": "manual" }, { kind: "manual" }],
     ]
     for (const [fields, criteria] of kinds) {
@@ -85,6 +90,8 @@ describe("The form of a new badge", () => {
         ["criteria.action", "QUEST_COMPLETE", counted],
         ["criteria.sumPath", "", { ...counted, "criteria.kind": "action_sum" }],
         ["criteria.streak", "none", { "criteria.kind": "streak" }],
+        ["criteria.metric", "none", { "criteria.kind": "metric" }],
+        ["criteria.metric", "", { "criteria.kind": "metric" }],
         ["criteria.where.0.path", "a..b", { ...counted, "criteria.where.0.op": "exists" }],
       ]
     for (const [name, bad, of] of wrong) {
@@ -98,13 +105,20 @@ describe("The form of a new badge", () => {
 
 describe("The form of a badge", () => {
   it("changes nothing if it is saved unchanged, for badges of every kind", async () => {
-    const known = new Map([["streak", ["daily"]]])
+    const known = new Map([
+      ["streak", ["daily"]],
+      ["metric", ["taps"]],
+    ])
     // Tiers have rising targets, which take the place of the badge's target and reward.
     const edit = (body: Json): void => {
       for (const paying of [body, ...(body.tiers ?? [])]) {
         if (paying.reward !== undefined) paying.reward = { xp: paying.reward.xp || 7 }
       }
-      if (body.criteria.kind === "manual") delete body.tiers
+      const { kind } = body.criteria
+      // Members of other kinds are refused, so most generated criteria would be.
+      if (kind !== "streak") delete body.criteria.streak
+      if (kind !== "metric") delete body.criteria.metric
+      if (kind === "manual") delete body.tiers
       if ((body.tiers ?? []).length === 0) return
       body.tiers.forEach((tier: Json, index: number) => {
         Object.assign(tier, { key: `tier-${index}`, target: index + 1 })

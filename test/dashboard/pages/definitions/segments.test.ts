@@ -7,6 +7,8 @@ let world: World
 beforeAll(async () => {
   world = await startWorld()
   await world.api("PATCH", "/v1/project", { streaks: [{ key: "daily" }] })
+  const taps = { key: "taps", name: "Taps", aggregate: "count", actions: ["TAP"] }
+  await world.api("POST", "/v1/metrics", taps)
   await world.api("POST", "/v1/badges", { key: "first", name: "F", criteria: { kind: "manual" } })
   await world.api("PUT", "/v1/users/ada", { attributes: { plan: "pro" } })
 })
@@ -41,6 +43,7 @@ const everyKind: ReadonlyArray<Json> = [
   { kind: "balance", currency: "points", op: "lt", value: 7 },
   { kind: "badge", badge: "first", op: "exists", value: false },
   { kind: "streak", streak: "daily", op: "gt", value: 1 },
+  { kind: "metric", metric: "taps", op: "lt", value: -1.5 },
   { kind: "account_age_days", op: "lte", value: 30 },
   { kind: "inactive_days", op: "exists" },
   { kind: "percent", salt: "s", op: "lt", value: 12.5 },

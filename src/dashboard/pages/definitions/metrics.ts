@@ -1,0 +1,254 @@
+/** The metrics of an environment: numbers that each user has, made from events. */
+import { Effect } from "effect"
+import { hasValue, type MetricAggregate, metricAggregates } from "../../../domain/project/Metric.ts"
+import type { BodyOf } from "../../../http/contract/Operations.ts"
+import { limits } from "../../../Limits.ts"
+import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
+import type { Draft } from "../../view/Editing.ts"
+import {
+  type Form,
+  jsonField,
+  jsonOf,
+  numberField,
+  selectField,
+  textField,
+} from "../../view/Forms.ts"
+import { type Content, html, isolated } from "../../view/Html.ts"
+import { listQuery } from "../../view/Lists.ts"
+import { conditionFields, conditionNames, conditionsOf, conditionWords } from "./conditions.ts"
+import {
+  actionRoute,
+  type Editor,
+  editorRoutes,
+  eventTrial,
+  listPage,
+  withoutNulls,
+} from "./editor.ts"
+import {
+  archiveButton,
+  descriptionField,
+  keyField,
+  metadataOf,
+  sharedFaults,
+  sharedPatch,
+  statusRow,
+  statusTabs,
+} from "./lifecycle.ts"
+
+type Metric = BodyOf<"metrics.get">
+
+const path = "/metrics"
+
+const labels: Readonly<Record<MetricAggregate, string>> = {
+  count: "the number of events",
+  sum: "the sum of a number in the metadata",
+  max: "the largest number in the metadata",
+  min: "the smallest number in the metadata",
+  last: "the latest number in the metadata",
+  distinct_days: "the number of days with an event",
+}
+
+/** What the metric counts, in words. */
+const words = ({ actions, aggregate, decimals, value, where }: Metric): Content => [
+  labels[aggregate],
+  value !== null && html` (<code>${value}</code>, ${decimals} decimals)`,
+  html` of <code>${actions.join(", ")}</code>`,
+  where.length > 0 && ` where ${conditionWords(where)}`,
+]
+
+const textsOf = (metric: Metric) =>
+  new Map([
+    ["name", metric.name],
+    ["description", metric.description ?? ""],
+    ["unit", metric.unit ?? ""],
+    ["metadata", metadataOf(metric.metadata)],
+  ])
+
+const aggregateOf = (form: Form): MetricAggregate =>
+  metricAggregates.find((one) => one === form.text("aggregate")) ?? "count"
+
+const membersOf = (form: Form) => ({
+  name: form.text("name"),
+  description: form.text("description") || null,
+  unit: form.text("unit") || null,
+})
+
+const actionsOf = (form: Form): ReadonlyArray<string> =>
+  form
+    .text("actions")
+    .split(/[\s,]+/)
+    .filter((action) => action !== "")
+
+const draftOf = (form: Form) => {
+  const aggregate = aggregateOf(form)
+  const counted = hasValue(aggregate) && {
+    value: form.text("value") || null,
+    decimals: form.number("decimals") ?? null,
+  }
+  return {
+    ...withoutNulls({
+      ...membersOf(form),
+      ...counted,
+      key: form.optional("key") ?? null,
+      aggregate,
+      actions: actionsOf(form),
+      where: conditionsOf(form, "where"),
+    }),
+    metadata: jsonOf(form.text("metadata")),
+  }
+}
+
+const patchOf = (form: Form, { metadata }: Metric) => ({
+  ...membersOf(form),
+  metadata: sharedPatch(form, { metadata }).metadata,
+})
+
+const countedFields = (draft: Draft): Content => {
+  const { address, faults, form } = draft
+  const aggregate = aggregateOf(form)
+  return [
+    html`<div class="row fields">${selectField({
+      name: "aggregate",
+      label: "Value",
+      value: aggregate,
+      options: metricAggregates.map((one) => [one, labels[one]]),
+      faults,
+    })}<button formaction="${address}" name="intent" value="kind" formnovalidate>Show its fields</button></div>`,
+    textField({
+      name: "actions",
+      label: "Actions",
+      value: form.text("actions"),
+      hint: html`The events that count, such as <code>RUN_DONE, WALK_DONE</code>.`,
+      required: true,
+      faults,
+      below: true,
+    }),
+    conditionFields(draft, "where"),
+    hasValue(aggregate) && [
+      textField({
+        name: "value",
+        label: "Path of the number",
+        value: form.text("value"),
+        hint: html`Such as <code>km</code>. Events without a number there do not count.`,
+        faults,
+      }),
+      numberField({
+        name: "decimals",
+        label: "Decimals",
+        value: form.text("decimals"),
+        hint: `0 to ${limits.metricDecimalsMax}; 0, if empty. Further decimals are rounded.`,
+        faults,
+      }),
+    ],
+    html`<p class="hint">What a metric counts never changes. Events count from now on.</p>`,
+  ]
+}
+
+const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
+  const { faults, form } = draft
+  return [
+    textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
+    descriptionField(draft),
+    isNew && [keyField(draft, "name"), countedFields(draft)],
+    textField({
+      name: "unit",
+      label: "Unit",
+      value: form.text("unit"),
+      hint: html`Shown beside the values, such as <code>km</code>.`,
+      faults,
+    }),
+    jsonField({
+      name: "metadata",
+      label: "Metadata",
+      value: form.text("metadata"),
+      hint: "A JSON object for your app.",
+      faults,
+    }),
+  ]
+}
+
+const names = (form: Form) => [
+  "name",
+  "key",
+  "description",
+  "unit",
+  "metadata.*",
+  "aggregate",
+  "actions.*",
+  ...conditionNames(form, "where"),
+  ...(hasValue(aggregateOf(form)) ? ["value", "decimals"] : []),
+]
+
+const button = (visit: PlaceVisit, metric: Metric): Content =>
+  archiveButton(
+    visit,
+    { noun: "metric", path },
+    metric,
+    metric.name,
+    "It counts no more events, and users no longer show it.",
+  )
+
+const metricEditor: Editor<Metric, undefined> = {
+  noun: "metric",
+  path,
+  titleOf: ({ name }) => name,
+  find: (visit, id) => visit.ask("metrics.get", { params: { id } }),
+  create: (visit, payload, idempotencyKey) =>
+    visit.ask("metrics.create", { payload, idempotencyKey }),
+  update: (visit, id, payload, ifMatch) =>
+    visit.ask("metrics.update", { params: { id }, payload, ifMatch }),
+  choices: () => Effect.undefined,
+  blank: new Map(),
+  textsOf,
+  preset: ["op"],
+  fields,
+  names,
+  trial: eventTrial("metric", (form) => ({ action: actionsOf(form)[0] ?? "" }), draftOf),
+  draftOf,
+  isTriedOnlyNew: true,
+  changeFaults: sharedFaults,
+  patchOf,
+  canChange: ({ status }) => status !== "archived",
+  above: (visit, metric, allowed) =>
+    Effect.succeed(
+      html`${statusRow(metric, undefined, allowed && button(visit, metric))}<p>Each user's value is ${words(metric)}.</p>`,
+    ),
+}
+
+const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
+  const allowed = mayChange(visit)
+  const { query } = visit.request
+  const status = query.get("status") ?? undefined
+  const page = yield* visit.ask("metrics.list", { query: { ...listQuery(query), status } })
+  return listPage(visit, {
+    title: "Metrics",
+    path,
+    empty:
+      status === undefined
+        ? "A metric is a number that each user has, made from events: how many, a sum, a maximum, or on how many days."
+        : "No metric has this status.",
+    create: "Create metric",
+    page,
+    above: statusTabs(visit, path, ["active", "archived"]),
+    heads: ["Name", "Key", "Status", "Value", "Unit"],
+    rows: page.metrics.map((metric) => [
+      html`<a href="${visit.base}${path}/${metric.id}">${isolated(metric.name)}</a>`,
+      html`<code>${metric.key}</code>`,
+      metric.status,
+      words(metric),
+      metric.unit ?? "–",
+      ...(allowed ? [html`<div class="row">${button(visit, metric)}</div>`] : []),
+    ]),
+  })
+})
+
+export const metricRoutes: ReadonlyArray<Route> = [
+  placePage(path, list),
+  ...editorRoutes(metricEditor),
+  actionRoute({
+    noun: "metric",
+    path,
+    verb: "archive",
+    change: (visit, id, ifMatch) => visit.ask("metrics.delete", { params: { id }, ifMatch }),
+  }),
+]

@@ -1,0 +1,133 @@
+/** Metrics, recounted from all events that were not undone, for each read. */
+import type { Metric } from "../../../src/domain/project/Metric.ts"
+import type { MetricPeriod, MetricProgress } from "../../../src/domain/user/Progress.ts"
+import type { Profile } from "../../../src/domain/user/User.ts"
+import { dateAt, later, plusDays, windowKinds, windowOf } from "./calendar.ts"
+import { find, satisfies } from "./conditions.ts"
+import type { Definitions } from "./Definitions.ts"
+import { type Happened, type Log, standing } from "./log.ts"
+
+/** An event that counted for a metric: its value, and the user's date. */
+export interface Measured {
+  readonly metricId: string
+  readonly value: number
+  readonly date: string
+}
+
+export const zoneNow = ({ timezone }: Profile, { settings }: Definitions): string =>
+  timezone ?? settings.timezone
+
+/** The metrics that an event counts for, on this date. */
+export const measure = (
+  { metrics }: Definitions,
+  { action, metadata }: Happened,
+  date: string,
+): ReadonlyArray<Measured> =>
+  metrics.flatMap((metric) => {
+    if (metric.set === "archived" || !metric.actions.some((one) => one === action)) return []
+    if (!satisfies(metric.where, metadata)) return []
+    const value = valueFor(metric, metadata)
+    return value === undefined ? [] : [{ metricId: metric.id, value, date }]
+  })
+
+const valueFor = (
+  { aggregate, decimals, value }: Metric,
+  metadata: Happened["metadata"],
+): number | undefined => {
+  if (value === null) return 1
+  const found = find(metadata, value)
+  if (typeof found !== "number") return undefined
+  const whole = Math.sign(found) * Math.round(Math.abs(found) * 10 ** decimals)
+  if (Math.abs(whole) > 1e13 || (aggregate === "sum" && whole <= 0)) return undefined
+  return whole / 10 ** decimals + 0
+}
+
+type Timed = Measured & Pick<Happened, "occurredAt">
+
+const measuredIn = (entries: ReadonlyArray<Happened>, { id }: Metric): ReadonlyArray<Timed> =>
+  entries.flatMap(({ metrics, occurredAt }) =>
+    metrics.flatMap((one) => (one.metricId === id ? [{ ...one, occurredAt }] : [])),
+  )
+
+const aggregated = (
+  { aggregate, decimals }: Metric,
+  events: ReadonlyArray<Timed>,
+): number | null => {
+  const values = events.map(({ value }) => value)
+  switch (aggregate) {
+    case "count":
+      return events.length
+    case "distinct_days":
+      return new Set(events.map(({ date }) => date)).size
+    case "sum":
+      return Number(values.reduce((sum, value) => sum + value, 0).toFixed(decimals))
+    case "max":
+      return values.length === 0 ? null : Math.max(...values)
+    case "min":
+      return values.length === 0 ? null : Math.min(...values)
+    case "last": {
+      // Of two events of one moment, the one that came later.
+      const last = events.reduce<Timed | undefined>(
+        (latest, event) =>
+          latest === undefined || event.occurredAt >= latest.occurredAt ? event : latest,
+        undefined,
+      )
+      return last?.value ?? null
+    }
+  }
+}
+
+export const totalOf = (log: Log, metric: Metric): number | null =>
+  aggregated(metric, measuredIn(standing(log), metric))
+
+/**
+ * The latest date on which an event counted since the metric was last without events, undone ones
+ * included: a user does not return to an earlier date.
+ */
+const latestDate = (log: Log, metric: Metric): string => {
+  if (metric.aggregate === "distinct_days") {
+    return measuredIn(standing(log), metric).reduce((date, one) => later(date, one.date), "")
+  }
+  let latest = ""
+  for (const [index, entry] of log.entries()) {
+    if (entry.kind === "event") {
+      for (const { date } of measuredIn([entry], metric)) latest = later(latest, date)
+    }
+    if (measuredIn(standing(log.slice(0, index + 1)), metric).length === 0) latest = ""
+  }
+  return latest
+}
+
+/** The user's values of all metrics that are not archived. */
+export const metricsShown = (
+  log: Log,
+  profile: Profile,
+  definitions: Definitions,
+  now: number,
+): ReadonlyArray<MetricProgress> =>
+  definitions.metrics.flatMap((metric) => {
+    if (metric.set === "archived") return []
+    const { key, name, unit } = metric
+    const events = measuredIn(standing(log), metric)
+    const today = later(dateAt(zoneNow(profile, definitions), now), latestDate(log, metric))
+    const [day, week, month] = windowKinds.map((kind): MetricPeriod => {
+      const from = windowOf(kind, today)
+      const before = windowOf(kind, plusDays(from, -1))
+      const within = (first: string) =>
+        aggregated(
+          metric,
+          events.filter(({ date }) => windowOf(kind, date) === first),
+        )
+      return { from, current: within(from), previous: within(before) }
+    })
+    const total = aggregated(metric, events)
+    return [{ key, name, unit, recalculating: false, total, day: day!, week: week!, month: month! }]
+  })
+
+/** The metrics of an entry, with the totals after it. */
+export const measuredTotals = (log: Log, entry: Happened, { metrics }: Definitions) =>
+  metrics.flatMap((metric) =>
+    entry.metrics.some(({ metricId }) => metricId === metric.id)
+      ? [{ key: metric.key, total: totalOf(log, metric) }]
+      : [],
+  )
