@@ -57,6 +57,8 @@ export const metricValue = (
  * fractions is removed: 1.005 with two decimals is 101.
  */
 const scaledBy = (value: number, decimals: number): number => {
+  // Exact as it is, and much faster.
+  if (decimals === 0 && Number.isInteger(value)) return value === 0 ? 0 : value
   const size = Math.round(Number((Math.abs(value) * 10 ** decimals).toPrecision(15)))
   // Not -0, which the stored state does not tell from 0.
   return value < 0 && size > 0 ? -size : size
