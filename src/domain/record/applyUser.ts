@@ -132,7 +132,7 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
   }
 }
 
-/** Facts of streaks, quests and further currencies, of which a user may have many. */
+/** Facts of streaks, quests and further currencies: a user may have many of each. */
 const foldProgress = (
   state: Folding,
   before: UserState,

@@ -55,7 +55,7 @@ export interface MetricState {
 /**
  * An event counted for a metric, or an undo took one back. `total` is the total afterwards, scaled
  * by `decimals`; null: no event of a maximum, a minimum or a latest value is left. `counted`: the
- * event, of which `value` is the scaled value. `state`: the state after an undo; null: none is left.
+ * event; its `value` is scaled. `state`: the state after an undo; null: none is left.
  */
 export type MetricChange = {
   readonly metricId: string

@@ -8,8 +8,8 @@
  * `apply` needs no definition.
  *
  * An edit of the definition changes no balance: the definition keeps its former values
- * (`refillBefore`), and what was waited for before the edit is computed with these. The wait for the
- * next amount begins anew with the edit. A balance at or above `max` waits for nothing.
+ * (`refillBefore`), and what was waited for before the edit is computed with these. The timer of
+ * the next amount restarts at the edit. A balance at or above `max` has no timer.
  *
  * The wait of a user begins with 0 when the user or the currency was created, whichever came last.
  */
@@ -73,7 +73,7 @@ export const refilledAt = (
       amount = isFull ? span.max : amount + times * span.refill.amount
       since = isFull ? end : since + times * everyMs
     }
-    // An edit begins the wait anew, and a full balance waits for nothing.
+    // An edit restarts the timer, and a full balance has none.
     if (!isWaiting || end < now) since = Math.max(since, end)
     if (end === now) break
   }
@@ -124,7 +124,7 @@ export const waiting = ({
 
 const nothing = {}
 
-/** The keys of the active currencies of which every user has a balance. */
+/** The keys of the active currencies with a refill: every user has a balance of these. */
 export const refillingKeys = ({ currencies }: ProjectState): ReadonlyArray<string> => {
   let keys = known.get(currencies)
   if (keys === undefined) {

@@ -1,4 +1,4 @@
-/** Operations on currencies, of which users have balances. */
+/** Operations on currencies. Each user has a balance of each currency. */
 import { Schema } from "effect"
 import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { earnPeriods } from "../../domain/project/Currency.ts"
