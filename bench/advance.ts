@@ -75,7 +75,7 @@ export const advance = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyA
     const laurel = await startLaurel({ directory, settings: longestTurnSettings(file) })
     const roots = [laurel.pid]
     try {
-      await laurel.request("/v1/project", { streaks: [{ key: "daily" }] }, "PATCH")
+      await laurel.request("/v1/streaks", { key: "daily", name: "Daily" })
       const other = {
         ...laurel.answer,
         key: await createKey(directory, "other", { scope: "full" }),

@@ -75,13 +75,14 @@ export const limits = {
   earnPeriodsMax: 32,
   /** Former time zones of a user or a project. The oldest also applies to all earlier times. */
   pastZonesMax: 32,
-  /** Ranges of days of a streak. A late event of a day before the first range adds nothing. */
+  /** Ranges of a streak's periods, and open periods with counts. Older events add nothing. */
   streakRangesMax: 400,
   /** Ranges of days of a metric by distinct days; the history answers for earlier days. */
   metricRangesMax: 400,
   /** Records that an undo reads for metrics; a recount in the background reads longer histories. */
   metricUndoRecordsMax: 10_000,
-  /** Former numbers of freezes of a streak's definition; the oldest also applies before. */
+  streakCountsMax: 35,
+  /** Former freezes and rest days of a streak; the oldest also apply to all earlier periods. */
   streakEditsMax: 16,
 
   // Definitions
@@ -120,12 +121,15 @@ export const limits = {
   boostProductMax: 10,
   boostSpellsMax: 20,
   boostCurrenciesMax: 20,
-  streakActionsMax: 50,
   clientActionsMax: 100,
+  streakNeedsMax: 50,
+  streakTargetMax: 1_000,
+  streakMilestonesMax: 50,
+  streakMilestoneTargetMax: 10_000,
   streakFreezesMax: 366,
   streakEveryDaysMax: 366,
 
-  /** A file of definitions: its size, the definitions that it changes, and the work of that. */
+  /** A file of definitions: its size, the definitions that it changes, the work of the change. */
   definitionsBytesMax: 256 * kibibyte,
   definitionChangesMax: 500,
   definitionWorkMax: 300_000,
@@ -155,9 +159,10 @@ export const limits = {
   refillMaxMax: 1_000_000,
   refillMinutesMax: 525_600,
   refillEditsMax: 16,
-  /** Archived currencies, which are never dropped: users may still have balances of them. */
+  /** Archived ones that are never dropped: users may still have balances or days of them. */
   archivedCurrenciesMax: 100,
   archivedMetricsMax: 1_000,
+  archivedStreaksMax: 100,
   /** Webhooks of an environment: the default and the maximum of `LAUREL_WEBHOOKS_MAX`. */
   webhooks: 50,
   webhooksMax: 1_000,

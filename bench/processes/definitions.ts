@@ -6,7 +6,6 @@
  */
 import { Effect, Exit, Scope } from "effect"
 import type { ProjectCommand } from "../../src/domain/decide/Project.ts"
-import { defaultSettings } from "../../src/domain/project/Project.ts"
 import type { TrackedEvent } from "../../src/domain/record/Record.ts"
 import type { Engine, UserMessage } from "../../src/engine/Engine.ts"
 import { makeEngine } from "../../src/engine/EngineLive.ts"
@@ -156,13 +155,22 @@ const richCommands: ReadonlyArray<ProjectCommand> = [
   ...Array.from({ length: 10 }, (_, n) => badge(`bdg_${n}`, undefined)),
   ...Array.from({ length: 10 }, (_, n) => rule(`rul_${n}`, matching, `bdg_${n}`)),
   ...Array.from({ length: 5 }, (_, n) => quest(`qst_${n}`, matching)),
-  {
-    kind: "updateSettings",
-    change: {
-      ...defaultSettings,
-      streaks: ["daily", "lessons", "weekend"].map((key) => ({ key, actions: [], freezes })),
-    },
-  },
+  ...["daily", "lessons", "weekend"].map(
+    (key): ProjectCommand => ({
+      kind: "createStreak",
+      streak: {
+        id: `stk_${key}`,
+        key,
+        name: key,
+        every: "day",
+        needs: [],
+        match: "all",
+        restDays: [],
+        freezes,
+        milestones: [],
+      },
+    }),
+  ),
 ]
 
 /** Bytes that one more user takes who has ten badges, five quests begun and three streaks. */

@@ -34,6 +34,7 @@ import { metricRoutes } from "./pages/definitions/metrics.ts"
 import { questRoutes } from "./pages/definitions/quests.ts"
 import { ruleRoutes } from "./pages/definitions/rules.ts"
 import { segmentRoutes } from "./pages/definitions/segments.ts"
+import { streakRoutes } from "./pages/definitions/streaks.ts"
 import { entranceRoutes, signInForm } from "./pages/entrance.ts"
 import { keyRoutes } from "./pages/keys.ts"
 import { leaderboardRoutes } from "./pages/leaderboard.ts"
@@ -98,6 +99,7 @@ export const routes: ReadonlyArray<Route> = [
   ...currencyRoutes,
   ...segmentRoutes,
   ...metricRoutes,
+  ...streakRoutes,
   ...settingsRoutes,
   ...testClockRoutes,
   ...logRoutes,

@@ -20,8 +20,8 @@ const use = async (server: Server, key: string): Promise<void> => {
     return reply.body
   }
   const post = (path: string, body: unknown) => ask("POST", path, body)
-  const streaks = [{ key: "daily", freezes: { initial: 1 } }]
-  await ask("PATCH", "/v1/project", { timezone: "Europe/Berlin", streaks })
+  await ask("PATCH", "/v1/project", { timezone: "Europe/Berlin" })
+  await ask("POST", "/v1/streaks", { key: "daily", name: "Daily", freezes: { initial: 1 } })
   const manual = await post("/v1/badges", { name: "Given", criteria: { kind: "manual" } })
   const criteria = { kind: "action_count", target: 2, action: "READ" }
   await post("/v1/badges", { name: "Reader", criteria })

@@ -5,6 +5,7 @@ import type { Badge, Quest, Rule } from "../../src/domain/project/Definition.ts"
 import type { Metric } from "../../src/domain/project/Metric.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import type { Segment } from "../../src/domain/project/Segment.ts"
+import type { Streak } from "../../src/domain/project/StreakDefinition.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
 import type { Fact } from "../../src/domain/record/Record.ts"
 
@@ -119,9 +120,23 @@ export const metricWith = ({ id = "mtr_1", ...metric }: Partial<Metric>): Metric
   ...metric,
 })
 
+export const streakWith = ({ id = "stk_daily", ...streak }: Partial<Streak>): Streak => ({
+  ...untargeted,
+  id,
+  key: keyOf(id),
+  name: "A streak",
+  every: "day",
+  needs: [],
+  match: "all",
+  restDays: [],
+  freezes: { initial: 0, max: 0, everyDays: null },
+  milestones: [],
+  ...streak,
+})
+
 /** `facts` with the versions that follow those of the project. */
 export const versioned = (
-  { badges, boosts, currencies, metrics, quests, rules, segments, settings }: ProjectState,
+  { badges, boosts, currencies, metrics, quests, rules, segments, settings, streaks }: ProjectState,
   facts: ReadonlyArray<Fact>,
 ): ReadonlyArray<Fact> => {
   const versions = new Map<string, number>([["settings", settings.version]])
@@ -133,6 +148,7 @@ export const versioned = (
     currency: currencies,
     metric: metrics,
     segment: segments,
+    streak: streaks,
   }
   for (const [kind, all] of Object.entries(kinds)) {
     for (const { id, version } of all.values()) versions.set(`${kind} ${id}`, version)
@@ -170,6 +186,9 @@ export const versioned = (
       case "metric.created":
       case "metric.updated":
         return { ...fact, metric: { ...fact.metric, version: next(`metric ${fact.metric.id}`) } }
+      case "streak.created":
+      case "streak.updated":
+        return { ...fact, streak: { ...fact.streak, version: next(`streak ${fact.streak.id}`) } }
       case "project.updated":
         return { ...fact, settings: { ...fact.settings, version: next("settings") } }
       default:

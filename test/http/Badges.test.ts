@@ -42,7 +42,7 @@ describe("badges", () => {
 
   it("have criteria of every kind", async () => {
     const place = newPlace()
-    await place.patch("/v1/project", { streaks: [{ key: "daily" }] })
+    await place.create("/v1/streaks", { key: "daily", name: "Daily" })
     const where = [{ path: "score", op: "gt", value: 0.5 }]
     const made: ReadonlyArray<readonly [object, object]> = [
       ...["xp", "level", "points", "quest_count"].map((kind) => [{ kind, target: 5 }, {}] as const),

@@ -31,8 +31,16 @@ const fill = async (place: Place) => {
     timezone: "europe/berlin",
     clientActions: ["TAP"],
     levelCurve: { kind: "table", thresholds: [0, 10] },
-    streaks: [{ key: "daily", freezes: { initial: 1, max: 2, everyDays: 7 } }],
   })
+  await place.create("/v1/streaks", {
+    name: "Daily",
+    needs: [{ action: "RUN" }, { action: "SWIM", target: 2 }],
+    match: "any",
+    restDays: ["sunday"],
+    freezes: { initial: 1, max: 2, everyDays: 7 },
+    milestones: [{ target: 3, reward: { points: 5 } }],
+  })
+  await place.create("/v1/streaks", { name: "Weekly", every: "week", status: "draft" })
   const badgeId = await place.create("/v1/badges", {
     name: "Ten",
     icon: "🏅",
@@ -109,18 +117,29 @@ describe("A file of definitions", () => {
     await fill(sandbox)
     const file = await exported(sandbox)
     const plan = (await send(production, "diff", file)).json
-    expect(plan).toMatchObject({ created: 8, updated: 1, deleted: 0 })
+    expect(plan).toMatchObject({ created: 10, updated: 1, deleted: 0 })
     const { members: _, ...settings } = plan.changes[0]
     const done = await applied(production, file)
     expect(done.changes[0]).toEqual(settings)
-    expect(done.changes.length).toBe(9)
+    expect(done.changes.length).toBe(11)
     expect(await exported(production)).toEqual(file)
-    for (const path of ["/v1/rules", "/v1/quests", "/v1/badges", "/v1/boosts", "/v1/project"]) {
+    for (const path of [
+      "/v1/rules",
+      "/v1/quests",
+      "/v1/badges",
+      "/v1/boosts",
+      "/v1/streaks",
+      "/v1/project",
+    ]) {
       const undated = ({ createdAt: _, id: __, updatedAt: ___, version: ____, ...rest }: Json) =>
         rest
       const shown = async (place: Place) => {
         const { json } = await place.get(path)
-        const items = json.rules ?? json.quests ?? json.badges ?? json.boosts ?? [json]
+        const items = json.rules ??
+          json.quests ??
+          json.badges ??
+          json.boosts ??
+          json.streaks ?? [json]
         return items.map(undated)
       }
       const all = await shown(production)
@@ -182,12 +201,11 @@ describe("A file of definitions", () => {
   it("removes definitions that it does not name only with delete", async () => {
     const place = newPlace()
     await fill(place)
-    const less = { metrics: [], badges: [], boosts: [], quests: [], rules: [] }
+    const less = { metrics: [], badges: [], boosts: [], quests: [], rules: [], streaks: [] }
     expect((await applied(place, less)).changes).toEqual([])
-    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 8 })
-    const { settings, ...left } = await exported(place)
+    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 10 })
+    const { settings: _, ...left } = await exported(place)
     expect(left).toEqual({ currencies: [], ...less, segments: [] })
-    expect(settings.streaks.length).toBe(1)
   })
 
   it("is refused as a whole, with all faults at once", async () => {

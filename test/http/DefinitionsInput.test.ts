@@ -1,5 +1,6 @@
 /** Every bound of definitions and settings, from both sides. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { weekdays } from "../../src/domain/project/Boost.ts"
 import { limits } from "../../src/Limits.ts"
 import { faultsOf, inHours, Place } from "./definitions.ts"
 import { startServer, type TestServer } from "./fixture.ts"
@@ -14,18 +15,20 @@ beforeAll(async () => {
     quest: `/v1/quests/${await place.create("/v1/quests", { title: "T", reward: { xp: 1 } })}`,
     rule: `/v1/rules/${await place.create("/v1/rules", { action: "A", reward: { xp: 1 } })}`,
     badge: `/v1/badges/${await place.create("/v1/badges", { name: "B", criteria: { kind: "manual" } })}`,
+    streak: `/v1/streaks/${await place.create("/v1/streaks", { name: "S" })}`,
     project: "/v1/project",
   }
 })
 afterAll(() => server.stop())
 
-type Kind = "quest" | "rule" | "badge" | "project"
+type Kind = "quest" | "rule" | "badge" | "streak" | "project"
 
 /** The required members of a definition. */
 const required: Record<Exclude<Kind, "project">, object> = {
   quest: { title: "T", reward: { xp: 1 } },
   rule: { action: "A", reward: { xp: 1 } },
   badge: { name: "B", criteria: { kind: "manual" } },
+  streak: { name: "S" },
 }
 
 /** Sends the members with POST, if the operation exists, and with PATCH. */
@@ -44,7 +47,8 @@ const step = (more: object = {}) => ({ key: "k", action: "A", target: 1, ...more
 const steps = (count: number) => times(count, (index) => step({ key: `k${index}` }))
 const condition = (more: object = {}) => ({ path: "a", op: "eq", value: 1, ...more })
 const metadataOf = (bytes: number) => ({ text: "x".repeat(bytes - '{"text":""}'.length) })
-const streak = (freezes: object) => ({ streaks: [{ key: "s", freezes }] })
+const need = (index: number) => ({ action: `A${index}` })
+const milestone = (target: number) => ({ target, reward: { points: 1 } })
 const curve = (levelCurve: object) => ({ levelCurve })
 const criteria = (more: object) => ({
   criteria: { kind: "action_count", target: 1, action: "A", ...more },
@@ -133,14 +137,20 @@ const accepted: ReadonlyArray<readonly [Kind, string, object]> = [
       thresholds: times(limits.levelThresholdsMax, (i) => (i === 999 ? limits.balanceMax : i)),
     }),
   ],
-  ["project", "20 streaks", { streaks: times(limits.streaksMax, (i) => ({ key: `s${i}` })) }],
+  ["streak", "the longest needs", { needs: times(limits.streakNeedsMax, need) }],
   [
-    "project",
-    "a streak of 50 actions",
-    { streaks: [{ key: "s", actions: times(limits.streakActionsMax, (i) => `A${i}`) }] },
+    "streak",
+    "the most milestones",
+    {
+      milestones: times(limits.streakMilestonesMax, (index) =>
+        milestone(limits.streakMilestoneTargetMax - index),
+      ),
+    },
   ],
-  ["project", "the most freezes", streak({ initial: 366, max: 366, everyDays: 366 })],
-  ["project", "the fewest freezes", streak({ initial: 0, max: 0, everyDays: 1 })],
+  ["streak", "the largest target", { needs: [{ action: "A", target: limits.streakTargetMax }] }],
+  ["streak", "6 rest days", { restDays: weekdays.slice(1) }],
+  ["streak", "the most freezes", { freezes: { initial: 366, max: 366, everyDays: 366 } }],
+  ["streak", "the fewest freezes", { freezes: { initial: 0, max: 0, everyDays: 1 } }],
 ]
 
 const refused: ReadonlyArray<readonly [Kind, string, object, string, string]> = [
@@ -516,47 +526,56 @@ const refused: ReadonlyArray<readonly [Kind, string, object, string, string]> = 
     "missing",
   ],
   [
-    "project",
-    "21 streaks",
-    { streaks: times(limits.streaksMax + 1, (i) => ({ key: `s${i}` })) },
-    "/streaks",
+    "streak",
+    "a need too many",
+    { needs: times(limits.streakNeedsMax + 1, need) },
+    "/needs",
     "too_long",
   ],
+  ["streak", "a need twice", { needs: [need(1), need(1)] }, "/needs/1/action", "duplicate"],
   [
-    "project",
-    "a streak twice",
-    { streaks: [{ key: "s" }, { key: "s" }] },
-    "/streaks/1/key",
-    "duplicate",
+    "streak",
+    "a target too large",
+    { needs: [{ action: "A", target: limits.streakTargetMax + 1 }] },
+    "/needs/0/target",
+    "out_of_range",
   ],
+  ["streak", "7 rest days", { restDays: weekdays }, "/restDays", "too_long"],
+  ["streak", "367 freezes", { freezes: { max: 367 } }, "/freezes/max", "out_of_range"],
   [
-    "project",
-    "51 actions of a streak",
-    { streaks: [{ key: "s", actions: times(51, (i) => `A${i}`) }] },
-    "/streaks/0/actions",
-    "too_long",
-  ],
-  [
-    "project",
-    "an action of a streak twice",
-    { streaks: [{ key: "s", actions: ["A", "A"] }] },
-    "/streaks/0/actions/1",
-    "duplicate",
-  ],
-  ["project", "367 freezes", streak({ max: 367 }), "/streaks/0/freezes/max", "out_of_range"],
-  [
-    "project",
+    "streak",
     "a freeze every 0 days",
-    streak({ everyDays: 0 }),
-    "/streaks/0/freezes/everyDays",
+    { freezes: { everyDays: 0 } },
+    "/freezes/everyDays",
     "out_of_range",
   ],
   [
-    "project",
+    "streak",
     "more freezes than it can hold",
-    streak({ initial: 2, max: 1 }),
-    "/streaks/0/freezes/initial",
+    { freezes: { initial: 3, max: 2 } },
+    "/freezes/initial",
     "out_of_range",
+  ],
+  [
+    "streak",
+    "a milestone too many",
+    { milestones: times(limits.streakMilestonesMax + 1, (index) => milestone(index + 1)) },
+    "/milestones",
+    "too_long",
+  ],
+  [
+    "streak",
+    "a milestone too far",
+    { milestones: [milestone(limits.streakMilestoneTargetMax + 1)] },
+    "/milestones/0/target",
+    "out_of_range",
+  ],
+  [
+    "streak",
+    "a milestone twice",
+    { milestones: [milestone(1), milestone(1)] },
+    "/milestones/1/target",
+    "duplicate",
   ],
 ]
 

@@ -70,7 +70,7 @@ describe("POST /v1/project/preview", () => {
         ["startsAt", [inHours(-1), inHours(1)]],
         ["endsAt", [inHours(2)]],
       ])
-      await place.patch("/v1/project", { streaks: [{ key: "daily" }] })
+      await place.create("/v1/streaks", { key: "daily", name: "Daily" })
       await place.post("/v1/currencies", { key: "gems", name: "Gems", max: 4 })
       const conditions = [{ kind: "level", op: "eq", value: 1 }]
       await place.create("/v1/segments", { name: "Beginners", conditions })
@@ -142,7 +142,8 @@ describe("POST /v1/project/preview", () => {
     await place.create("/v1/rules", { action: "TAP", reward: { xp: 1 } })
     const steps = [{ key: "tap", action: "TAP", target: 1 }]
     const drafts = {
-      settings: { levelCurve: { kind: "linear", xpPerLevel: 10 }, streaks: [{ key: "daily" }] },
+      settings: { levelCurve: { kind: "linear", xpPerLevel: 10 } },
+      streak: { key: "daily", name: "Daily" },
       badge: { name: "Week", criteria: { kind: "streak", streak: "daily", target: 1 } },
       quest: { title: "Once", reward: { xp: 20, badgeId: "bdg_draft" }, steps },
       rule: { action: "TAP", reward: { xp: 300 } },

@@ -23,7 +23,6 @@ describe("GET /v1/project", () => {
       name: "prj_test",
       timezone: "UTC",
       levelCurve: { kind: "quadratic", base: 50 },
-      streaks: [],
       clientActions: [],
       tier: "enterprise",
       version: 1,
@@ -62,23 +61,7 @@ describe("PATCH /v1/project", () => {
     const before = (await place.get("/v1/project")).json
     const patched = await place.patch("/v1/project", { timezone: "europe/berlin" })
     expect(patched.json).toEqual({ ...before, timezone: "Europe/Berlin", version: 2 })
-    const streaks = [
-      { key: "any" },
-      { key: "daily", actions: ["TAP"], freezes: { initial: 2 } },
-      { key: "w-1", freezes: { initial: 0, max: 3, everyDays: 7 } },
-    ]
-    await place.patch("/v1/project", { streaks })
-    const none = { initial: 0, max: 0, everyDays: null }
-    expect((await place.get("/v1/project")).json).toEqual({
-      ...patched.json,
-      version: 3,
-      streaks: [
-        { key: "any", actions: [], freezes: none },
-        { key: "daily", actions: ["TAP"], freezes: { initial: 2, max: 2, everyDays: null } },
-        { key: "w-1", actions: [], freezes: { initial: 0, max: 3, everyDays: 7 } },
-      ],
-    })
-    expect((await place.patch("/v1/project", { streaks: null })).json.streaks).toEqual([])
+    expect((await place.get("/v1/project")).json).toEqual(patched.json)
   })
 
   it("gives every user the level of the new curve at once, and leaves xp unchanged", async () => {
@@ -100,27 +83,6 @@ describe("PATCH /v1/project", () => {
     expect(json.levelCurve).toEqual({ kind: "table", thresholds: [0, 5, 600] })
     expect(await level()).toEqual([650, 3, null])
     expect((await place.get("/v1/leaderboard")).json.entries[0].level).toBe(3)
-  })
-
-  it("begins and ends streaks", async () => {
-    const place = newPlace()
-    await place.patch("/v1/project", { streaks: [{ key: "daily", actions: ["TAP"] }] })
-    const tap = async () => (await place.track("u", "TAP")).json.streaks
-    expect(await tap()).toEqual([{ key: "daily", current: 1, best: 1 }])
-    await place.patch("/v1/project", { streaks: [] })
-    expect(await tap()).toEqual([])
-  })
-
-  it("refuses to remove a streak by which a badge is earned", async () => {
-    const place = newPlace()
-    await place.patch("/v1/project", { streaks: [{ key: "daily" }] })
-    const criteria = { kind: "streak", target: 7, streak: "daily" }
-    const id = await place.create("/v1/badges", { name: "Week", criteria })
-    const refused = await place.patch("/v1/project", { streaks: [{ key: "weekly" }] })
-    expect(problemOf(refused)).toEqual([409, "in_use"])
-    expect(refused.json.detail).toContain(`badge ${id} (Week)`)
-    await place.delete(`/v1/badges/${id}`)
-    expect((await place.patch("/v1/project", { streaks: [] })).status).toBe(200)
   })
 
   it("sets the actions that users may send with their tokens", async () => {
@@ -153,7 +115,7 @@ describe("PATCH /v1/project", () => {
 describe("POST /v1/project/simulate", () => {
   it("reports the rewards of an event by their sources, and changes nothing", async () => {
     const place = newPlace()
-    await place.patch("/v1/project", { streaks: [{ key: "daily" }] })
+    await place.create("/v1/streaks", { key: "daily", name: "Daily" })
     const rule = await place.create("/v1/rules", { action: "TAP", reward: { xp: 60, points: 2 } })
     const steps = [{ key: "tap", action: "TAP", target: 1 }]
     const given = await place.create("/v1/badges", { name: "Q", criteria: { kind: "manual" } })

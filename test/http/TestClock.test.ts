@@ -41,8 +41,8 @@ describe("The test clock of a sandbox", () => {
   })
 
   it("advances, and every operation has its time from then on", async () => {
-    const streaks = [{ key: "daily" }]
-    expect((await call("PATCH", "/v1/project", { body: { streaks } })).status).toBe(200)
+    const body = { key: "daily", name: "Daily" }
+    expect((await call("POST", "/v1/streaks", { body })).status).toBe(201)
     const quest = { title: "Advent", reward: { xp: 5 }, endsAt: "2026-11-20T00:00:00.000Z" }
     const made = await call("POST", "/v1/quests", { body: quest })
     expect((await tap()).json.streaks).toEqual([{ key: "daily", current: 1, best: 1 }])

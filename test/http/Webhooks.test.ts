@@ -24,7 +24,12 @@ beforeAll(async () => {
   receiver = await Receiver.start()
   webhook = await asking(server).register(receiver)
   const { ask } = asking(server)
-  await ask("PATCH", "/v1/project", { streaks: [{ key: "daily", actions: ["ANY"] }] })
+  await ask("POST", "/v1/streaks", {
+    key: "daily",
+    name: "Daily",
+    needs: [{ action: "ANY" }],
+    milestones: [{ target: 2, reward: { points: 1 } }],
+  })
   const rules = [
     { action: "GAIN", reward: { xp: 150 } },
     { action: "SCORE", reward: { points: 3 } },
@@ -166,6 +171,13 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
   "streak.extended": async ({ track }) => {
     await track("streak-extended", "ANY")
     return { userId: "streak-extended", key: "daily", current: 1, best: 1 }
+  },
+  "streak.milestone_reached": async ({ track }) => {
+    await track("milestone", "ANY")
+    clock.set(later(day))
+    await track("milestone", "ANY")
+    const streakId = expect.stringMatching(/^stk_/)
+    return { userId: "milestone", streakId, key: "daily", name: "Daily", target: 2 }
   },
   "streak.broken": async ({ track }) => {
     await track("streak-broken", "ANY")

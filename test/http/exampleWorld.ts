@@ -7,7 +7,7 @@ export type Json = any
 /** Existing ids by their prefix, and existing keys by those of examples. */
 export type RealIds = Readonly<Record<string, string>>
 
-const ids = /^(qst|bdg|bst|cur|mtr|rul|seg|whk|evt|rwd|spd|dlv|msg)_/
+const ids = /^(qst|bdg|bst|cur|mtr|rul|seg|stk|whk|evt|rwd|spd|dlv|msg)_/
 
 /** The body with the server's ids and keys in place of those of examples. */
 export const withRealIds = (node: Json, real: RealIds): Json => {
@@ -27,9 +27,14 @@ const post = async (server: TestServer, path: string, body: unknown): Promise<Js
 
 /** Makes one subject of each kind; returns their ids. */
 export const makeWorld = async (server: TestServer): Promise<RealIds> => {
-  const streaks = [{ key: "daily" }]
-  const { status, text } = await server.call("PATCH", "/v1/project", { body: { streaks } })
-  if (status !== 200) throw new Error(`The project was not changed: ${status} ${text}`)
+  const { json: begun } = await server.call("GET", "/v1/streaks")
+  const daily = { key: "daily", name: "Daily lesson" }
+  if (begun.total === 0) await post(server, "/v1/streaks", daily)
+  // A new one for each world, since a test may archive it.
+  for (const { id, key } of begun.streaks) {
+    if (key !== "daily") await server.call("DELETE", `/v1/streaks/${id}`)
+  }
+  const streak = await post(server, "/v1/streaks", { name: "Evening run" })
   const badge = await post(server, "/v1/badges", {
     name: "Rich",
     criteria: { kind: "xp", target: 1_000 },
@@ -87,6 +92,7 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     "active-learners": segment.key,
     seg: segment.id,
     "kilometres-run": metric.key,
+    stk: streak.id,
     bdg: badge.id,
     cur: currency.id,
     mtr: metric.id,
@@ -109,6 +115,7 @@ const kindOf: Readonly<Record<string, string>> = {
   currencies: "cur",
   segments: "seg",
   metrics: "mtr",
+  streaks: "stk",
   webhooks: "whk",
 }
 

@@ -32,6 +32,7 @@ import {
   randomRule,
   randomSegment,
   randomSettings,
+  randomStreak,
   type Surroundings,
   zones,
 } from "./commands.ts"
@@ -79,13 +80,15 @@ export class DomainRun implements Surroundings {
   readonly sequenceOf = (userId: string): number => this.users.get(userId)?.sequence ?? 0
 
   get definitions(): Definitions {
-    const { badges, boosts, currencies, metrics, quests, rules, segments, settings } = this.project
+    const { badges, boosts, currencies, metrics, quests, rules, segments, settings, streaks } =
+      this.project
     return {
       settings,
       badges: [...badges.values()],
       currencies: [...currencies.values()],
       quests: [...quests.values()],
       segments: [...segments.values()],
+      streaks: [...streaks.values()],
       rules: [...rules.values()],
       boosts: [...boosts.values()],
       metrics: [...metrics.values()],
@@ -289,8 +292,9 @@ export class DomainRun implements Surroundings {
     else if (kind < 0.078) this.define({ kind: "boost.created", boost: randomBoost(this) })
     else if (kind < 0.09) this.define(...randomCurrency(this))
     else if (kind < 0.1) this.define({ kind: "metric.created", metric: randomMetric(this) })
-    else if (kind < 0.13) this.define(...randomEdit(this))
-    else if (kind < 0.14) {
+    else if (kind < 0.11) this.define(...randomStreak(this))
+    else if (kind < 0.14) this.define(...randomEdit(this))
+    else if (kind < 0.15) {
       // A moment belongs to one zone only.
       this.now++
       const before = this.project.settings.timezone

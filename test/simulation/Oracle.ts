@@ -71,13 +71,15 @@ export class Oracle {
     const { closed, courses, moves, project } = this.#defined.findLast(
       (defined) => defined.sequence < sequence,
     )!
-    const { badges, boosts, currencies, metrics, quests, rules, segments, settings } = project
+    const { badges, boosts, currencies, metrics, quests, rules, segments, settings, streaks } =
+      project
     return {
       settings,
       badges: [...badges.values()],
       currencies: [...currencies.values()],
       quests: [...quests.values()],
       segments: [...segments.values()],
+      streaks: [...streaks.values()],
       rules: [...rules.values()],
       boosts: [...boosts.values()],
       metrics: [...metrics.values()],

@@ -25,6 +25,7 @@ import {
 import { hasValue, type Metric, metricAggregates } from "../../src/domain/project/Metric.ts"
 import type { ProjectSettings, ProjectState } from "../../src/domain/project/Project.ts"
 import type { Segment, SegmentCondition } from "../../src/domain/project/Segment.ts"
+import type { Streak } from "../../src/domain/project/StreakDefinition.ts"
 import type {
   JournalRecord,
   ProjectFact,
@@ -86,7 +87,7 @@ export const inheritedNames = [
   "hasOwnProperty",
   "valueOf",
 ] as const
-const streakKeys = ["daily", "constructor"]
+const streakKeys = ["daily", "constructor", "weekly", "monthly"]
 const day = 86_400_000
 
 const conditions: ReadonlyArray<Condition> = [
@@ -161,6 +162,86 @@ export const randomCurrency = ({
   return [{ kind: "currency.created", currency }]
 }
 
+/** Milestones that pay xp, points or a further currency. */
+const milestones = (run: Surroundings): Streak["milestones"] => {
+  const { project, random } = run
+  const targets = [1, 2, 3, 5].filter(() => random.chance(0.4))
+  return targets.map((target) => ({
+    target,
+    reward: {
+      xp: random.pick([0, 7]),
+      points: random.integer(1, 6),
+      badgeId: null,
+      ...someCurrencies(project, random),
+    },
+  }))
+}
+
+/** What keeps a period of each streak. Periods of several events are long, so that few are open. */
+const needsOf = (key: string, random: Random): Pick<Streak, "match" | "needs"> => {
+  switch (key) {
+    case "daily":
+      return { match: "all", needs: [] }
+    case "constructor":
+      return {
+        match: "any",
+        needs: ["BUY", "QUEST_COMPLETE"].map((action) => ({ action, target: 1 })),
+      }
+    default:
+      return {
+        match: random.pick(["all", "any"]),
+        needs: [
+          { action: "TAP", target: random.integer(1, 4) },
+          { action: "SWIPE", target: random.integer(1, 3) },
+        ],
+      }
+  }
+}
+
+/** A streak whose key is free, or nothing. */
+export const randomStreak = (run: Surroundings): ReadonlyArray<ProjectFact> => {
+  const { now, project, random } = run
+  const taken = [...project.streaks.values()].map(({ key }) => key)
+  const key = streakKeys.find((each) => !taken.includes(each))
+  if (key === undefined) return []
+  const every = key === "weekly" ? "week" : key === "monthly" ? "month" : "day"
+  const streak: Streak = {
+    id: `stk_${key}`,
+    key,
+    name: key,
+    description: null,
+    metadata: {},
+    set: "published",
+    startsAt: null,
+    endsAt: random.chance(0.2) ? now + random.integer(1, 40) * day : null,
+    every,
+    ...needsOf(key, random),
+    restDays: every === "day" && random.chance(0.5) ? ["wednesday", "sunday"] : [],
+    freezes: random.pick([
+      { initial: 0, max: 0, everyDays: null },
+      { initial: 1, max: 2, everyDays: 3 },
+      { initial: 2, max: 3, everyDays: random.pick([null, 2, 7]) },
+    ]),
+    milestones: milestones(run),
+    ...firstVersion(now),
+  }
+  return [{ kind: "streak.created", streak }]
+}
+
+/** An edit of a streak: needs, milestones, a pause, or seldom its archive. */
+const editedStreak = (run: Surroundings): ReadonlyArray<ProjectFact> => {
+  const { now, project, random } = run
+  if (project.streaks.size === 0) return []
+  const streak = random.pick([...project.streaks.values()])
+  if (streak.set === "archived" || statusAt(streak, now) === "ended") return []
+  const set = random.chance(0.1)
+    ? ("archived" as const)
+    : random.pick(["published", "paused"] as const)
+  const { termsBefore: _, ...kept } = streak
+  const changes = { ...needsOf(streak.key, random), milestones: milestones(run), set }
+  return [{ kind: "streak.updated", streak: { ...kept, ...changes, updatedAt: now } }]
+}
+
 /** An edit of a currency: of its limits, or seldom its archive. */
 const editedCurrency = ({ now, project, random }: Surroundings): ReadonlyArray<ProjectFact> => {
   const currency = random.pick([...project.currencies.values()])
@@ -233,7 +314,7 @@ const segmentCondition = (run: Surroundings): SegmentCondition => {
             value: random.chance(0.6),
           }
     case 3:
-      return project.settings.streaks.length === 0
+      return project.streaks.size === 0
         ? { kind: "level", op: "eq", value: 1 }
         : { kind: "streak", streak: random.pick(streakKeys), op: "gte", value: 1 }
     case 4:
@@ -510,24 +591,6 @@ export const randomSettings = ({
     { kind: "geometric", base: 20, factor: 1.3 },
     { kind: "table", thresholds: [0, 10, 55, 200, 500] },
   ]),
-  streaks:
-    settings.streaks.length > 0
-      ? settings.streaks
-      : [
-          {
-            key: "daily",
-            actions: [],
-            freezes: random.pick([
-              { initial: 0, max: 0, everyDays: null },
-              { initial: 1, max: 2, everyDays: 3 },
-            ]),
-          },
-          {
-            key: "constructor",
-            actions: ["BUY", "QUEST_COMPLETE"],
-            freezes: { initial: 2, max: 3, everyDays: random.pick([null, 2, 7]) },
-          },
-        ],
 })
 
 /** The stored status after an edit: the moves that are allowed. */
@@ -576,11 +639,13 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     const { createdAt, id, key } = random.pick(segment)
     return [{ kind: "segment.updated", segment: { ...randomSegment(run), createdAt, id, key } }]
   }
-  switch (random.integer(0, 6)) {
-    case 5:
-      return editedCurrency(run)
+  switch (random.integer(0, 7)) {
+    case 7:
+      return editedStreak(run)
     case 6:
       return editedMetric(run)
+    case 5:
+      return editedCurrency(run)
     case 0: {
       if (rule.length === 0) return []
       const edited = random.pick(rule)

@@ -89,9 +89,17 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
             change: { earnLimit, max, pendingDays, refill },
           }
     }
+    case "streak.created":
+      return { kind: "createStreak", streak: fact.streak }
+    case "streak.updated": {
+      const { id, match, milestones, needs, set } = fact.streak
+      if (set === "archived") return { kind: "deleteStreak", streakId: id }
+      const status = statusOf(project.streaks.get(id), fact.streak)
+      return { kind: "updateStreak", streakId: id, change: { match, milestones, needs, ...status } }
+    }
     case "project.updated": {
-      const { levelCurve, streaks, timezone } = fact.settings
-      return { kind: "updateSettings", change: { levelCurve, streaks, timezone } }
+      const { levelCurve, timezone } = fact.settings
+      return { kind: "updateSettings", change: { levelCurve, timezone } }
     }
     default:
       throw new Error(`Nobody asks for ${fact.kind}`)

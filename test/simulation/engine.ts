@@ -39,6 +39,7 @@ import {
   randomRule,
   randomSegment,
   randomSettings,
+  randomStreak,
   type Surroundings,
   zones,
 } from "./commands.ts"
@@ -418,9 +419,11 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
                   ? randomCurrency(made)
                   : kind < 0.7
                     ? [{ kind: "metric.created", metric: randomMetric(made) } as const]
-                    : kind < 0.9
-                      ? randomEdit(made)
-                      : [{ kind: "project.updated", settings: randomSettings(made) } as const]
+                    : kind < 0.75
+                      ? randomStreak(made)
+                      : kind < 0.92
+                        ? randomEdit(made)
+                        : [{ kind: "project.updated", settings: randomSettings(made) } as const]
     for (const fact of facts) {
       yield* Effect.exit(running.engine.askProject(sandbox, commandOf(oracle.project, fact)))
     }

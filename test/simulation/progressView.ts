@@ -16,7 +16,7 @@ import {
   stepCount,
 } from "./model/quests.ts"
 import type { Membership } from "./model/segments.ts"
-import { streakOf } from "./model/streaks.ts"
+import { isInUse, streakOf } from "./model/streaks.ts"
 
 export const progressView = (
   log: Log,
@@ -30,7 +30,7 @@ export const progressView = (
 } => ({
   badges: badgesShown(log, place, now, isIn),
   quests: questsShown(log, place, now, isIn),
-  streaks: place.settings.streaks.map((definition) => {
+  streaks: place.streaks.filter(isInUse).map((definition) => {
     const { freezes, key } = definition
     const streak = streakOf(log, definition, place.places, now)
     return streak === undefined

@@ -15,6 +15,7 @@ import { decidedAt, type JournalRecord } from "../../src/domain/record/Record.ts
 import { windowKinds, zoneOf } from "../../src/domain/values/Calendar.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
+import { streakWith } from "../domain/definitions.ts"
 import {
   event,
   type Fixture,
@@ -33,7 +34,7 @@ const otherSandbox = "prj_2:sandbox"
 const environments = [sandbox, otherSandbox, production]
 const zones = ["UTC", "Europe/Berlin", "Asia/Tokyo", "America/New_York"]
 const users = ["ada", "bob", "cyd", "dan"]
-const streaks = [{ key: "daily", actions: [], freezes: { initial: 0, max: 0, everyDays: null } }]
+const streak = streakWith({ id: "stk_daily" })
 
 /** What the model expects of an environment: each change by time, and the time at which it is due. */
 type Due = ReadonlyMap<string, number>
@@ -238,8 +239,9 @@ export const simulateTestClocks = Effect.fnUntraced(function* (seed: number, ste
 
   running = yield* open
   for (const environment of environments) {
-    const change = { streaks, timezone: projectZone }
+    const change = { timezone: projectZone }
     yield* running.engine.askProject(environment, { kind: "updateSettings", change })
+    yield* running.engine.askProject(environment, { kind: "createStreak", streak })
     yield* running.engine.askProject(environment, rule("TAP", 5))
     for (const [userId, timezone] of userZones) {
       const command = { kind: "profile", change: { timezone } } as const

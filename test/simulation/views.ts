@@ -8,7 +8,7 @@ import type { JournalRecord } from "../../src/domain/record/Record.ts"
 import { pendingAt } from "../../src/domain/user/Pending.ts"
 import { metricProgress } from "../../src/domain/user/Progress.ts"
 import { balanceAt, refillingKeys } from "../../src/domain/user/Refill.ts"
-import { lastDayOf, streakNow } from "../../src/domain/user/Streak.ts"
+import { firstDayOfPeriod, lastPeriodOf, streakNow } from "../../src/domain/user/Streak.ts"
 import {
   type Profile,
   pointsEarned,
@@ -35,7 +35,7 @@ import type { Log } from "./model/log.ts"
 import { cutOf, nothingDone, type Outcome, type Refused } from "./model/Model.ts"
 import { metricsShown } from "./model/metrics.ts"
 import { completionsOf, periodOf, questCount, standingIn, stepCount } from "./model/quests.ts"
-import { streakOf } from "./model/streaks.ts"
+import { openCounts, paidMilestones, streakOf } from "./model/streaks.ts"
 
 const byKey = <A>(pairs: Iterable<readonly [string, A]>): { readonly [key: string]: A } =>
   Object.fromEntries([...pairs].sort(([one], [other]) => (one < other ? -1 : 1)))
@@ -98,13 +98,24 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
       }),
     ),
     streaks: byKey(
-      settings.streaks.flatMap(({ key }) => {
+      [...project.streaks.values()].flatMap((definition) => {
+        const { key } = definition
         const streak = user.streaks.get(key)
         if (streak === undefined) return []
-        const { current, freezes } = streakNow(streak, zones, now)
-        const lastDay = dateOf(lastDayOf(streak))
-        return [[key, { current, best: streak.best, freezes, lastDay }] as const]
+        const { current, freezes } = streakNow(streak, definition, zones, now)
+        const lastDay = dateOf(firstDayOfPeriod(definition, lastPeriodOf(streak)))
+        const paid = [...(streak.paid ?? [])].sort((one, other) => one - other)
+        return [[key, { current, best: streak.best, freezes, lastDay, paid }] as const]
       }),
+    ),
+    streakCounts: byKey(
+      [...user.streakCounts].flatMap(([key, periods]) =>
+        periods.flatMap(({ counts, period }) =>
+          Object.entries(counts).map(
+            ([action, count]) => [`${key} ${period} ${action}`, count] as const,
+          ),
+        ),
+      ),
     ),
     windows: byKey(
       windowKinds.map((kind) => {
@@ -132,7 +143,7 @@ export const modelView = (
   /** The state, which may lack windows that are over. */
   state: ReturnType<typeof stateView>,
 ): ReturnType<typeof stateView> => {
-  const { badges, places, quests, settings } = place
+  const { badges, places, quests, settings, streaks } = place
   const held = badgesOf(log)
   return {
     xp: xpOf(log),
@@ -186,10 +197,19 @@ export const modelView = (
       }),
     ),
     streaks: byKey(
-      settings.streaks.flatMap((definition) => {
+      streaks.flatMap((definition) => {
+        const { key } = definition
         const streak = streakOf(log, definition, places, now)
-        return streak === undefined ? [] : [[definition.key, streak] as const]
+        const paid = paidMilestones(log, key).toSorted((one, other) => one - other)
+        return streak === undefined ? [] : [[key, { ...streak, paid }] as const]
       }),
+    ),
+    streakCounts: byKey(
+      streaks.flatMap(({ key }) =>
+        openCounts(log, key).map(
+          ({ action, count, period }) => [`${key} ${period} ${action}`, count] as const,
+        ),
+      ),
     ),
     windows: byKey(
       windowKinds.map((kind) => [

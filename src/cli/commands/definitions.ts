@@ -38,9 +38,7 @@ const file = Argument.FileText("FILE").pipe(
 )
 
 const removes = Flag.Boolean("delete").pipe(
-  Flag.withDescription(
-    "Remove definitions that the file does not name, of the kinds that it has: streaks are deleted, all others archived",
-  ),
+  Flag.withDescription("Archive definitions that the file does not name, of the kinds that it has"),
   Flag.withDefault(false),
 )
 
@@ -64,7 +62,7 @@ const exportDefinitions = Command.make(
   }),
 ).pipe(
   Command.withDescription(
-    "Print settings, currencies, metrics, segments, badges, quests, rules and boosts as JSON",
+    "Print settings, currencies, metrics, segments, streaks, badges, quests, rules and boosts as JSON",
   ),
 )
 
@@ -125,7 +123,7 @@ const applyDefinitions = Command.make(
 
 export const definitions = Command.make("definitions").pipe(
   Command.withDescription(
-    "Keep settings, currencies, metrics, segments, badges, quests, rules and boosts in a file, and bring them from one environment to another",
+    "Keep settings, currencies, metrics, segments, streaks, badges, quests, rules and boosts in a file, and bring them from one environment to another",
   ),
   Command.withSubcommands([exportDefinitions, diffDefinitions, applyDefinitions]),
 )

@@ -20,6 +20,7 @@ export const operations = {
     put: "PUT users/* body key",
     erase: "DELETE users/* - key",
     progress: "GET users/*/progress",
+    streaks: "GET users/*/streaks",
     segments: "GET users/*/segments",
     history: "GET users/*/history query",
     export: "GET users/*/export",
@@ -94,6 +95,13 @@ export const operations = {
     update: "PATCH metrics/* body key",
     delete: "DELETE metrics/* - key",
     ofUser: "GET users/*/metrics",
+  },
+  streaks: {
+    create: "POST streaks body key",
+    list: "GET streaks query",
+    get: "GET streaks/*",
+    update: "PATCH streaks/* body key",
+    delete: "DELETE streaks/* - key",
   },
   project: {
     get: "GET project",

@@ -56,6 +56,7 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["/currencies", "Currencies"],
   ["/segments", "Segments"],
   ["/metrics", "Metrics"],
+  ["/streaks", "Streaks"],
   ["/webhooks", "Webhooks"],
   ["/keys", "API keys"],
   ["/settings", "Settings"],

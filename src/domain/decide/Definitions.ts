@@ -4,13 +4,13 @@
  * A definition is identified by its key. An existing definition is replaced and keeps its id, and a
  * new one is created with the id of the file. A `badgeId` of the file that is the id of a badge of
  * the file refers to the badge with its key. A definition that does not change causes no fact.
- * Definitions that the file does not name stay. With `removes` they are archived, and
- * streaks deleted, if the file has their kind.
+ * Definitions that the file does not name stay. With `removes` they are archived, if the file has
+ * their kind.
  *
  * Each change is decided on the state after the changes before it, in this order: settings with
- * their streaks, currencies, metrics, segments, badges, quests after their prerequisites, rules,
- * boosts. A condition of a segment may name a badge of the file. Removals come last, in the opposite
- * order. A badge and a segment that refer to each other are removed together.
+ * currencies, metrics, streaks, segments, badges, quests after their prerequisites, rules, boosts. A
+ * condition of a segment may name a badge of the file. Removals come last, in the opposite order. A
+ * badge and a segment that refer to each other are removed together.
  *
  * Cost: a change may look at many definitions: at the text searches of its action, the
  * prerequisites of its quests, its referrers. The sum of these sizes is the work of the file, which
@@ -32,8 +32,9 @@ import {
 } from "../project/Definition.ts"
 import { definitionOf, definitionWithKey, idsByKey, type Keyed } from "../project/DefinitionKey.ts"
 import type { Metric } from "../project/Metric.ts"
-import type { ProjectSettings, ProjectState } from "../project/Project.ts"
+import type { ProjectState } from "../project/Project.ts"
 import type { Segment } from "../project/Segment.ts"
+import type { Streak } from "../project/StreakDefinition.ts"
 import type { Fact } from "../record/Record.ts"
 import { type Fault, invalidRequest, laurelError } from "../values/Errors.ts"
 import {
@@ -70,6 +71,7 @@ import {
   type SegmentReplacement,
 } from "./SegmentDefinitions.ts"
 import { decideSettings, type SettingsChange } from "./Settings.ts"
+import { createStreak, deleteStreak, replaceStreak } from "./StreakDefinitions.ts"
 
 type BadgeOfFile = BadgeReplacement & Keyed
 type BoostOfFile = BoostReplacement & Keyed
@@ -78,11 +80,13 @@ type SegmentOfFile = SegmentReplacement & Keyed
 type QuestOfFile = Replacement<Quest> & Keyed
 type RuleOfFile = RuleReplacement & Keyed
 type CurrencyOfFile = CurrencyReplacement & Keyed
+type StreakOfFile = Replacement<Streak> & Keyed
 
 /** A kind that is absent does not change. */
 export interface DefinitionsInput {
   readonly settings?: SettingsChange
   readonly currencies?: ReadonlyArray<CurrencyOfFile>
+  readonly streaks?: ReadonlyArray<StreakOfFile>
   readonly segments?: ReadonlyArray<SegmentOfFile>
   readonly metrics?: ReadonlyArray<MetricOfFile>
   readonly badges?: ReadonlyArray<BadgeOfFile>
@@ -105,11 +109,14 @@ export const applyDefinitions = (
 ): Decided<"invalid_request" | "quota_exceeded"> => {
   const { badges, boosts, metrics, rules, segments, settings } = definitions
   const plan = new Plan(state, now, badges)
-  if (settings !== undefined) plan.settings(withStreaks(plan.state.settings, settings))
+  if (settings !== undefined) plan.settings(settings)
   for (const [index, currency] of definitions.currencies?.entries() ?? [])
     plan.currency(currency, `/definitions/currencies/${index}`)
   for (const [index, metric] of metrics?.entries() ?? [])
     plan.metric(metric, `/definitions/metrics/${index}`)
+  const badgeIds = new Set(badges?.map(({ id }) => id))
+  for (const [index, streak] of definitions.streaks?.entries() ?? [])
+    plan.streak(streak, badgeIds, `/definitions/streaks/${index}`)
   const badgeKeys = new Set(badges?.map(({ key }) => key))
   for (const [index, segment] of segments?.entries() ?? [])
     plan.segment(segment, badgeKeys, `/definitions/segments/${index}`)
@@ -155,6 +162,7 @@ const referencesPerWork = 20
 class Plan {
   state: ProjectState
   readonly #currencies: Map<string, Currency>
+  readonly #streaks: Map<string, Streak>
   readonly #segments: Map<string, Segment>
   readonly #badges: Map<string, Badge>
   readonly #boosts: Map<string, Boost>
@@ -174,6 +182,7 @@ class Plan {
 
   constructor(state: ProjectState, now: number, badges: ReadonlyArray<Keyed> = []) {
     this.#currencies = new Map(state.currencies)
+    this.#streaks = new Map(state.streaks)
     this.#segments = new Map(state.segments)
     this.#badges = new Map(state.badges)
     this.#boosts = new Map(state.boosts)
@@ -182,6 +191,7 @@ class Plan {
     this.#metrics = new Map(state.metrics)
     const kinds = {
       currencies: this.#currencies,
+      streaks: this.#streaks,
       segments: this.#segments,
       badges: this.#badges,
       boosts: this.#boosts,
@@ -217,7 +227,7 @@ class Plan {
     this.#take(
       "/definitions/settings",
       () => 0,
-      (state, now) => decideSettings(state, { kind: "updateSettings", change }, now),
+      (state) => decideSettings(state, { kind: "updateSettings", change }),
     )
   }
 
@@ -256,6 +266,26 @@ class Plan {
       before === undefined
         ? createMetric(state, created, now)
         : replaceMetric(state, before, metric, now),
+    )
+  }
+
+  /** `known`: the ids of the badges of the file, which come after the streaks. */
+  streak(members: StreakOfFile, known: ReadonlySet<string>, pointer: string): void {
+    const milestones = members.milestones.map((milestone) => ({
+      ...milestone,
+      reward: this.#reward(milestone.reward),
+    }))
+    const streak = { ...members, milestones }
+    const created = { kind: "createStreak", streak: published(streak) } as const
+    this.#put(
+      pointer,
+      () => 0,
+      this.#streaks,
+      streak,
+      (before, state, now) =>
+        before === undefined
+          ? createStreak(state, created, now, known)
+          : replaceStreak(state, before, streak, now, known),
     )
   }
 
@@ -332,7 +362,7 @@ class Plan {
    * refers to.
    */
   remove(definitions: DefinitionsInput): void {
-    const { badges, boosts, currencies, metrics, quests, rules, segments, settings } = definitions
+    const { badges, boosts, currencies, metrics, quests, rules, segments, streaks } = definitions
     for (const boost of missing(this.#boosts, boosts)) {
       if (!isInFile(boost, this.#now)) continue
       this.#take(
@@ -360,6 +390,9 @@ class Plan {
         deleteQuest(state, { kind: "deleteQuest", questId }, now),
       )
     }
+    const ending = missing(this.#streaks, streaks).filter((streak) => isInFile(streak, this.#now))
+    const lasting = new Map(this.#streaks)
+    for (const { id } of ending) lasting.delete(id)
     const leaving = missing(this.#segments, segments).filter(({ set }) => set !== "archived")
     const staying = new Map(this.#segments)
     for (const { id } of leaving) staying.delete(id)
@@ -367,7 +400,7 @@ class Plan {
       if (!isInFile(badge, this.#now)) continue
       this.#take("/definitions/badges", referring, (state, now) =>
         deleteBadge(
-          { ...state, segments: staying },
+          { ...state, segments: staying, streaks: lasting },
           { kind: "deleteBadge", badgeId: badge.id },
           now,
         ),
@@ -376,6 +409,11 @@ class Plan {
     for (const { id: segmentId } of leaving) {
       this.#take("/definitions/segments", referring, (state, now) =>
         deleteSegment(state, { kind: "deleteSegment", segmentId }, now),
+      )
+    }
+    for (const { id: streakId } of ending) {
+      this.#take("/definitions/streaks", referring, (state, now) =>
+        deleteStreak(state, { kind: "deleteStreak", streakId }, now),
       )
     }
     for (const currency of missing(this.#currencies, currencies)) {
@@ -390,7 +428,6 @@ class Plan {
         deleteMetric(state, { kind: "deleteMetric", metricId: metric.id }, now),
       )
     }
-    if (settings?.streaks !== undefined) this.settings({ streaks: settings.streaks })
   }
 
   #take(
@@ -425,6 +462,10 @@ class Plan {
     switch (fact.kind) {
       case "project.updated":
         this.state = { ...this.state, settings: fact.settings }
+        break
+      case "streak.created":
+      case "streak.updated":
+        this.#set(this.#streaks, fact.streak)
         break
       case "currency.created":
       case "currency.updated":
@@ -505,15 +546,6 @@ export const isInFile = (definition: Definition, now: number): boolean =>
 /** Whether the fact sets the settings that `state` already has. */
 const isSettled = ({ settings }: ProjectState, fact: Fact): boolean =>
   fact.kind === "project.updated" && noChange(settings, fact.settings)
-
-/** The change, with the present streaks that it does not name. */
-const withStreaks = ({ streaks }: ProjectSettings, change: SettingsChange): SettingsChange => {
-  if (change.streaks === undefined) return change
-  const changed = new Map(change.streaks.map((streak) => [streak.key, streak]))
-  const kept = streaks.map((streak) => changed.get(streak.key) ?? streak)
-  const known = new Set(streaks.map(({ key }) => key))
-  return { ...change, streaks: [...kept, ...change.streaks.filter(({ key }) => !known.has(key))] }
-}
 
 /**
  * `ids` and all ids reachable by `nextOf`, in topological order: each id after its successors.

@@ -188,7 +188,7 @@ export class Draft {
     if (key === "xp") this.xp = total
     else if (key === "points") this.points = total
     // Only rules and quests have boosts.
-    const hasBoosts = typeof source === "object" && !("badgeId" in source)
+    const hasBoosts = typeof source === "object" && ("ruleId" in source || "questId" in source)
     const boosts = hasBoosts ? this.boosts.appliedTo(key) : undefined
     const spendableAt = this.#spendableAt(currency)
     this.facts.push(

@@ -41,6 +41,12 @@ import {
   updateSegment,
 } from "./SegmentDefinitions.ts"
 import { decideSettings, type SettingsCommand } from "./Settings.ts"
+import {
+  createStreak,
+  deleteStreak,
+  type StreakCommand,
+  updateStreak,
+} from "./StreakDefinitions.ts"
 import { type AdvanceClock, advanceClock, type StepClock, stepClock } from "./TestClock.ts"
 import {
   createWebhook,
@@ -59,6 +65,7 @@ export type ProjectCommand =
   | CurrencyCommand
   | SegmentCommand
   | MetricCommand
+  | StreakCommand
   | SettingsCommand
   | BackfillCommand
   | WebhookCommand
@@ -137,7 +144,15 @@ export interface ProjectRefusals {
     | "in_use"
     | "version_conflict"
   readonly deleteMetric: "metric_not_found" | "in_use" | "version_conflict"
-  readonly updateSettings: "invalid_request" | "in_use" | "version_conflict"
+  readonly createStreak: "invalid_request" | "key_taken" | "quota_exceeded"
+  readonly updateStreak:
+    | "streak_not_found"
+    | "invalid_request"
+    | "invalid_transition"
+    | "in_use"
+    | "version_conflict"
+  readonly deleteStreak: "streak_not_found" | "in_use" | "version_conflict"
+  readonly updateSettings: "invalid_request" | "version_conflict"
   readonly applyDefinitions: "invalid_request" | "quota_exceeded" | "version_conflict"
   readonly startBackfill: "badge_not_found" | "invalid_transition" | "conflict"
   readonly finishBackfill: "conflict"
@@ -197,6 +212,8 @@ const segmentVersion = (
 ) => definitionOf(segments, segmentId)?.version
 const metricVersion = ({ metrics }: ProjectState, { metricId }: { readonly metricId: string }) =>
   definitionOf(metrics, metricId)?.version
+const streakVersion = ({ streaks }: ProjectState, { streakId }: { readonly streakId: string }) =>
+  definitionOf(streaks, streakId)?.version
 const webhookVersion = (
   { webhooks }: ProjectState,
   { webhookId }: { readonly webhookId: string },
@@ -224,6 +241,9 @@ const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } =
   createMetric: { decide: createMetric },
   updateMetric: { decide: updateMetric, version: metricVersion },
   deleteMetric: { decide: deleteMetric, version: metricVersion },
+  createStreak: { decide: createStreak },
+  updateStreak: { decide: updateStreak, version: streakVersion },
+  deleteStreak: { decide: deleteStreak, version: streakVersion },
   updateSettings: { decide: decideSettings, version: ({ settings }) => settings.version },
   applyDefinitions: {
     decide: applyDefinitions,

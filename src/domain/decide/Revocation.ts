@@ -66,7 +66,7 @@ import {
   stepCountOf,
   type UserState,
 } from "../user/User.ts"
-import { type WindowKind, windowKinds } from "../values/Calendar.ts"
+import { type WindowKind, windowKinds, windowMsMax } from "../values/Calendar.ts"
 import { type LaurelError, laurelError } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
 import { periodAt } from "../values/Periods.ts"
@@ -75,6 +75,7 @@ import { type Decision, Draft, furtherBalances, openWindows, refillFacts } from 
 import { allOf, type MetricsLeft, metricChanged, metricsAfter, metricsLeft } from "./Metrics.ts"
 import { questProgress } from "./Quests.ts"
 import { refundOf, settled } from "./Spending.ts"
+import { undoneStreak } from "./Streaks.ts"
 
 /** The code of a revocation that finds nothing to revoke. */
 export interface RevocationRefusals {
@@ -165,14 +166,6 @@ const scoresLeft = (
   }
 }
 
-const dayMs = 86_400_000
-
-/**
- * Upper bounds of the time between two records that count for the same window, changes of time zone
- * included.
- */
-const windowMsMax = { daily: 3 * dayMs, weekly: 9 * dayMs, monthly: 33 * dayMs }
-
 /** The refusal for an unknown or already revoked event or reward. */
 export const revocationNotFound = <Of extends Revocable>(
   of: Of,
@@ -258,6 +251,10 @@ class Undo {
       }
       case "quest.completed":
         this.#reopen(fact)
+        break
+      case "streak.progressed":
+      case "streak.milestone_reached":
+        this.#draft.facts.push(...undoneStreak(this.#user, fact))
         break
     }
   }

@@ -1,41 +1,109 @@
-/** Extends streaks by events, and records their breaks by the clock. */
+/** Extends streaks by events, pays their milestones, and records their breaks by the clock. */
 import type { ActionEntry } from "../project/ActionIndex.ts"
-import type { TrackedEvent } from "../record/Record.ts"
-import { runsOf, type StreakState, streakNow, withEventAt } from "../user/Streak.ts"
-import { userZones } from "../user/User.ts"
+import { paysAt } from "../project/Definition.ts"
+import { countsAt, isKeptBy, isShown, needsOne, type Streak } from "../project/StreakDefinition.ts"
+import type { Fact, TrackedEvent } from "../record/Record.ts"
+import {
+  isSettled,
+  periodAt,
+  runsOf,
+  type StreakState,
+  streakNow,
+  withPeriod,
+  type Zones,
+} from "../user/Streak.ts"
+import { streakCountOf, type UserState, userZones } from "../user/User.ts"
 import type { Draft } from "./Draft.ts"
 
 /**
- * Adds the event to the streaks that it counts for. Calls `grown` for each present or past run that
- * grew, with its days before and after. If an `imported` event leaves a streak that is already
- * over, the fact has the streak as broken: a later tick would otherwise send a message.
+ * Adds the event to the streaks that it counts for, and pays the milestones that they reach. Then
+ * calls `grown` for each present or past run that grew, with its length before and after: badges pay
+ * after milestones. If an `imported` event leaves a streak that is already over, the fact has the streak as broken: a later tick would
+ * otherwise send a message.
  */
 export const extendStreaks = (
   draft: Draft,
   { streaks }: ActionEntry,
-  { imported }: TrackedEvent,
+  event: TrackedEvent,
   grown: (key: string, before: number, after: number) => void,
 ): void => {
   if (streaks.length === 0) return
-  const { facts, now, occurredAt, user } = draft
-  const zones = userZones(user, draft.project)
+  const zones = userZones(draft.user, draft.project)
+  const growths: Array<Growth> = []
   for (const definition of streaks) {
-    const { key } = definition
-    const streak = user?.streaks.get(key)
-    const next = withEventAt(streak, definition, zones, occurredAt, now)
-    if (next === streak) continue
-    if (streak !== undefined && !continues(next, streak)) noteBreak(draft, key, streak)
-    const before = streak === undefined ? 0 : streakNow(streak, zones, now).current
-    const { current } = streakNow(next, zones, now)
-    const kind = current > before ? "streak.extended" : "streak.counted"
-    const over = imported === true && current === 0
-    facts.push({ kind, key, current, streak: over ? { ...next, broken: true } : next })
-    const runsBefore = streak === undefined ? [] : runsOf(streak, definition, zones)
-    for (const { days, first, last } of runsOf(next, definition, zones)) {
-      const parts = runsBefore.filter((run) => run.first >= first && run.last <= last)
-      const longest = Math.max(0, ...parts.map((run) => run.days))
-      if (days > longest) grown(key, longest, days)
-    }
+    if (!countsAt(definition, draft.occurredAt)) continue
+    const streak = draft.user?.streaks.get(definition.key)
+    const period = periodAt(definition, zones, draft.occurredAt)
+    if (isSettled(streak, period)) continue
+    if (!needsOne(definition) && !countFor(draft, definition, period, event.action)) continue
+    keepPeriod(draft, definition, zones, period, event.imported === true, growths)
+  }
+  for (const { after, before, key } of growths) grown(key, before, after)
+}
+
+/** The lengths of a run. */
+interface Growth {
+  readonly key: string
+  readonly before: number
+  readonly after: number
+}
+
+/** Counts the event for a period. Returns whether the period is then kept. */
+const countFor = ({ facts, user }: Draft, definition: Streak, period: number, action: string) => {
+  const { key } = definition
+  const before = streakCountOf(user, key, period, action)
+  if (before === undefined) return false
+  const current = before + 1
+  facts.push({ kind: "streak.progressed", key, period, action, current })
+  return isKeptBy(definition, (counted) =>
+    counted === action ? current : (streakCountOf(user, key, period, counted) ?? 0),
+  )
+}
+
+const keepPeriod = (
+  draft: Draft,
+  definition: Streak,
+  zones: Zones,
+  period: number,
+  imported: boolean,
+  growths: Array<Growth>,
+): void => {
+  const { key } = definition
+  const { facts, now, user } = draft
+  const streak = user?.streaks.get(key)
+  const next = withPeriod(streak, definition, zones, period, now)
+  if (streak !== undefined && !continues(next, streak)) noteBreak(draft, key, streak)
+  const before = streak === undefined ? 0 : streakNow(streak, definition, zones, now).current
+  const { current } = streakNow(next, definition, zones, now)
+  const kind = current > before ? "streak.extended" : "streak.counted"
+  const over = imported && current === 0
+  facts.push({ kind, key, current, streak: over ? { ...next, broken: true } : next })
+  const runsBefore = streak === undefined ? [] : runsOf(streak, definition, zones)
+  const paid = new Set(streak?.paid)
+  for (const { days, first, last } of runsOf(next, definition, zones)) {
+    const parts = runsBefore.filter((run) => run.first >= first && run.last <= last)
+    const longest = Math.max(0, ...parts.map((run) => run.days))
+    if (days <= longest) continue
+    payMilestones(draft, definition, paid, longest, days)
+    growths.push({ key, before: longest, after: days })
+  }
+}
+
+/** Pays the milestones between two lengths of a run, each once in the life of the user. */
+const payMilestones = (
+  draft: Draft,
+  definition: Streak,
+  paid: Set<number>,
+  before: number,
+  after: number,
+): void => {
+  if (definition.milestones.length === 0 || !paysAt(definition, draft.occurredAt)) return
+  const { id: streakId, key, name } = definition
+  for (const { reward, target } of definition.milestones) {
+    if (target <= before || target > after || paid.has(target)) continue
+    paid.add(target)
+    draft.facts.push({ kind: "streak.milestone_reached", streakId, key, name, target })
+    draft.earn(reward, { streakId })
   }
 }
 
@@ -51,14 +119,34 @@ const noteBreak = (draft: Draft, key: string, streak: StreakState): void => {
   draft.facts.push({ kind: "streak.broken", key, length, streak: { ...streak, broken: true } })
 }
 
+/** What a record did to a streak that an undo takes back. */
+type StreakGain = Extract<
+  Fact,
+  { readonly kind: "streak.progressed" | "streak.milestone_reached" | "streak.milestone_revoked" }
+>
+
+/** Takes back a count of a period that is not kept, or a milestone. A kept period stays. */
+export const undoneStreak = (user: UserState, fact: StreakGain): ReadonlyArray<Fact> => {
+  const { key } = fact
+  if (fact.kind === "streak.progressed") {
+    const count = streakCountOf(user, key, fact.period, fact.action) ?? 0
+    return count > 0 ? [{ ...fact, current: count - 1 }] : []
+  }
+  const isPaid = user.streaks.get(key)?.paid?.includes(fact.target) === true
+  return isPaid ? [{ ...fact, kind: "streak.milestone_revoked" }] : []
+}
+
 /** Adds the facts of the streaks that have broken by `draft.now`. */
 export const breakStreaks = (draft: Draft): void => {
   const { project, user } = draft
-  if (user === undefined) return
+  if (user === undefined || user.streaks.size === 0) return
   const zones = userZones(user, project)
-  for (const { key } of project.settings.streaks) {
+  for (const definition of project.streaks.values()) {
+    if (!isShown(definition)) continue
+    const { key } = definition
     const streak = user.streaks.get(key)
     if (streak === undefined || streak.broken) continue
-    if (streakNow(streak, zones, draft.now).current === 0) noteBreak(draft, key, streak)
+    const { current } = streakNow(streak, definition, zones, draft.now)
+    if (current === 0) noteBreak(draft, key, streak)
   }
 }

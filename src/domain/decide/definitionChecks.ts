@@ -7,7 +7,7 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Boost } from "../project/Boost.ts"
 import { type Amounts, activeCurrency } from "../project/Currency.ts"
-import type { Badge, Condition, Quest, Rule } from "../project/Definition.ts"
+import type { Badge, Condition, Gives, Quest, Rule } from "../project/Definition.ts"
 import { isCounting } from "../project/Definition.ts"
 import {
   definitionOf,
@@ -132,6 +132,7 @@ export const currencyInUse = (state: ProjectState, key: string): InUse | undefin
     ...liveQuests(state, pays),
     ...liveBoosts(state, ({ currencies }) => currencies.includes(key)),
     ...liveBadges(state, (badge) => pays(badge) || badge.tiers.some(pays)),
+    ...liveStreaks(state, (reward) => pays({ reward })),
     ...liveSegments(state, ({ currency }) => currency === key),
   ])
 }
@@ -195,6 +196,13 @@ const liveBoosts = ({ boosts }: ProjectState, refers: (boost: Boost) => boolean)
   [...boosts.values()]
     .filter((boost) => boost.set !== "archived" && refers(boost))
     .map(({ id, name }) => `boost ${id} (${name})`)
+/** The streaks with a milestone that gives such a reward. */
+const liveStreaks = ({ streaks }: ProjectState, gives: (reward: Gives) => boolean) =>
+  [...streaks.values()]
+    .filter(
+      ({ milestones, set }) => set !== "archived" && milestones.some(({ reward }) => gives(reward)),
+    )
+    .map(({ id, name }) => `streak ${id} (${name})`)
 
 /** The segments with such a condition. */
 const liveSegments = (
@@ -205,11 +213,12 @@ const liveSegments = (
     .filter(({ conditions, set }) => set !== "archived" && conditions.some(refers))
     .map(({ id, name }) => `segment ${id} (${name})`)
 
-/** The refusal to archive a badge that rules or quests give, or that a segment asks for. */
+/** The refusal to archive a badge that definitions give, or that a segment asks for. */
 export const badgeInUse = (state: ProjectState, { id, key }: Keyed): InUse | undefined =>
   inUse("badge", [
     ...liveRules(state, ({ reward }) => reward.badgeId === id),
     ...liveQuests(state, ({ reward }) => reward.badgeId === id),
+    ...liveStreaks(state, ({ badgeId }) => badgeId === id),
     ...liveSegments(state, ({ badge }) => badge === key),
   ])
 
@@ -249,29 +258,26 @@ export const questInUse = (state: ProjectState, key: string): InUse | undefined 
     liveQuests(state, ({ prerequisites }) => prerequisites.includes(key)),
   )
 
-/**
- * The refusal to remove streaks that badges or segments depend on. `kept` are the keys of the
- * remaining streaks.
- */
-export const streaksInUse = (state: ProjectState, kept: ReadonlySet<string>): InUse | undefined =>
+/** The refusal to archive a streak that badges or segments ask for. */
+export const streakInUse = (state: ProjectState, key: string): InUse | undefined =>
   inUse("streak", [
-    ...liveBadges(
-      state,
-      ({ criteria }) =>
-        criteria.kind === "streak" && criteria.streak !== null && !kept.has(criteria.streak),
-    ),
-    ...liveSegments(state, ({ streak }) => streak !== undefined && !kept.has(streak)),
+    ...liveBadges(state, ({ criteria }) => criteria.kind === "streak" && criteria.streak === key),
+    ...liveSegments(state, ({ streak }) => streak === key),
   ])
 
-/** The fault of a badge's reference to a streak. */
+/** The fault of a badge's or a segment's reference to a streak. */
 export const streakReferenceFaults = (
-  { settings }: ProjectState,
+  { streaks }: ProjectState,
   key: string | null,
   pointer: string,
-): ReadonlyArray<Fault> =>
-  key === null || settings.streaks.some((streak) => streak.key === key)
-    ? noFaults
-    : unknownReference(pointer, "matches no streak of this project")
+): ReadonlyArray<Fault> => {
+  if (key === null) return noFaults
+  const streak = definitionWithKey(streaks, key)
+  if (streak === undefined) return unknownReference(pointer, "matches no streak of this project")
+  return streak.set === "archived"
+    ? unknownReference(pointer, "matches an archived streak")
+    : noFaults
+}
 
 /**
  * The fault of a badge's reference to a metric. A minimum only falls, so it reaches no target.

@@ -50,17 +50,17 @@ export const LevelChange = Schema.Struct({ before: Level, after: Level }).annota
 })
 
 export const Source = Schema.Struct({
-  kind: Schema.Literals(["rule", "quest", "badge", "reward", "criteria"]).annotate({
+  kind: Schema.Literals(["rule", "quest", "streak", "badge", "reward", "criteria"]).annotate({
     description: "Kind of source.",
   }),
   id: Schema.NullOr(Schema.String).annotate({
-    description: "Id of the rule, quest or badge; null for other kinds.",
+    description: "Id of the rule, quest, streak or badge; null for other kinds.",
   }),
 }).annotate({
   identifier: "Source",
   examples: [{ kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" }],
   description:
-    "The source: a rule, a quest, a badge that pays, a reward or, for a badge, its own criteria.",
+    "The source: a rule, a quest, a milestone of a streak, a badge that pays, a reward or, for a badge, its own criteria.",
 })
 
 export const Capped = Schema.Struct({
@@ -166,8 +166,14 @@ const share = Schema.Finite.annotate({
   examples: [0.6],
 })
 const key = text("Key of the streak.", "daily")
-const best = count(7, "Longest run in days.")
-const streak = { key, current: count(3, "Days in a row."), best }
+const best = count(7, "Its greatest length.")
+const streak = { key, current: count(3, "Days, weeks or months in a row."), best }
+const milestone = {
+  streakId: text("The streak's id.", "stk_01a1fc1e64c07345932e273286b5ca30"),
+  key,
+  name: text("The streak's name.", "Daily lesson"),
+  target: count(7, "The length at which the milestone pays."),
+}
 
 export const profileMembers = {
   displayName: Schema.NullOr(Schema.String).annotate({
@@ -273,7 +279,9 @@ export const factMembers = {
   "quest.expired": quest,
   "streak.extended": streak,
   "streak.counted": streak,
-  "streak.broken": { key, length: count(7, "Length of the streak in days."), best },
+  "streak.broken": { key, length: count(7, "Length of the streak."), best },
+  "streak.milestone_reached": milestone,
+  "streak.milestone_revoked": milestone,
   "user.created": {},
   "user.updated": {
     profile: Schema.Struct(profileMembers).annotate({

@@ -190,6 +190,11 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
       return { key: fact.key, current: fact.current, best: fact.streak.best }
     case "streak.broken":
       return { key: fact.key, length: fact.length, best: fact.streak.best }
+    case "streak.milestone_reached":
+    case "streak.milestone_revoked": {
+      const { key, name, streakId, target } = fact
+      return { streakId, key, name, target }
+    }
     case "user.created":
       return {}
     case "user.updated":
@@ -245,6 +250,7 @@ const questOf = ({ key, questId, title }: QuestRef) => ({ questId, key, title })
 const showSource = (source: Source): MembersOf<"xp.earned">["source"] => {
   if (typeof source === "string") return { kind: source, id: null }
   if ("ruleId" in source) return { kind: "rule", id: source.ruleId }
+  if ("streakId" in source) return { kind: "streak", id: source.streakId }
   return "badgeId" in source
     ? { kind: "badge", id: source.badgeId }
     : { kind: "quest", id: source.questId }

@@ -114,6 +114,10 @@ const data = {
   "metric.changed": content({ ...user, ...factMembers["metric.changed"] }),
   "streak.extended": content({ ...user, ...factMembers["streak.extended"] }),
   "streak.broken": content({ ...user, ...factMembers["streak.broken"] }),
+  "streak.milestone_reached": content({
+    ...user,
+    ...factMembers["streak.milestone_reached"],
+  }),
   "quest.started": content({ ...user, ...factMembers["quest.started"] }),
   "quest.progressed": content({ ...user, ...factMembers["quest.progressed"] }),
   "quest.completed": content({ ...user, ...factMembers["quest.completed"] }),
@@ -318,12 +322,22 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     example: { ...of, key: "lessons", total: 42 },
   },
   "streak.extended": {
-    description: "A user's streak grew by a day.",
+    description: "A user's streak grew by a day, a week or a month.",
     example: { ...of, key: "daily", current: 7, best: 12 },
   },
   "streak.broken": {
-    description: "A user missed a day without a freeze left.",
+    description: "A user missed a day, a week or a month without a freeze left.",
     example: { ...of, cause: clock, key: "daily", length: 7, best: 12 },
+  },
+  "streak.milestone_reached": {
+    description: "A user's streak reached a milestone, which pays once.",
+    example: {
+      ...of,
+      streakId: "stk_01a1fc1e64c07345932e273286b5ca30",
+      key: "daily",
+      name: "Daily lesson",
+      target: 7,
+    },
   },
   "quest.started": {
     description: "A user's first event counted for a step of a quest.",

@@ -19,6 +19,7 @@ export const messageKinds = [
   "metric.changed",
   "streak.extended",
   "streak.broken",
+  "streak.milestone_reached",
   "quest.started",
   "quest.progressed",
   "quest.completed",

@@ -3,12 +3,12 @@
  * on the definitions that it can match, not on the number of all definitions. The index is derived
  * lazily from a `ProjectState` and cached with it.
  *
- * The clock starts and ends rules and badges. An index has those that are open at a moment, and the
- * span of time in which they stay the same; an event in another span gets another index. An event
- * that occurred before the present span gets the index of all published definitions, whatever their
- * periods: the index may have more definitions than apply to the event, never fewer. The code that
- * applies a rule or a badge checks its period against the event. Definitions that are paused, ended
- * or not yet started cost an event nothing unless it arrives late.
+ * The clock starts and ends rules, badges and streaks. An index has those that are open at a moment,
+ * and the span of time in which they stay the same; an event in another span gets another index. An
+ * event that occurred before the present span gets the index of all published definitions, whatever
+ * their periods: the index may have more definitions than apply to the event, never fewer. The code
+ * that applies a rule, a badge or a streak checks its period against the event. Definitions that are
+ * paused, ended or not yet started cost an event nothing unless it arrives late.
  */
 
 import { countUpTo } from "../values/countUpTo.ts"
@@ -24,6 +24,7 @@ import {
   type Criterion,
   isCounting,
   isOpenAt,
+  type Lifecycle,
   type Scalar,
   type Test,
   testOf,
@@ -31,7 +32,8 @@ import {
 } from "./Definition.ts"
 import { definitionOf } from "./DefinitionKey.ts"
 import type { Metric } from "./Metric.ts"
-import type { ProjectState, StreakDefinition } from "./Project.ts"
+import type { ProjectState } from "./Project.ts"
+import { isShown, type Streak } from "./StreakDefinition.ts"
 
 /*
  * The distinct conditions of all definitions of an action. For each event, between `begin` and
@@ -289,7 +291,7 @@ export interface Matching {
 
 /** The definitions of an action. */
 export interface ActionEntry {
-  readonly streaks: ReadonlyArray<StreakDefinition>
+  readonly streaks: ReadonlyArray<Streak>
   /** The definitions whose conditions hold for an event's metadata. */
   readonly matching: (metadata: Metadata | undefined) => Matching
 }
@@ -327,7 +329,7 @@ interface QuestWithStep {
 
 interface Index extends ActionIndex {
   readonly byAction: ReadonlyMap<string, Entry>
-  /** The span of time in which no rule and no badge starts or ends. */
+  /** The span of time in which no rule, badge or streak starts or ends. */
   readonly from: number
   readonly until: number
 }
@@ -337,7 +339,7 @@ class Entry implements ActionEntry {
   readonly rules: Array<Rule> = []
   readonly steps: Array<QuestWithStep> = []
   readonly badges: Array<CountingBadge> = []
-  streaks: ReadonlyArray<StreakDefinition> = []
+  streaks: ReadonlyArray<Streak> = []
   /**
    * Compiled at the first event: while many definitions are created, most indexes see no event of
    * most actions.
@@ -409,11 +411,11 @@ const byQuest = (steps: ReadonlyArray<QuestWithStep>): ReadonlyArray<StepsOfQues
   return quests
 }
 
-/** The rules and badges that are open at `now`; without `now`, all that are published. */
+/** The rules, badges and streaks that are open at `now`; without `now`, all that are published. */
 const build = (project: ProjectState, before: Index | undefined, now?: number): Index => {
   let from = Number.NEGATIVE_INFINITY
   let until = Number.POSITIVE_INFINITY
-  const isOpen = (definition: Rule | Badge): boolean => {
+  const isOpen = (definition: Lifecycle): boolean => {
     if (now === undefined) return true
     for (const edge of [definition.startsAt, definition.endsAt]) {
       if (edge === null) continue
@@ -456,12 +458,14 @@ const build = (project: ProjectState, before: Index | undefined, now?: number): 
       else badges.push(badge)
     }
   }
-  const { streaks } = project.settings
-  const anyAction = streaks.filter(({ actions }) => actions.length === 0)
-  for (const { actions } of streaks) for (const action of actions) of(action)
+  const streaks = [...project.streaks.values()].filter(
+    (streak) => isShown(streak) && isOpen(streak),
+  )
+  const anyAction = streaks.filter(({ needs }) => needs.length === 0)
+  for (const { needs } of streaks) for (const { action } of needs) of(action)
   for (const [action, entry] of byAction) {
     entry.streaks = streaks.filter(
-      ({ actions }) => actions.length === 0 || actions.includes(action),
+      ({ needs }) => needs.length === 0 || needs.some((need) => need.action === action),
     )
   }
   const other = new Entry()
@@ -540,8 +544,8 @@ const latest = new WeakMap<object, ProjectState>()
 /**
  * The first two definitions of each kind: a record that changes one definition keeps the other one.
  */
-function* keysOf({ badges, metrics, quests, rules }: ProjectState): Generator<object> {
-  for (const part of [rules, quests, badges, metrics]) {
+function* keysOf({ badges, metrics, quests, rules, streaks }: ProjectState): Generator<object> {
+  for (const part of [rules, quests, badges, metrics, streaks]) {
     let count = 0
     for (const definition of part.values()) {
       yield definition
@@ -567,7 +571,7 @@ const sameDefinitions = (one: ProjectState, other: ProjectState): boolean =>
   one.quests === other.quests &&
   one.badges === other.badges &&
   one.metrics === other.metrics &&
-  one.settings === other.settings
+  one.streaks === other.streaks
 
 const find = (project: ProjectState, now: number): Indexes => {
   let found = indexes.get(project)

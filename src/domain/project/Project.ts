@@ -10,6 +10,7 @@ import type { Badge, Quest, Rule, Versioned } from "./Definition.ts"
 import { defaultLevelCurve, type LevelCurve } from "./Level.ts"
 import type { Metric } from "./Metric.ts"
 import type { Segment } from "./Segment.ts"
+import type { Streak } from "./StreakDefinition.ts"
 
 /**
  * Why a webhook is disabled: `gone`: it answered 410; `failing`: it only failed for
@@ -51,33 +52,6 @@ export interface Webhook extends Versioned {
   readonly olderSecrets?: ReadonlyArray<PreviousSecret>
 }
 
-/**
- * The definition of a streak: consecutive local days, each with an event that counts
- * (`user/Streak.ts`).
- */
-export interface StreakDefinition {
-  readonly key: string
-  /** The actions that count; empty: every action. */
-  readonly actions: ReadonlyArray<string>
-  /**
-   * Freezes cover missed days: their initial number, their maximum, and the days after which a
-   * streak gains one.
-   */
-  readonly freezes: {
-    readonly initial: number
-    readonly max: number
-    readonly everyDays: number | null
-  }
-  /**
-   * The former values of `freezes`, oldest first, each until the time of an edit; absent: never
-   * edited.
-   */
-  readonly freezesBefore?: ReadonlyArray<{
-    readonly freezes: StreakDefinition["freezes"]
-    readonly until: number
-  }>
-}
-
 export interface ProjectSettings {
   /** 1 before the first change, and one more with each change. */
   readonly version: number
@@ -86,7 +60,6 @@ export interface ProjectSettings {
   /** The IANA time zone of days, weeks and months. */
   readonly timezone: string
   readonly levelCurve: LevelCurve
-  readonly streaks: ReadonlyArray<StreakDefinition>
   /** The actions that users may send with a user token; absent: none. */
   readonly clientActions?: ReadonlyArray<string>
 }
@@ -130,6 +103,7 @@ export interface ProjectState {
   readonly currencies: ReadonlyMap<string, Currency>
   readonly segments: ReadonlyMap<string, Segment>
   readonly metrics: ReadonlyMap<string, Metric>
+  readonly streaks: ReadonlyMap<string, Streak>
   readonly webhooks: ReadonlyMap<string, Webhook>
   /** The latest backfill of each badge that is not archived. */
   readonly backfills: ReadonlyMap<string, BackfillState>
@@ -156,7 +130,6 @@ export const defaultSettings: ProjectSettings = {
   name: null,
   timezone: "UTC",
   levelCurve: defaultLevelCurve,
-  streaks: [],
 }
 
 /** The index before every window. */
@@ -174,6 +147,7 @@ export const emptyProject: ProjectState = {
   currencies: builtInCurrencies,
   segments: new Map(),
   metrics: new Map(),
+  streaks: new Map(),
   webhooks: new Map(),
   backfills: new Map(),
   closedThrough: { daily: neverClosed, weekly: neverClosed, monthly: neverClosed },

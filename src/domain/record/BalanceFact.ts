@@ -4,12 +4,13 @@ import type { Amounts } from "../project/Currency.ts"
 import type { Lots } from "../user/Pending.ts"
 
 /**
- * The source of an amount or a badge: a rule, a quest, a badge that pays, a manual reward, or the
- * criteria of the badge.
+ * The source of an amount or a badge: a rule, a quest, a milestone of a streak, a badge that pays, a
+ * manual reward, or the criteria of the badge.
  */
 export type Source =
   | { readonly ruleId: string }
   | { readonly questId: string }
+  | { readonly streakId: string }
   | { readonly badgeId: string }
   | "reward"
   | "criteria"

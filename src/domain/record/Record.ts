@@ -13,6 +13,7 @@ import type { ApiKey, Project, ProjectLimit } from "../project/Directory.ts"
 import type { Metric } from "../project/Metric.ts"
 import type { DisabledReason, ProjectSettings, TestClock, Webhook } from "../project/Project.ts"
 import type { Segment } from "../project/Segment.ts"
+import type { Streak } from "../project/StreakDefinition.ts"
 import type { MetricChange, MetricState } from "../user/MetricState.ts"
 import type { StreakState } from "../user/Streak.ts"
 import type { Profile, StepCounts } from "../user/User.ts"
@@ -149,6 +150,13 @@ export interface BadgeRef {
   readonly name: string
   /** Absent: a badge without tiers. */
   readonly tier?: { readonly key: string; readonly name: string }
+}
+
+/** A streak as facts of milestones name it. */
+export interface StreakRef {
+  readonly streakId: string
+  readonly key: string
+  readonly name: string
 }
 
 /** The amounts that a revocation could not take back. */
@@ -301,7 +309,15 @@ export type UserFact =
       readonly steps: StepCounts
       readonly times: number
     } & QuestRef)
-  /** The streak after a new day at its end (`extended`) or in its past (`counted`). */
+  /** The events with this action that count for a period that was not kept; fewer after an undo. */
+  | {
+      readonly kind: "streak.progressed"
+      readonly key: string
+      readonly period: number
+      readonly action: string
+      readonly current: number
+    }
+  /** The streak after a new period at its end (`extended`) or in its past (`counted`). */
   | {
       readonly kind: "streak.extended" | "streak.counted"
       readonly key: string
@@ -314,6 +330,11 @@ export type UserFact =
       readonly length: number
       readonly streak: StreakState
     }
+  /** The streak reached a milestone, which pays; or the record that paid it was revoked. */
+  | ({
+      readonly kind: "streak.milestone_reached" | "streak.milestone_revoked"
+      readonly target: number
+    } & StreakRef)
 
 /** The facts of a request to an environment. */
 export type ProjectFact =
@@ -324,6 +345,7 @@ export type ProjectFact =
   | { readonly kind: "currency.created" | "currency.updated"; readonly currency: Currency }
   | { readonly kind: "segment.created" | "segment.updated"; readonly segment: Segment }
   | { readonly kind: "metric.created" | "metric.updated"; readonly metric: Metric }
+  | { readonly kind: "streak.created" | "streak.updated"; readonly streak: Streak }
   | { readonly kind: "project.updated"; readonly settings: ProjectSettings }
   | ({ readonly kind: "testClock.moved" } & TestClock)
   | { readonly kind: "webhook.created"; readonly webhook: Omit<Webhook, "since"> }

@@ -4,12 +4,7 @@
  */
 import { limits } from "../../Limits.ts"
 import { type Badge, type Definition, nextVersion, type Versioned } from "../project/Definition.ts"
-import {
-  aheadMsOf,
-  type ProjectState,
-  type StreakDefinition,
-  type Webhook,
-} from "../project/Project.ts"
+import { aheadMsOf, type ProjectState, type Webhook } from "../project/Project.ts"
 import type { Segment } from "../project/Segment.ts"
 import { isSameTimeZone, withPastZone } from "../values/Calendar.ts"
 import {
@@ -49,7 +44,7 @@ const withLatest = <A extends Definition>(
 
 const isArchived = ({ set }: Definition): boolean => set === "archived"
 
-/** Archived currencies are never dropped (`Currency.ts`). */
+/** Archived currencies and streaks are never dropped (`Currency.ts`, `StreakDefinition.ts`). */
 const keptForEver = Number.POSITIVE_INFINITY
 
 /** Copies each map once, at its first change: a record may change hundreds of definitions. */
@@ -115,6 +110,10 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
       case "segment.created":
       case "segment.updated":
         next = withSegment(next, copies, fact.segment)
+        break
+      case "streak.created":
+      case "streak.updated":
+        next = { ...next, streaks: copies.with(next.streaks, fact.streak, keptForEver) }
         break
       case "webhook.created":
       case "webhook.updated": {
@@ -189,7 +188,7 @@ const begun = (state: ProjectState, { facts, sequence }: JournalRecord): Project
 
 /** Whether the fact changes what a file of definitions has. */
 const isDefinition = ({ kind }: Fact): boolean =>
-  /^(?:project|quest|badge|boost|rule|currency|segment|metric)\./.test(kind)
+  /^(?:project|quest|badge|boost|rule|currency|segment|metric|streak)\./.test(kind)
 
 const disabledWebhook = (
   webhook: Webhook,
@@ -226,20 +225,21 @@ const withSettings = (
 }
 
 /** Whether the fact may move the times at which streaks break or quests end. */
-const movesDueTimes = (fact: Fact, { quests, settings }: ProjectState): boolean => {
+const movesDueTimes = (fact: Fact, { quests, settings, streaks }: ProjectState): boolean => {
   if (fact.kind === "quest.updated") {
     const before = quests.get(fact.quest.id)
     const { endsAt, recurrence, set } = fact.quest
     return before?.endsAt !== endsAt || before.recurrence !== recurrence || before.set !== set
   }
   if (fact.kind === "project.updated") {
-    const { streaks, timezone } = fact.settings
+    return !isSameTimeZone(fact.settings.timezone, settings.timezone)
+  }
+  if (fact.kind === "streak.updated") {
+    const before = streaks.get(fact.streak.id)
+    const { endsAt, restDays, set } = fact.streak
     return (
-      !isSameTimeZone(timezone, settings.timezone) || keysOf(streaks) !== keysOf(settings.streaks)
+      before?.endsAt !== endsAt || before.set !== set || before.restDays.join() !== restDays.join()
     )
   }
   return false
 }
-
-const keysOf = (streaks: ReadonlyArray<StreakDefinition>): string =>
-  JSON.stringify(streaks.map(({ key }) => key).sort())

@@ -8,6 +8,7 @@ import type { Amounts } from "../project/Currency.ts"
 import { awardName } from "../project/Definition.ts"
 import { type MetricState, metricTotal, plusEvent } from "../user/MetricState.ts"
 import { noLots, withLot } from "../user/Pending.ts"
+import { isKept, type StreakCounts } from "../user/Streak.ts"
 import type { QuestState } from "../user/User.ts"
 import {
   type Balance,
@@ -30,7 +31,7 @@ import {
 import { countIn, type PeriodCounts, withCount } from "../values/Periods.ts"
 import { countedEvent } from "./MetricRecount.ts"
 import { creditedCurrency } from "./Past.ts"
-import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
+import { decidedAt, type Fact, type FactOf, type JournalRecord, type UserFact } from "./Record.ts"
 
 /** A state while a record is applied. */
 type Folding = { -readonly [Part in keyof UserState]: UserState[Part] }
@@ -45,6 +46,7 @@ type MapPart =
   | "badgeRecounts"
   | "quests"
   | "streaks"
+  | "streakCounts"
   | "ruleUses"
   | "metrics"
 
@@ -164,10 +166,13 @@ const foldProgress = (
     case "currency.refunded":
       foldCurrency(state, own(state, before, "balances"), fact)
       break
+    case "streak.progressed":
     case "streak.extended":
     case "streak.counted":
     case "streak.broken":
-      own(state, before, "streaks").set(fact.key, fact.streak)
+    case "streak.milestone_reached":
+    case "streak.milestone_revoked":
+      foldStreak(state, before, fact)
       break
     case "metric.changed":
       foldMetric(own(state, before, "metrics"), fact, record)
@@ -324,6 +329,64 @@ const foldMetric = (
     assertTotal(metricId, total, metricTotal(after))
     metrics.set(metricId, after)
   }
+}
+
+type StreakFact = Extract<
+  UserFact,
+  {
+    readonly kind: `streak.${string}`
+  }
+>
+
+const foldStreak = (state: Folding, before: UserState, fact: StreakFact): void => {
+  const { key } = fact
+  switch (fact.kind) {
+    case "streak.progressed": {
+      const counts = countsAfter(state.streakCounts.get(key) ?? [], fact)
+      setCounts(own(state, before, "streakCounts"), key, counts)
+      break
+    }
+    case "streak.extended":
+    case "streak.counted":
+    case "streak.broken": {
+      const { streak } = fact
+      own(state, before, "streaks").set(key, streak)
+      const counts = state.streakCounts.get(key)
+      if (counts === undefined) break
+      const open = counts.filter(({ period }) => !isKept(streak, period))
+      setCounts(own(state, before, "streakCounts"), key, open)
+      break
+    }
+    case "streak.milestone_reached":
+    case "streak.milestone_revoked": {
+      const streak = state.streaks.get(key)
+      if (streak === undefined) break
+      const { paid = [], ...others } = streak
+      const left = paid.filter((target) => target !== fact.target)
+      if (fact.kind === "streak.milestone_reached") left.push(fact.target)
+      own(state, before, "streaks").set(key, left.length === 0 ? others : { ...others, paid: left })
+      break
+    }
+  }
+}
+
+const setCounts = (all: Map<string, StreakCounts>, key: string, counts: StreakCounts): void => {
+  if (counts.length === 0) all.delete(key)
+  else all.set(key, counts)
+}
+
+/** The counts of the latest periods after a fact. A period without counts is left out. */
+const countsAfter = (
+  before: StreakCounts,
+  { action, current, period }: FactOf<"streak.progressed">,
+): StreakCounts => {
+  const { [action]: _, ...others } = before.find((one) => one.period === period)?.counts ?? {}
+  const counts = current > 0 ? { ...others, [action]: current } : others
+  const rest = before.filter((one) => one.period !== period)
+  if (Object.keys(counts).length === 0) return rest
+  return [...rest, { period, counts }]
+    .sort((one, other) => one.period - other.period)
+    .slice(-limits.streakCountsMax)
 }
 
 const foldQuest = (
@@ -484,6 +547,7 @@ export const applyUser = (
     questsCompleted: before.questsCompleted,
     pastZones: before.pastZones,
     streaks: before.streaks,
+    streakCounts: before.streakCounts,
     ruleUses: before.ruleUses,
     lastReward: before.lastReward,
     lastSpend: before.lastSpend,

@@ -99,12 +99,15 @@ export const conditionKinds: Readonly<Record<SegmentConditionKind, ConditionKind
     numbers,
     read: ({ now, project, user }, key) => {
       const streak = user?.streaks.get(key)
-      return streak === undefined ? 0 : streakNow(streak, userZones(user, project), now).current
+      const definition = definitionWithKey(project.streaks, key)
+      if (streak === undefined || definition === undefined) return 0
+      return streakNow(streak, definition, userZones(user, project), now).current
     },
-    unknown: ({ settings }, key) =>
-      settings.streaks.some((streak) => streak.key === key)
-        ? undefined
-        : "matches no streak of this project",
+    unknown: ({ streaks }, key) => {
+      const streak = definitionWithKey(streaks, key)
+      if (streak === undefined) return "matches no streak of this project"
+      return streak.set === "archived" ? "matches an archived streak" : undefined
+    },
   },
   metric: {
     name: "metric",

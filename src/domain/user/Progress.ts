@@ -15,7 +15,8 @@ import {
 import { definitionOf } from "../project/DefinitionKey.ts"
 import { levelAt } from "../project/Level.ts"
 import { isExtremum, unscaled } from "../project/Metric.ts"
-import type { ProjectState, StreakDefinition } from "../project/Project.ts"
+import type { ProjectState } from "../project/Project.ts"
+import { isShown, type Streak, type StreakNeed, streakTime } from "../project/StreakDefinition.ts"
 import {
   dateOf,
   firstDayOf,
@@ -26,7 +27,15 @@ import {
 } from "../values/Calendar.ts"
 import { Membership } from "./Membership.ts"
 import { metricNumber, readMetric } from "./MetricState.ts"
-import { lastDayOf, streakBreaksAt, streakNow, type Zones } from "./Streak.ts"
+import {
+  firstDayOfPeriod,
+  isKept,
+  lastPeriodOf,
+  periodAt,
+  streakBreaksAt,
+  streakNow,
+  type Zones,
+} from "./Streak.ts"
 import {
   type EarnedAward,
   hasAward,
@@ -36,6 +45,7 @@ import {
   presentZone,
   type QuestState,
   stepCountOf,
+  streakCountOf,
   type UserState,
   userZones,
 } from "./User.ts"
@@ -301,39 +311,99 @@ const periodEndsAt = (quest: Quest, zone: Zone, now: number): number | null => {
 
 export interface StreakProgress {
   readonly key: string
-  /** Days in a row as of now; 0 once it is broken. */
+  /** The length as of now; 0 once it is broken. */
   readonly current: number
   readonly best: number
   /**
-   * The last day that counted, as a date such as `2026-11-01` in the user's zone; null: none yet.
+   * The first day of the last period that was kept, as a date such as `2026-11-01` in the user's
+   * zone; null: none yet.
    */
   readonly lastDay: string | null
   /** Freezes left. */
   readonly freezes: number
 }
 
-/** Every streak of the project. */
+/** Every streak of the project that users may have: no drafts and no archived ones. */
 export const streakProgress = (
   user: UserState,
   project: ProjectState,
   now: number,
 ): ReadonlyArray<StreakProgress> => {
+  const shown = [...project.streaks.values()].filter(isShown)
+  if (shown.length === 0) return []
   const zones = userZones(user, project)
-  return project.settings.streaks.map((definition) => showStreak(user, definition, zones, now))
+  return shown.map((definition) => showStreak(user, definition, zones, now))
 }
 
 const showStreak = (
   user: UserState,
-  { freezes, key }: StreakDefinition,
+  definition: Streak,
   zones: Zones,
   now: number,
 ): StreakProgress => {
+  const { freezes, key } = definition
   const streak = user.streaks.get(key)
   if (streak === undefined) {
     return { key, current: 0, best: 0, lastDay: null, freezes: freezes.initial }
   }
-  const lastDay = dateOf(lastDayOf(streak))
-  return { key, ...streakNow(streak, zones, now), best: streak.best, lastDay }
+  const lastDay = dateOf(firstDayOfPeriod(definition, lastPeriodOf(streak)))
+  return { key, ...streakNow(streak, definition, zones, now), best: streak.best, lastDay }
+}
+
+/** A streak in its present period, which is the last one for a streak that has ended. */
+export interface StreakStanding extends StreakProgress {
+  readonly definition: Streak
+  readonly period: {
+    /** The first day, and the end in epoch milliseconds. */
+    readonly firstDay: string
+    readonly endsAt: number
+    readonly kept: boolean
+    /** The counts of the needs, which are their targets once the period is kept. */
+    readonly needs: ReadonlyArray<StreakNeed & { readonly current: number }>
+  }
+  /** The time at which it breaks without further events; null: it is broken, or has ended. */
+  readonly breaksAt: number | null
+  readonly milestones: ReadonlyArray<{ readonly target: number; readonly paid: boolean }>
+}
+
+/** As `streakProgress`, with everything about the present period. */
+export const streakStandings = (
+  user: UserState,
+  project: ProjectState,
+  now: number,
+): ReadonlyArray<StreakStanding> => {
+  const zones = userZones(user, project)
+  return [...project.streaks.values()].filter(isShown).map((definition) => {
+    const { key, milestones, needs } = definition
+    const streak = user.streaks.get(key)
+    const progress = showStreak(user, definition, zones, now)
+    const present = periodAt(definition, zones, streakTime(definition, now))
+    const kept = isKept(streak, present)
+    const countOf = (action: string) => streakCountOf(user, key, present, action) ?? 0
+    const breaksAt =
+      progress.current === 0 || streak === undefined
+        ? Number.POSITIVE_INFINITY
+        : streakBreaksAt(streak, definition, zones, streakTime(definition, now))
+    return {
+      ...progress,
+      definition,
+      period: {
+        firstDay: dateOf(firstDayOfPeriod(definition, present)),
+        endsAt: zones.at(-1)!.zone.startOfDay(firstDayOfPeriod(definition, present + 1)),
+        kept,
+        needs: needs.map(({ action, target }) => ({
+          action,
+          current: kept ? target : Math.min(target, countOf(action)),
+          target,
+        })),
+      },
+      breaksAt: Number.isFinite(breaksAt) ? breaksAt : null,
+      milestones: milestones.map(({ target }) => ({
+        target,
+        paid: streak?.paid?.includes(target) === true,
+      })),
+    }
+  })
 }
 
 /* Metrics. */
@@ -392,18 +462,17 @@ export const metricProgress = (
  */
 export const dueAt = (user: UserState, project: ProjectState, now: number): number => {
   let due = Number.POSITIVE_INFINITY
-  const { streaks, timezone } = project.settings
   if (user.streaks.size > 0) {
     const zones = userZones(user, project)
-    for (const { key } of streaks) {
-      const streak = user.streaks.get(key)
-      if (streak === undefined || streak.broken) continue
-      const over = streakNow(streak, zones, now).current === 0
-      due = Math.min(due, over ? now : streakBreaksAt(streak, zones, now))
+    for (const definition of project.streaks.values()) {
+      const streak = user.streaks.get(definition.key)
+      if (streak === undefined || streak.broken || !isShown(definition)) continue
+      const over = streakNow(streak, definition, zones, now).current === 0
+      due = Math.min(due, over ? now : streakBreaksAt(streak, definition, zones, now))
     }
   }
   if (user.quests.size > 0) {
-    const zone = zoneOf(timezone)
+    const zone = zoneOf(project.settings.timezone)
     for (const [questId, state] of user.quests) {
       due = Math.min(due, questEndsFor(project.quests.get(questId), state, zone, now))
     }

@@ -5,13 +5,14 @@
  * A state is immutable. It shares unchanged parts with its predecessor, and empty parts with all
  * users.
  */
+import { limits } from "../../Limits.ts"
 import { type Award, type Quest, questPeriodOf, statusAt } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { PeriodCounts } from "../values/Periods.ts"
 import type { MetricState } from "./MetricState.ts"
 import type { Lots } from "./Pending.ts"
-import type { StreakState, Zones } from "./Streak.ts"
+import type { StreakCounts, StreakState, Zones } from "./Streak.ts"
 
 /* Quests. */
 
@@ -155,6 +156,8 @@ export interface UserState {
   /** The time zones before the present one. */
   readonly pastZones: ReadonlyArray<PastZone<string | null>>
   readonly streaks: ReadonlyMap<string, StreakState>
+  /** By the key of the streak. */
+  readonly streakCounts: ReadonlyMap<string, StreakCounts>
   readonly ruleUses: ReadonlyMap<string, RuleUse>
   /** The sequence of the latest reward by request, and of the latest spend; 0: none. */
   readonly lastReward: number
@@ -213,6 +216,7 @@ export const newcomer: UserState = {
   questsCompleted: 0,
   pastZones: [],
   streaks: none,
+  streakCounts: none,
   ruleUses: none,
   lastReward: 0,
   lastSpend: 0,
@@ -272,6 +276,23 @@ export const projectZoneAt = (
   user === undefined || pastZones === undefined
     ? zoneOf(settings.timezone)
     : zoneOf(zoneAt(pastZones, settings.timezone, Math.max(at, user.createdAt)))
+
+/**
+ * The events with `action` that count for a period that is not kept; `undefined`: the period is
+ * older than all that the state has counts of, and no event counts for it.
+ */
+export const streakCountOf = (
+  user: UserState | undefined,
+  key: string,
+  period: number,
+  action: string,
+): number | undefined => {
+  const known = user?.streakCounts.get(key)
+  if (known === undefined) return 0
+  const counts = known.find((one) => one.period === period)?.counts
+  if (counts !== undefined) return Object.hasOwn(counts, action) ? counts[action]! : 0
+  return known.length >= limits.streakCountsMax && period < known[0]!.period ? undefined : 0
+}
 
 /** The points that the user earned and that were not revoked, spent points included. */
 export const pointsEarned = ({ points, pointsSpent }: UserState): number => points + pointsSpent

@@ -37,6 +37,13 @@ export const isTimeZone = (name: string): boolean => canonicalTimeZone(name) !==
 const epoch = Temporal.PlainDate.from("1970-01-01")
 const dayMs = 86_400_000
 const hourMs = 3_600_000
+
+/**
+ * Upper bounds of the time between two records that count for the same window, changes of time zone
+ * included.
+ */
+export const windowMsMax = { daily: 3 * dayMs, weekly: 9 * dayMs, monthly: 33 * dayMs }
+
 const halfDayMs = dayMs / 2
 const daysKnownMax = 10_000
 /** A power of two. */

@@ -28,6 +28,7 @@ export const errorKinds = {
   spend_not_found: { status: 404, title: "Spend not found" },
   rule_not_found: { status: 404, title: "Rule not found" },
   segment_not_found: { status: 404, title: "Segment not found" },
+  streak_not_found: { status: 404, title: "Streak not found" },
   webhook_not_found: { status: 404, title: "Webhook not found" },
   delivery_not_found: { status: 404, title: "Delivery not found" },
   backfill_not_found: { status: 404, title: "Backfill not found" },

@@ -75,6 +75,7 @@ export const idPrefixes = [
   "cur",
   "seg",
   "mtr",
+  "stk",
   "whk",
   "prj",
   "key",

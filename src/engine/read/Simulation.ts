@@ -33,7 +33,7 @@ import type { Deduplicator } from "../dedupe/Deduplicator.ts"
 
 /** The kinds of commands that can be drafts. */
 type DraftKind =
-  | `${"create" | "update"}${"Badge" | "Boost" | "Currency" | "Quest" | "Rule"}`
+  | `${"create" | "update"}${"Badge" | "Boost" | "Currency" | "Quest" | "Rule" | "Streak"}`
   | "createMetric"
   | "updateSettings"
 

@@ -10,6 +10,7 @@ import type { ApiKey, DirectoryState, Project } from "../../domain/project/Direc
 import type { Metric } from "../../domain/project/Metric.ts"
 import type { ProjectState, Webhook } from "../../domain/project/Project.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
+import type { Streak } from "../../domain/project/StreakDefinition.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { asBuffer } from "../../storage/Keys.ts"
 
@@ -49,6 +50,7 @@ export const encodeProject = ({
   quests,
   rules,
   segments,
+  streaks,
   ...rest
 }: ProjectState): string => {
   const { backfills, webhooks } = rest
@@ -61,6 +63,7 @@ export const encodeProject = ({
     currencies,
     metrics,
     segments,
+    streaks,
   })
   const texts = definitions.map(([name, all]) => `"${name}":${definitionsText(all)}`)
   return `${JSON.stringify(others).slice(0, -1)},${texts.join(",")}}`
@@ -77,6 +80,7 @@ export const decodeProject = (value: Uint8Array): ProjectState => {
     currencies: byId<Currency>(stored.currencies),
     segments: byId<Segment>(stored.segments),
     metrics: byId<Metric>(stored.metrics),
+    streaks: byId<Streak>(stored.streaks),
     webhooks: byId<Webhook>(stored.webhooks),
     backfills: new Map(stored.backfills),
   }

@@ -1,17 +1,20 @@
-/** The bytes of a streak within those of a user's state (`UserCodec.ts`). */
-import type { StreakState } from "../../domain/user/Streak.ts"
-import { type Reader, writeByte, writeDays, writeNumber } from "./StateBytes.ts"
+/** The bytes of streaks within those of a user's state (`UserCodec.ts`). */
+import type { StreakCounts, StreakState } from "../../domain/user/Streak.ts"
+import type { Names } from "./Names.ts"
+import { bad, type Reader, writeByte, writeDays, writeName, writeNumber } from "./StateBytes.ts"
 
 const brokenFlag = 1
 const forgottenFlag = 2
 const bestForgottenFlag = 4
+const paidFlag = 8
 
 export const writeStreak = (streak: StreakState): void => {
-  const { best, bestForgotten, broken, days, first, forgotten, freezes, length } = streak
+  const { best, bestForgotten, broken, days, first, forgotten, freezes, length, paid } = streak
   writeByte(
     (broken ? brokenFlag : 0) |
       (forgotten === undefined ? 0 : forgottenFlag) |
-      (bestForgotten === undefined ? 0 : bestForgottenFlag),
+      (bestForgotten === undefined ? 0 : bestForgottenFlag) |
+      (paid === undefined ? 0 : paidFlag),
   )
   writeNumber(first)
   writeNumber(length)
@@ -24,11 +27,15 @@ export const writeStreak = (streak: StreakState): void => {
     writeNumber(forgotten.freezes)
   }
   if (bestForgotten !== undefined) writeNumber(bestForgotten)
+  if (paid !== undefined) {
+    writeNumber(paid.length)
+    for (const target of paid) writeNumber(target)
+  }
   writeDays(days)
 }
 
 export const readStreak = (reader: Reader): StreakState => {
-  const flags = reader.flags(brokenFlag | forgottenFlag | bestForgottenFlag)
+  const flags = reader.flags(brokenFlag | forgottenFlag | bestForgottenFlag | paidFlag)
   const first = reader.number()
   const length = reader.number()
   const freezes = reader.number()
@@ -43,6 +50,10 @@ export const readStreak = (reader: Reader): StreakState => {
           freezes: reader.number(),
         }
   const bestForgotten = (flags & bestForgottenFlag) === 0 ? undefined : reader.number()
+  const paid =
+    (flags & paidFlag) === 0
+      ? undefined
+      : Array.from({ length: reader.count() }, () => reader.number())
   const days = reader.days()
   const broken = (flags & brokenFlag) !== 0
   return {
@@ -54,5 +65,32 @@ export const readStreak = (reader: Reader): StreakState => {
     ...(forgotten !== undefined && { forgotten }),
     ...(bestForgotten !== undefined && { bestForgotten }),
     broken,
+    ...(paid !== undefined && { paid }),
   }
+}
+
+export const writeStreakCounts = (counts: StreakCounts, names: Names): void => {
+  writeNumber(counts.length)
+  for (const { counts: byAction, period } of counts) {
+    writeNumber(period)
+    const actions = Object.keys(byAction)
+    writeNumber(actions.length)
+    for (const action of actions) {
+      writeName(action, names)
+      writeNumber(byAction[action]!)
+    }
+  }
+}
+
+export const readStreakCounts = (reader: Reader, names: Names): StreakCounts => {
+  const periods = reader.count()
+  if (periods === 0) throw bad("a streak has no counts")
+  return Array.from({ length: periods }, () => {
+    const period = reader.number()
+    const entries = Array.from(
+      { length: reader.count() },
+      () => [reader.name(names), reader.number()] as const,
+    )
+    return { period, counts: Object.fromEntries(entries) }
+  })
 }

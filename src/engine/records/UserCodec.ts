@@ -45,7 +45,7 @@ import {
   writeText,
   written,
 } from "./StateBytes.ts"
-import { readStreak, writeStreak } from "./StreakBytes.ts"
+import { readStreak, readStreakCounts, writeStreak, writeStreakCounts } from "./StreakBytes.ts"
 
 export { BadState }
 
@@ -69,6 +69,7 @@ const tags = {
   badgesPaid: 14,
   pending: 15,
   metrics: 16,
+  streakCounts: 17,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -141,6 +142,12 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
     for (const [id, metric] of user.metrics) {
       writeName(id, names)
       writeMetric(metric)
+    }
+  }
+  if (begins(tags.streakCounts, user.streakCounts.size)) {
+    for (const [key, counts] of user.streakCounts) {
+      writeName(key, names)
+      writeStreakCounts(counts, names)
     }
   }
   return written()
@@ -390,6 +397,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     questsCompleted: 0,
     pastZones: [],
     streaks: none,
+    streakCounts: none,
     ruleUses: none,
     lastReward: 0,
     lastSpend: 0,
@@ -464,6 +472,9 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
       return
     case tags.metrics:
       state.metrics = readMap(count, names, () => readMetric(reader))
+      return
+    case tags.streakCounts:
+      state.streakCounts = readMap(count, names, () => readStreakCounts(reader, names))
       return
     default:
       throw bad(`section ${tag} is unknown`)

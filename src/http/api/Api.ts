@@ -21,6 +21,7 @@ import { completeReference, introduction, stateScopes } from "./Reference.ts"
 import { Rewards, Spends } from "./Rewards.ts"
 import { Rules } from "./Rules.ts"
 import { Segments } from "./Segments.ts"
+import { Streaks } from "./Streaks.ts"
 import { Stream } from "./Stream.ts"
 import { TestClocks } from "./TestClock.ts"
 import { Users } from "./Users.ts"
@@ -96,6 +97,7 @@ const declared = HttpApi.make("laurel")
     Currencies,
     Segments,
     Metrics,
+    Streaks,
     Projects,
     DefinitionFiles,
     TestClocks,

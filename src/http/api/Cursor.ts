@@ -23,6 +23,7 @@ interface Positions {
   readonly currencies: readonly [createdAt: number, id: string]
   readonly segments: readonly [createdAt: number, id: string]
   readonly metrics: readonly [createdAt: number, id: string]
+  readonly streaks: readonly [createdAt: number, id: string]
   readonly webhooks: readonly [createdAt: number, id: string]
   /** The number of the fact in its record. */
   readonly history: readonly [sequence: number, index: number]
@@ -46,6 +47,7 @@ const partsOf: { readonly [List in ListName]: ReadonlyArray<"number" | "string">
   currencies: ["number", "string"],
   segments: ["number", "string"],
   metrics: ["number", "string"],
+  streaks: ["number", "string"],
   webhooks: ["number", "string"],
   history: ["number", "number"],
   rewards: ["number"],

@@ -1,6 +1,6 @@
 /**
- * Definitions as a file: all settings, currencies, metrics, segments, badges, quests, rules and
- * boosts of an environment.
+ * Definitions as a file: all settings, currencies, metrics, segments, streaks, badges, quests,
+ * rules and boosts of an environment.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -20,6 +20,7 @@ import {
   questId,
   ruleId,
   segmentId,
+  streakId,
 } from "./examples/exampleIds.ts"
 import { NewMetric } from "./Metrics.ts"
 import { DefinitionConflict, readProblems, VersionConflict, writeProblems } from "./Problems.ts"
@@ -27,8 +28,12 @@ import { ProjectPatch } from "./Projects.ts"
 import { NewQuest } from "./Quests.ts"
 import { NewRule, strayBounds } from "./Rules.ts"
 import { NewSegment } from "./Segments.ts"
+import { NewStreak } from "./Streaks.ts"
 
-const idOf = (prefix: "bdg" | "bst" | "cur" | "mtr" | "qst" | "rul" | "seg", example: string) =>
+const idOf = (
+  prefix: "bdg" | "bst" | "cur" | "mtr" | "qst" | "rul" | "seg" | "stk",
+  example: string,
+) =>
   Schema.optionalKey(
     pattern(
       new RegExp(`^${prefix}_[a-z0-9_-]{1,64}$`),
@@ -90,6 +95,18 @@ export const DefinitionsFile = Schema.Struct({
       "segments",
     ),
   ),
+  streaks: Schema.optionalKey(
+    listOf(
+      Schema.Struct({
+        id: idOf("stk", streakId),
+        ...NewStreak.fields,
+        key,
+        status: fileStatus,
+      }).annotate({ identifier: "FileStreak" }),
+      limits.streaksMax,
+      "streaks",
+    ),
+  ),
   badges: Schema.optionalKey(
     listOf(
       Schema.Struct({
@@ -149,7 +166,7 @@ const ApplyRequest = Schema.Struct({
   delete: Schema.optionalKey(
     Schema.Boolean.annotate({
       description:
-        "Whether definitions that the file does not name are removed, of the kinds that it has: streaks are deleted, all others archived. Default `false`.",
+        "Whether definitions that the file does not name are archived, of the kinds that it has. Default `false`.",
       examples: [false],
     }),
   ),
@@ -168,6 +185,7 @@ const change = {
     "currency",
     "metric",
     "segment",
+    "streak",
     "badge",
     "quest",
     "rule",
@@ -253,7 +271,7 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
         OpenApi.annotations({
           summary: "Export definitions",
           description:
-            "Returns settings, currencies, metrics, segments, badges, quests, rules and boosts in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
+            "Returns settings, currencies, metrics, segments, streaks, badges, quests, rules and boosts in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
         }),
       ),
     HttpApiEndpoint.post("diff", "/v1/definitions/diff", {
@@ -280,7 +298,7 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Apply a file of definitions",
-          description: `Makes the definitions of the environment those of the file: all at once, or nothing and every fault. Definitions are found by key; one with a new key is created. Definitions that the file does not name stay, streaks included, unless \`delete\` is true. Applying a file again changes nothing. With the \`ETag\` of a comparison as \`If-Match\`, the file is applied only if nothing has changed since (412 \`version_conflict\`). A file has at most ${limits.definitionsBytesMax} bytes, and changes at most ${limits.definitionChangesMax} definitions at once.`,
+          description: `Makes the definitions of the environment those of the file: all at once, or nothing and every fault. Definitions are found by key; one with a new key is created. Definitions that the file does not name stay, unless \`delete\` is true. Applying a file again changes nothing. With the \`ETag\` of a comparison as \`If-Match\`, the file is applied only if nothing has changed since (412 \`version_conflict\`). A file has at most ${limits.definitionsBytesMax} bytes, and changes at most ${limits.definitionChangesMax} definitions at once.`,
         }),
       ),
   )
@@ -289,6 +307,6 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
     OpenApi.annotations({
       title: "Definitions",
       description:
-        "Settings, currencies, metrics, segments, badges, quests, rules and boosts as one file.",
+        "Settings, currencies, metrics, segments, streaks, badges, quests, rules and boosts as one file.",
     }),
   )

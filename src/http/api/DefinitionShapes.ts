@@ -177,7 +177,7 @@ export const pathOf = (noun: string, id: string) => ({
 
 const keyPattern = /^[a-z0-9_-]{1,64}$/
 
-/** The caller's key of a step or a streak. */
+/** The caller's key of a step. */
 export const Key = Schema.String.check(
   check(
     "invalid_format",

@@ -53,8 +53,10 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "quest.reverted": "Progress in a quest, or its completion, was revoked.",
   "quest.expired": "The quest ended before the user completed it.",
   "streak.extended": "A streak grew.",
-  "streak.counted": "A late event was credited to a past day of a streak.",
+  "streak.counted": "A late event was credited to a past day, week or month of a streak.",
   "streak.broken": "A streak ended.",
+  "streak.milestone_reached": "A streak reached a milestone, which pays once.",
+  "streak.milestone_revoked": "The event that reached a milestone was revoked.",
   "user.created": "The user was created.",
   "user.updated": "The user's profile was changed.",
 }

@@ -25,7 +25,7 @@ import {
   versionFields,
 } from "./Common.ts"
 import { NewCurrency } from "./Currencies.ts"
-import { Key, patchWords } from "./DefinitionShapes.ts"
+import { patchWords } from "./DefinitionShapes.ts"
 import { changeHeaders, readHeaders } from "./EntityTags.ts"
 import {
   boosts,
@@ -37,8 +37,8 @@ import {
   StreakOutcome,
   withheld,
 } from "./Events.ts"
-import { project, streak } from "./examples/definitionExamples.ts"
-import { badgeId, boostId, currencyId, questId, ruleId } from "./examples/exampleIds.ts"
+import { project } from "./examples/definitionExamples.ts"
+import { badgeId, boostId, currencyId, questId, ruleId, streakId } from "./examples/exampleIds.ts"
 import { simulation } from "./examples/userExamples.ts"
 import { NewMetric } from "./Metrics.ts"
 import {
@@ -51,14 +51,16 @@ import {
   QuestNotFound,
   RuleNotFound,
   readProblems,
+  StreakNotFound,
   UseConflict,
   VersionConflict,
   writeProblems,
 } from "./Problems.ts"
 import { NewQuest } from "./Quests.ts"
 import { NewRule } from "./Rules.ts"
+import { NewStreak } from "./Streaks.ts"
 
-/* The settings of an environment: time zone, level curve, streaks, actions of clients. */
+/* The settings of an environment: time zone, level curve, actions of clients. */
 
 const Name = text(1, limits.titleCharactersMax).annotate({
   description: "Name for people. Default: the project name of its keys.",
@@ -153,72 +155,6 @@ export const LevelCurve = Schema.Union([
   examples: [{ kind: "quadratic", base: 50 }],
 })
 
-const StreakKey = Key.annotate({
-  description: "Your key of the streak; users' days are stored under it.",
-  examples: ["daily"],
-})
-
-const freezes = integer(0, limits.streakFreezesMax)
-
-const NewStreak = Schema.Struct({
-  key: StreakKey,
-  actions: Schema.optionalKey(
-    list(Action, 0, limits.streakActionsMax)
-      .check(distinct<string>([], (action) => action))
-      .annotate({
-        description: "Actions that count; one event a day is enough. Default: every action.",
-        examples: [["LESSON_DONE"]],
-      }),
-  ),
-  freezes: Schema.optionalKey(
-    Schema.Struct({
-      initial: Schema.optionalKey(
-        freezes.annotate({ description: "Freezes of a new streak. Default 0." }),
-      ),
-      max: Schema.optionalKey(
-        freezes.annotate({ description: "Maximum number of freezes. Default: `initial`." }),
-      ),
-      everyDays: Schema.optionalKey(
-        Schema.NullOr(integer(1, limits.streakEveryDaysMax)).annotate({
-          description:
-            "The streak gains a freeze at each multiple of this number of days. Default: never.",
-        }),
-      ),
-    }).annotate({
-      identifier: "NewStreakFreezes",
-      description: "Freezes: each forgives one missed day. Default: none.",
-      examples: [{ initial: 1, max: 3, everyDays: 7 }],
-    }),
-  ),
-}).annotate({ identifier: "NewStreak" })
-
-export const Streak = Schema.Struct({
-  key: StreakKey,
-  actions: Schema.Array(Schema.String).annotate({
-    description: "Actions that count; empty: every action.",
-    examples: [["LESSON_DONE"]],
-  }),
-  freezes: Schema.Struct({
-    initial: Schema.Int.annotate({
-      description: "Freezes of a new streak.",
-      examples: [1],
-    }),
-    max: Schema.Int.annotate({ description: "Maximum number of freezes.", examples: [3] }),
-    everyDays: Schema.NullOr(Schema.Int).annotate({
-      description:
-        "The streak gains a freeze at each multiple of this number of days; null: never.",
-      examples: [7],
-    }),
-  }).annotate({
-    identifier: "StreakFreezes",
-    description: "Freezes: each forgives one missed day.",
-    examples: [streak.freezes],
-  }),
-}).annotate({
-  identifier: "Streak",
-  description: "A streak: consecutive days, in the user's time zone, with a counted event.",
-})
-
 const ClientActions = list(Action, 0, limits.clientActionsMax)
   .check(distinct<string>([], (action) => action))
   .annotate({
@@ -231,16 +167,6 @@ export const ProjectPatch = Schema.Struct({
   name: Schema.optionalKey(Schema.NullOr(Name)),
   timezone: Schema.optionalKey(TimeZone),
   levelCurve: Schema.optionalKey(LevelCurvePatch),
-  streaks: Schema.optionalKey(
-    Schema.NullOr(
-      list(NewStreak, 0, limits.streaksMax)
-        .check(distinct<typeof NewStreak.Type>(["key"], ({ key }) => key))
-        .annotate({
-          description:
-            "The full list of the project's streaks. A streak used by badges cannot be removed.",
-        }),
-    ),
-  ),
   clientActions: Schema.optionalKey(Schema.NullOr(ClientActions)),
 }).annotate({
   identifier: "ProjectPatch",
@@ -248,15 +174,6 @@ export const ProjectPatch = Schema.Struct({
   examples: [
     { timezone: "Europe/Berlin" },
     { levelCurve: { kind: "table", thresholds: [0, 100, 300, 1000] } },
-    {
-      streaks: [
-        {
-          key: "daily",
-          actions: ["LESSON_DONE"],
-          freezes: { initial: 1, max: 3, everyDays: 7 },
-        },
-      ],
-    },
   ],
 })
 
@@ -267,13 +184,13 @@ export const ProjectPatch = Schema.Struct({
 
 const Given = Schema.Struct({
   source: Schema.Struct({
-    kind: oneOf(["rule", "quest", "badge", "criteria"]).annotate({
+    kind: oneOf(["rule", "quest", "streak", "badge", "criteria"]).annotate({
       description:
-        "The source: a rule, a completed quest, a badge that pays, or a badge's own criteria.",
+        "The source: a rule, a completed quest, a milestone of a streak, a badge that pays, or a badge's own criteria.",
       examples: ["rule"],
     }),
     id: Schema.NullOr(Schema.String).annotate({
-      description: "The id of the rule or quest.",
+      description: "The id of the rule, quest or streak.",
       examples: ["rul_01a1fc1e64c07345932e273286b5ca30"],
     }),
   }).annotate({ description: "The source." }),
@@ -355,7 +272,7 @@ const replaced = (noun: string, id: string) =>
 
 /** A check that the id of a replaced definition comes with its draft. */
 const strayIds = (preview: Readonly<Record<string, unknown>>) =>
-  ["rule", "quest", "badge", "boost", "currency"].flatMap((noun) =>
+  ["rule", "quest", "badge", "boost", "currency", "streak"].flatMap((noun) =>
     preview[noun] === undefined && preview[`${noun}Id`] !== undefined
       ? [faultAt([`${noun}Id`], "unknown_member", `requires a ${noun}`)]
       : [],
@@ -375,12 +292,14 @@ export const PreviewRequest = Schema.Struct({
   questId: replaced("quest", questId),
   rule: Schema.optionalKey(NewRule),
   ruleId: replaced("rule", ruleId),
+  streak: Schema.optionalKey(NewStreak),
+  streakId: replaced("streak", streakId),
 })
   .check(Schema.makeFilter(strayIds, { toJsonSchema: () => [{}, true] }))
   .annotate({
     identifier: "PreviewRequest",
     description:
-      "An event, and drafts of settings, a currency, a badge, a boost, a quest and a rule.",
+      "An event, and drafts of settings, a currency, a badge, a streak, a boost, a quest and a rule.",
     examples: [
       {
         event: { userId: "user-42", action: "LESSON_DONE", metadata: { score: 93 } },
@@ -411,7 +330,6 @@ export const Project = Schema.Struct({
     examples: ["Europe/Berlin"],
   }),
   levelCurve: LevelCurve,
-  streaks: Schema.Array(Streak).annotate({ description: "The project's streaks." }),
   clientActions: Schema.Array(Schema.String).annotate({
     description: "The actions that users may send themselves, with a user token.",
     examples: [["LESSON_OPENED"]],
@@ -454,7 +372,7 @@ export const Projects = HttpApiGroup.make("project")
           summary: "Change the project",
           description: `${patchWords}
 
-A new level curve applies to every user at once, without a message; xp stay. A new time zone applies from now on; closed windows of the leaderboard stay closed. A removed streak stops counting; adding its key again restores the users' days.`,
+A new level curve applies to every user at once, without a message; xp stay. A new time zone applies from now on; closed windows of the leaderboard stay closed.`,
         }),
       ),
     HttpApiEndpoint.post("simulate", "/v1/project/simulate", {
@@ -480,6 +398,7 @@ A new level curve applies to every user at once, without a message; xp stay. A n
         BadgeNotFound,
         BoostNotFound,
         CurrencyNotFound,
+        StreakNotFound,
         EventConflict,
         DefinitionConflict,
         ChangeConflict,

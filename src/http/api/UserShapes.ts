@@ -287,20 +287,21 @@ export const Progress = Schema.Struct({
     Schema.Struct({
       key: Schema.String.annotate({ description: "Key of the streak.", examples: ["daily"] }),
       current: Schema.Int.annotate({
-        description: "Current days in a row; 0: broken.",
+        description: "Current days, weeks or months in a row; 0: broken.",
         examples: [3],
       }),
-      best: Schema.Int.annotate({ description: "Longest run in days.", examples: [7] }),
+      best: Schema.Int.annotate({ description: "Its greatest length.", examples: [7] }),
       lastDay: Schema.NullOr(Schema.String).annotate({
-        description: "The last day counted, in the user's time zone; null: none.",
+        description:
+          "The last day counted, in the user's time zone, or the first day of the last week or month; null: none.",
         examples: ["2026-11-01"],
       }),
       freezes: Schema.Int.annotate({
-        description: "Remaining freezes: missed days that are forgiven.",
+        description: "Remaining freezes: missed days, weeks or months that are forgiven.",
         examples: [1],
       }),
     }).annotate({ identifier: "StreakProgress", description: "The state of a streak." }),
-  ).annotate({ description: "The project's streaks." }),
+  ).annotate({ description: "The project's streaks that are neither drafts nor archived." }),
 }).annotate({
   identifier: "Progress",
   description: "A user's progress.",

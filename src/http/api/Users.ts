@@ -61,6 +61,7 @@ import {
 } from "./Problems.ts"
 import { UserSegments } from "./Segments.ts"
 import { NewSpend, Refund, Spend } from "./Spends.ts"
+import { UserStreaks } from "./Streaks.ts"
 import { ProfileChange, Progress, User, UserExport, UserPage } from "./UserShapes.ts"
 
 /* Rewards granted by request, and revocations. */
@@ -358,6 +359,20 @@ export const Users = HttpApiGroup.make("users")
           summary: "Read a user's progress",
           description:
             "Returns the user's current progress: within the level, on the leaderboard, towards badges, in quests and streaks.",
+        }),
+      ),
+    HttpApiEndpoint.get("streaks", "/v1/users/:id/streaks", {
+      params,
+      success: UserStreaks,
+      error: [...readProblems, UserNotFound],
+    })
+      .annotate(OpenTo, ["read", "user"])
+      .annotate(UserNamed, named)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Read a user's streaks",
+          description:
+            "Returns the user's streaks with their present day, week or month: how far its needs are, and when the streak breaks.",
         }),
       ),
     HttpApiEndpoint.get("segments", "/v1/users/:id/segments", {

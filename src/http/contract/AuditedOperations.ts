@@ -4,9 +4,9 @@
  * entry for the form.
  *
  * - The log has changes of what a project defines (settings, rules, quests, badges, boosts,
- *   currencies, metrics, segments, webhooks), advances of test clocks, and erasures of users, which
- *   also erase the users' histories. A user's history has all other changes of the user, with their
- *   causes (`notLogged`).
+ *   currencies, metrics, segments, streaks, webhooks), advances of test clocks, and erasures of
+ *   users, which also erase the users' histories. A user's history has all other changes of the
+ *   user, with their causes (`notLogged`).
  * - An entry shows each changed member before and after the change. Logged changes of one
  *   environment run one at a time, so that the value before a change is the value that the change
  *   replaced.
@@ -74,6 +74,9 @@ export const loggedOperations: Partial<Record<OperationName, Logging>> = {
   "segments.create": { action: "segment.create" },
   "segments.update": { action: "segment.update", before: "segments.get" },
   "segments.delete": { action: "segment.archive", before: "segments.get" },
+  "streaks.create": { action: "streak.create" },
+  "streaks.update": { action: "streak.update", before: "streaks.get" },
+  "streaks.delete": { action: "streak.archive", before: "streaks.get" },
   "webhooks.create": { action: "webhook.create" },
   "webhooks.update": { action: "webhook.change", before: "webhooks.get" },
   "webhooks.delete": { action: "webhook.delete", before: "webhooks.get" },

@@ -458,7 +458,6 @@ export const referenceFaults =
 
 export const settingsChange = ({
   clientActions,
-  streaks,
   timezone,
   ...rest
 }: typeof ProjectPatch.Type): SettingsChange =>
@@ -466,8 +465,4 @@ export const settingsChange = ({
     ...rest,
     clientActions: clientActions === null ? [] : clientActions,
     timezone: timezone === undefined ? undefined : canonicalTimeZone(timezone),
-    streaks: (streaks === null ? [] : streaks)?.map(({ actions = [], freezes = {}, key }) => {
-      const { everyDays = null, initial = 0, max = initial } = freezes
-      return { key, actions, freezes: { initial, max, everyDays } }
-    }),
   })

@@ -16,6 +16,7 @@ import type { Badge, Definition, Quest, Rule, Targeted } from "../../domain/proj
 import type { Metric } from "../../domain/project/Metric.ts"
 import type { ProjectSettings, ProjectState } from "../../domain/project/Project.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
+import type { Streak } from "../../domain/project/StreakDefinition.ts"
 import type { Fact } from "../../domain/record/Record.ts"
 import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
@@ -30,6 +31,7 @@ import { newQuest } from "./questHandlers.ts"
 import { newRule } from "./ruleHandlers.ts"
 import { onlyIf, settingsChange, shownVersion } from "./Shapes.ts"
 import { newSegment } from "./segmentHandlers.ts"
+import { newStreak } from "./streakHandlers.ts"
 
 export const definitionFileHandlers = (
   engine: Engine["Service"],
@@ -78,7 +80,7 @@ type File = typeof DefinitionsFile.Type
 const nothing = { created: 0, updated: 0, deleted: 0, changes: [] }
 
 const commandOf = ({
-  definitions: { badges, boosts, currencies, metrics, quests, rules, segments, settings },
+  definitions: { badges, boosts, currencies, metrics, quests, rules, segments, settings, streaks },
   delete: removes = false,
 }: {
   readonly definitions: File
@@ -96,6 +98,7 @@ const commandOf = ({
         key: metric.key,
       })),
     }),
+    ...(streaks && { streaks: streaks.map((streak) => fromFile(streak, "stk", newStreak)) }),
     ...(badges && { badges: badges.map((badge) => fromFile(badge, "bdg", newBadge)) }),
     ...(quests && { quests: quests.map((quest) => fromFile(quest, "qst", newQuest)) }),
     ...(boosts && { boosts: boosts.map((boost) => fromFile(boost, "bst", newBoost)) }),
@@ -114,7 +117,7 @@ const fromFile = <
   Made,
 >(
   { id, status, ...members }: A,
-  prefix: "bdg" | "bst" | "cur" | "qst" | "rul" | "seg",
+  prefix: "bdg" | "bst" | "cur" | "qst" | "rul" | "seg" | "stk",
   make: (members: Omit<A, "id" | "status">, id: string) => Made & { readonly set: unknown },
 ) => ({
   ...make(members, id ?? makeId(prefix)),
@@ -123,7 +126,7 @@ const fromFile = <
 })
 
 const fileOf = (state: ProjectState, now: number): File => {
-  const { badges, boosts, currencies, metrics, quests, rules, segments, settings } = state
+  const { badges, boosts, currencies, metrics, quests, rules, segments, settings, streaks } = state
   const inFile = <A extends Definition>(definitions: ReadonlyMap<string, A>) =>
     [...definitions.values()].filter((definition) => isInFile(definition, now))
   return {
@@ -131,6 +134,7 @@ const fileOf = (state: ProjectState, now: number): File => {
     currencies: inFile(currencies).filter(isTold).map(fileCurrency),
     metrics: inFile(metrics).map(fileMetric),
     segments: inFile(segments).map(fileSegment),
+    streaks: inFile(streaks).map(fileStreak),
     badges: inFile(badges).map(fileBadge),
     quests: inFile(quests).map(fileQuest),
     rules: inFile(rules).map(fileRule),
@@ -138,7 +142,15 @@ const fileOf = (state: ProjectState, now: number): File => {
   }
 }
 
-type Kind = "badges" | "boosts" | "currencies" | "metrics" | "quests" | "rules" | "segments"
+type Kind =
+  | "badges"
+  | "boosts"
+  | "currencies"
+  | "metrics"
+  | "quests"
+  | "rules"
+  | "segments"
+  | "streaks"
 type Item<Of extends Kind> = NonNullable<File[Of]>[number]
 
 /**
@@ -156,10 +168,9 @@ const given = <A extends object>(members: A) =>
   )
 
 const fileSettings = (settings: ProjectSettings): NonNullable<File["settings"]> => {
-  const { clientActions = [], levelCurve, name, streaks, timezone, version: _, ...rest } = settings
+  const { clientActions = [], levelCurve, name, timezone, version: _, ...rest } = settings
   const named = name !== null && { name }
-  const shown = streaks.map(({ freezesBefore: _, ...streak }) => streak)
-  return { ...named, timezone, levelCurve, streaks: shown, clientActions, ...rest }
+  return { ...named, timezone, levelCurve, clientActions, ...rest }
 }
 
 /** The members that definitions of every kind have, those of the kind between them. */
@@ -209,6 +220,29 @@ const fileMetric = (metric: Metric) => {
     ...given({ where, value, decimals: decimals || undefined, unit }),
   }
   return fileDefinition(metric, own) as Item<"metrics">
+}
+
+const fileStreak = (streak: Streak) => {
+  const { every, freezes, match, milestones, name, needs, restDays } = streak
+  const { everyDays, initial, max } = freezes
+  const own = {
+    name,
+    ...(every !== "day" && { every }),
+    ...given({
+      needs: needs.map(({ action, target }) => ({ action, ...(target !== 1 && { target }) })),
+    }),
+    ...(match !== "all" && { match }),
+    ...given({
+      restDays,
+      freezes: given({
+        initial: initial || undefined,
+        max: max === initial ? undefined : max,
+        everyDays,
+      }),
+      milestones: milestones.map(({ reward, target }) => ({ target, reward: fileReward(reward) })),
+    }),
+  }
+  return fileDefinition(streak, own) as Item<"streaks">
 }
 
 const fileBadge = (badge: Badge) => {
@@ -286,6 +320,9 @@ const definitionIn = (fact: Fact) => {
     case "metric.created":
     case "metric.updated":
       return { kind: "metric", definition: fact.metric, name: fact.metric.name } as const
+    case "streak.created":
+    case "streak.updated":
+      return { kind: "streak", definition: fact.streak, name: fact.streak.name } as const
     case "badge.created":
     case "badge.updated":
       return { kind: "badge", definition: fact.badge, name: fact.badge.name } as const
@@ -344,6 +381,9 @@ const diffOf = (state: ProjectState, fact: Fact) => {
     case "metric.created":
     case "metric.updated":
       return differing(fileMetric, state.metrics, fact.metric)
+    case "streak.created":
+    case "streak.updated":
+      return differing(fileStreak, state.streaks, fact.streak)
     case "badge.created":
     case "badge.updated":
       return differing(fileBadge, state.badges, fact.badge)

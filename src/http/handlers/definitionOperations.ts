@@ -35,6 +35,7 @@ type DefinitionList =
   | "quests"
   | "rules"
   | "segments"
+  | "streaks"
   | "webhooks"
 
 interface Shows {

@@ -27,6 +27,7 @@ import { ruleHandlers } from "./ruleHandlers.ts"
 import { factOf, onlyIf, pageAsked, settingsChange, shownVersion } from "./Shapes.ts"
 import { segmentHandlers } from "./segmentHandlers.ts"
 import { simulationHandlers } from "./simulationHandlers.ts"
+import { streakHandlers } from "./streakHandlers.ts"
 import { type StreamParts, streamHandlers } from "./streamHandlers.ts"
 import { testClockHandlers } from "./testClockHandlers.ts"
 import { userHandlers } from "./userHandlers.ts"
@@ -144,7 +145,6 @@ const showProject = (caller: Caller, settings: ProjectSettings, directory: Direc
   id: caller.projectId,
   environment: caller.environmentName,
   ...settings,
-  streaks: settings.streaks.map(({ freezesBefore: _, ...streak }) => streak),
   clientActions: settings.clientActions ?? [],
   name: settings.name ?? directory.projects.get(caller.projectId)?.name ?? caller.projectId,
   tier: caller.tier,
@@ -173,6 +173,7 @@ export const handlersOf = (
     currencies: currencyHandlers(engine),
     segments: segmentHandlers(engine),
     metrics: metricHandlers(engine),
+    streaks: streakHandlers(engine),
     project: projectHandlers(engine),
     definitions: definitionFileHandlers(engine),
     testClock: testClockHandlers(engine),

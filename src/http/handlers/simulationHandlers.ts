@@ -18,6 +18,7 @@ import { newMetric } from "./metricHandlers.ts"
 import { newQuest, questReplacement } from "./questHandlers.ts"
 import { newRule, ruleReplacement } from "./ruleHandlers.ts"
 import { memberOf, referenceFaults, settingsChange, showRepeat } from "./Shapes.ts"
+import { newStreak, streakReplacement } from "./streakHandlers.ts"
 
 type ProjectHandlers = Handlers<typeof Projects, { readonly simulate: EventInput }>
 
@@ -67,8 +68,8 @@ const below = (pointer: string, faults: ReadonlyArray<Fault>): ReadonlyArray<Fau
   faults.map((fault) => ({ ...fault, pointer: `${pointer}${fault.pointer}` }))
 
 /**
- * Currency and metric come before the badge, the badge before the quest, and the quest before the
- * rule, so that drafts can refer to each other.
+ * Currency and metric come before the streak, then the badge, the quest and the rule, so that
+ * drafts can refer to each other.
  */
 const draftsOf = ({
   badge,
@@ -83,6 +84,8 @@ const draftsOf = ({
   rule,
   ruleId,
   settings,
+  streak,
+  streakId,
 }: typeof PreviewRequest.Type): ReadonlyArray<DraftCommand> => [
   ...draft(settings, "/settings", (patch) => ({
     kind: "updateSettings",
@@ -97,6 +100,11 @@ const draftsOf = ({
     kind: "createMetric",
     metric: newMetric(body, "mtr_draft"),
   })),
+  ...draft(streak, "/streak", (body) =>
+    streakId === undefined
+      ? { kind: "createStreak", streak: newStreak(body, "stk_draft") }
+      : { kind: "updateStreak", streakId, change: streakReplacement(body) },
+  ),
   ...draft(badge, "/badge", (body) =>
     badgeId === undefined
       ? { kind: "createBadge", badge: newBadge(body, "bdg_draft") }
@@ -182,6 +190,7 @@ const givenBy = ({ facts }: Simulated["record"]): (typeof Simulation.Type)["give
 const showSource = (source: Source) => {
   if (typeof source === "string") return { kind: "criteria", id: null } as const
   if ("ruleId" in source) return { kind: "rule", id: source.ruleId } as const
+  if ("streakId" in source) return { kind: "streak", id: source.streakId } as const
   return "badgeId" in source
     ? ({ kind: "badge", id: source.badgeId } as const)
     : ({ kind: "quest", id: source.questId } as const)

@@ -39,6 +39,7 @@ import {
   spendBody,
   userNotFound,
 } from "./Shapes.ts"
+import { userStreaks } from "./streakHandlers.ts"
 
 type UserHandlers = Handlers<typeof Users>
 
@@ -73,7 +74,10 @@ const keyNeeded = laurelError("insufficient_scope", "Only a secret key in force 
 
 const readHandlers = (
   engine: Engine["Service"],
-): Pick<UserHandlers, "list" | "get" | "progress" | "export" | "history" | "segments"> => ({
+): Pick<
+  UserHandlers,
+  "list" | "get" | "progress" | "export" | "history" | "segments" | "streaks"
+> => ({
   list: {
     handle: ({ caller: { environment }, query: { ids, ...query } }) =>
       ids === undefined
@@ -91,6 +95,12 @@ const readHandlers = (
           body: showProgress(user, project, rank, now),
         }),
       ),
+  },
+  streaks: {
+    handle: ({ caller, params }) =>
+      Effect.map(readAll(engine, caller.environment, params.id), ({ now, project, user }) => ({
+        body: userStreaks(user, project, now),
+      })),
   },
   segments: {
     handle: ({ caller, params }) =>

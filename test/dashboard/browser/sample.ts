@@ -110,6 +110,16 @@ const defineLong = async (
     endsAt: "2030-11-01T00:00:00Z",
   })
   await post("/currencies", { key: "l".repeat(64), name: longName })
+  await post("/streaks", {
+    name: longName,
+    needs: [
+      { action: `L${"O".repeat(40)}NG`, target: 12 },
+      { action: `L${"O".repeat(40)}NGER`, target: 3 },
+    ],
+    restDays: ["monday", "tuesday", "wednesday", "thursday", "friday"],
+    startsAt: "2026-11-01T00:00:00Z",
+    endsAt: "2030-11-01T00:00:00Z",
+  })
   await post("/segments", {
     name: longName,
     match: "any",
@@ -149,9 +159,12 @@ const defineLong = async (
 /** Users, definitions and a webhook with deliveries; the ids of one each. */
 const fill = async (url: string, key: string): Promise<Record<string, string>> => {
   const post = (path: string, body: unknown) => ask(url, key, "POST", path, body)
-  await ask(url, key, "PATCH", "/project", {
-    name: "Language school",
-    streaks: [{ key: "daily", actions: ["LESSON_DONE"] }],
+  await ask(url, key, "PATCH", "/project", { name: "Language school" })
+  const streak = await post("/streaks", {
+    key: "daily",
+    name: "Daily lesson",
+    needs: [{ action: "LESSON_DONE" }],
+    milestones: [{ target: 7, reward: { points: 50 } }],
   })
   const rule = await post("/rules", {
     action: "LESSON_DONE",
@@ -214,6 +227,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     quest: quest.id,
     currency: currency.id,
     segment: segment.id,
+    streak: streak.id,
     webhook: webhook.id,
     delivery: deliveries[0].id,
   }

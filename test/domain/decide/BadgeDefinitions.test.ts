@@ -2,17 +2,13 @@ import { beforeEach, describe, expect, it } from "@effect/vitest"
 import type { BadgeChange, CriterionParts } from "../../../src/domain/decide/BadgeDefinitions.ts"
 import type { Badge } from "../../../src/domain/project/Definition.ts"
 import { limits } from "../../../src/Limits.ts"
-import { badgeWith } from "../definitions.ts"
+import { badgeWith, streakWith } from "../definitions.ts"
 import { ProjectWorld } from "./ProjectWorld.ts"
 
 let world: ProjectWorld
 beforeEach(() => {
   world = new ProjectWorld()
-  const freezes = { initial: 0, max: 0, everyDays: null }
-  world.ask({
-    kind: "updateSettings",
-    change: { streaks: [{ key: "daily", actions: [], freezes }] },
-  })
+  world.ask({ kind: "createStreak", streak: streakWith({}) })
 })
 
 const creating = (criteria: CriterionParts, id = "b") =>

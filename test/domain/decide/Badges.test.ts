@@ -64,8 +64,9 @@ describe("A badge is earned once, when its number reaches the target:", () => {
 
   it("days of one streak, or of any", () => {
     const world = new World()
-    const freezes = { initial: 0, max: 0, everyDays: null }
-    world.settings({ streaks: ["a", "b"].map((key) => ({ key, actions: [key], freezes })) })
+    for (const action of ["a", "b"]) {
+      world.streak({ id: `stk_${action}`, needs: [{ action, target: 1 }] })
+    }
     world.badge({ id: "one", criteria: { kind: "streak", streak: "b", target: 2 } })
     world.badge({ id: "any", criteria: { kind: "streak", streak: null, target: 2 } })
     world.track("a")

@@ -84,18 +84,14 @@ describe("Due times", () => {
         return world.project.dueSequence > before
       }
     }
-    const streak = {
-      key: "daily",
-      actions: [],
-      freezes: { initial: 0, max: 0, everyDays: null },
-    }
     world.quest({})
     expect(moved()(() => world.settings({ name: "Shop" }))).toBe(false)
     expect(moved()(() => world.settings({ timezone: "Asia/Tokyo" }))).toBe(true)
-    expect(moved()(() => world.settings({ streaks: [streak] }))).toBe(true)
-    expect(moved()(() => world.settings({ streaks: [{ ...streak, actions: ["TAP"] }] }))).toBe(
-      false,
-    )
+    expect(moved()(() => world.streak())).toBe(false)
+    const needs = [{ action: "TAP", target: 1 }]
+    expect(moved()(() => world.streak({ needs }))).toBe(false)
+    expect(moved()(() => world.streak({ needs, restDays: ["sunday"] }))).toBe(true)
+    expect(moved()(() => world.streak({ needs, restDays: ["sunday"], endsAt: 1 }))).toBe(true)
     expect(moved()(() => world.quest({ title: "Another" }))).toBe(false)
     expect(moved()(() => world.quest({ title: "Another", endsAt: 1 }))).toBe(true)
     expect(moved()(() => world.quest({ endsAt: 1, recurrence: "daily" }))).toBe(true)

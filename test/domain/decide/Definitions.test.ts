@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest"
 import type { DefinitionsInput } from "../../../src/domain/decide/Definitions.ts"
 import type { Definition } from "../../../src/domain/project/Definition.ts"
 import { limits } from "../../../src/Limits.ts"
-import { badgeWith, questWith, ruleWith } from "../definitions.ts"
+import { badgeWith, questWith, ruleWith, streakWith } from "../definitions.ts"
 import { ProjectWorld } from "./ProjectWorld.ts"
 
 let world: ProjectWorld
@@ -38,12 +38,12 @@ const faults = (definitions: DefinitionsInput, removes = false) => {
 describe("A file of definitions", () => {
   it("creates what is new under the ids of the file, and changes nothing the second time", () => {
     const file = {
-      settings: { streaks: [{ key: "daily", actions: [], freezes: noFreezes }] },
+      streaks: [unversioned(streakWith({}))],
       badges: [badge("bdg_a")],
       quests: [quest("qst_b", { prerequisites: ["qst_a"] }), quest("qst_a")],
       rules: [rule("rul_a", { reward: { badgeId: "bdg_a" } })],
     }
-    const made = ["project.updated", "badge.created", "quest.created", "quest.created"]
+    const made = ["streak.created", "badge.created", "quest.created", "quest.created"]
     expect(kinds(file)).toEqual([...made, "rule.created"])
     expect([...world.state.quests.keys()]).toEqual(["qst_a", "qst_b"])
     const before = world.state
@@ -59,14 +59,14 @@ describe("A file of definitions", () => {
   })
 
   it("removes nothing without being told to", () => {
-    const streak = (key: string) => ({ key, actions: [], freezes: noFreezes })
+    const streak = (key: string) => unversioned(streakWith({ id: `stk_${key}` }))
     apply({
-      settings: { streaks: [streak("daily"), streak("weekly")] },
+      streaks: [streak("daily"), streak("weekly")],
       badges: [badge("bdg_a"), badge("bdg_b")],
       quests: [quest("qst_a", { reward: { badgeId: "bdg_a" } })],
       rules: [rule("rul_a", { reward: { badgeId: "bdg_b" } })],
     })
-    const less = { settings: { streaks: [streak("weekly")] }, badges: [], quests: [], rules: [] }
+    const less = { streaks: [streak("weekly")], badges: [], quests: [], rules: [] }
     expect(apply(less)).toEqual([])
     expect(apply({}, true)).toEqual([])
     expect(kinds(less, true)).toEqual([
@@ -74,9 +74,12 @@ describe("A file of definitions", () => {
       "quest.updated",
       "badge.updated",
       "badge.updated",
-      "project.updated",
+      "streak.updated",
     ])
-    expect(world.state.settings.streaks.map(({ key }) => key)).toEqual(["weekly"])
+    expect([...world.state.streaks.values()].map(({ set }) => set)).toEqual([
+      "published",
+      "archived",
+    ])
     expect(world.state.quests.get("qst_a")?.set).toBe("archived")
   })
 
@@ -192,5 +195,3 @@ describe("A file of definitions", () => {
     expect([...world.state.quests.values()].every(({ set }) => set === "archived")).toBe(true)
   })
 })
-
-const noFreezes = { initial: 0, max: 0, everyDays: null }

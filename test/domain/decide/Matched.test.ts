@@ -11,7 +11,7 @@ const knownBy: ReadonlyArray<readonly [what: string, define: (world: World) => v
     (world) =>
       world.badge({ criteria: { kind: "action_count", action: "TAP", target: 9, where: [] } }),
   ],
-  ["a streak", (world) => world.settings({ streaks: [streakOf(["TAP"])] })],
+  ["a streak", (world) => world.streak({ needs: [{ action: "TAP", target: 1 }] })],
 ]
 
 const unknownTo: typeof knownBy = [
@@ -27,14 +27,8 @@ const unknownTo: typeof knownBy = [
         criteria: { kind: "action_count", action: "TAP", target: 9, where: [] },
       }),
   ],
-  ["a streak of any action", (world) => world.settings({ streaks: [streakOf([])] })],
+  ["a streak of any action", (world) => world.streak()],
 ]
-
-const streakOf = (actions: ReadonlyArray<string>) => ({
-  key: "daily",
-  actions,
-  freezes: { initial: 0, max: 0, everyDays: null },
-})
 
 describe("Whether an event's action is known", () => {
   it.each(knownBy)("to %s", (_what, define) => {

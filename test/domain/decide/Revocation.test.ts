@@ -264,8 +264,7 @@ describe("Undoing an event", () => {
 
   it("keeps streak days, the badges earned by them, a cooldown and the time of the event; all else is as it was", () => {
     const world = new World()
-    const freezes = { initial: 0, max: 0, everyDays: null }
-    world.settings({ streaks: [{ key: "daily", actions: ["LEARN"], freezes }] })
+    world.streak({ needs: [{ action: "LEARN", target: 1 }] })
     world.badge({ id: "days", criteria: { kind: "streak", streak: "daily", target: 1 } })
     world.badge({ id: "gift" })
     world.badge({ id: "xp", criteria: { kind: "xp", target: 120 } })

@@ -2,7 +2,14 @@ import { beforeEach, describe, expect, it } from "vitest"
 import type { Versioned } from "../../../src/domain/project/Definition.ts"
 import type { SegmentCondition } from "../../../src/domain/project/Segment.ts"
 import { limits } from "../../../src/Limits.ts"
-import { badgeWith, metricWith, questWith, ruleWith, segmentWith } from "../definitions.ts"
+import {
+  badgeWith,
+  metricWith,
+  questWith,
+  ruleWith,
+  segmentWith,
+  streakWith,
+} from "../definitions.ts"
 import { ProjectWorld } from "./ProjectWorld.ts"
 
 const level = { kind: "level", op: "gte", value: 2 } as const
@@ -10,9 +17,7 @@ const level = { kind: "level", op: "gte", value: 2 } as const
 let world: ProjectWorld
 beforeEach(() => {
   world = new ProjectWorld()
-  const freezes = { initial: 0, max: 0, everyDays: null }
-  const streaks = [{ key: "daily", actions: [], freezes }]
-  world.ask({ kind: "updateSettings", change: { streaks } })
+  world.ask({ kind: "createStreak", streak: streakWith({}) })
   world.ask({ kind: "createBadge", badge: badgeWith({ id: "bdg_first" }) })
   world.ask({ kind: "createMetric", metric: metricWith({ id: "mtr_taps" }) })
 })
@@ -103,12 +108,12 @@ describe("A segment", () => {
       code: "in_use",
       detail: "The badge is used by segment seg_a (A). Change or archive these first.",
     })
-    expect(world.refusal({ kind: "updateSettings", change: { streaks: [] } }).code).toBe("in_use")
+    expect(world.refusal({ kind: "deleteStreak", streakId: "daily" }).code).toBe("in_use")
     expect(world.refusal({ kind: "deleteMetric", metricId: "taps" }).code).toBe("in_use")
     world.ask(deleting)
     world.ask({ kind: "deleteBadge", badgeId: "first" })
     world.ask({ kind: "deleteMetric", metricId: "taps" })
-    world.ask({ kind: "updateSettings", change: { streaks: [] } })
+    world.ask({ kind: "deleteStreak", streakId: "daily" })
   })
 
   it("is in use while a rule, a quest or a badge names it that is not archived", () => {

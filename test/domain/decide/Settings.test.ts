@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from "@effect/vitest"
 import type { SettingsChange } from "../../../src/domain/decide/Settings.ts"
 import { defaultSettings } from "../../../src/domain/project/Project.ts"
-import { badgeWith } from "../definitions.ts"
 import { ProjectWorld } from "./ProjectWorld.ts"
 
 let world: ProjectWorld
@@ -10,12 +9,6 @@ beforeEach(() => {
 })
 
 const updating = (change: SettingsChange) => ({ kind: "updateSettings", change }) as const
-const streak = (key: string, initial = 0, max = 0) => ({
-  key,
-  actions: [],
-  freezes: { initial, max, everyDays: null },
-})
-
 describe("The settings of a project", () => {
   it("change the members of a patch, and keep the rest", () => {
     expect(world.state.settings).toEqual(defaultSettings)
@@ -42,31 +35,5 @@ describe("The settings of a project", () => {
     expect(world.faults(updating({ levelCurve: { xpPerLevel: 1 } }))).toEqual([
       ["/levelCurve/xpPerLevel", "unknown_member"],
     ])
-  })
-
-  it("have streaks that begin with no more freezes than they can hold", () => {
-    world.ask(updating({ streaks: [streak("a", 2, 2)] }))
-    const wrong = [streak("a"), streak("b", 3, 2)]
-    expect(world.faults(updating({ streaks: wrong }))).toEqual([
-      ["/streaks/1/freezes/initial", "out_of_range"],
-    ])
-  })
-
-  it("keep the streaks that badges are earned by", () => {
-    world.ask(updating({ streaks: [streak("daily"), streak("weekly")] }))
-    const criteria = { kind: "streak", target: 7, streak: "daily" } as const
-    world.ask({ kind: "createBadge", badge: badgeWith({ id: "b", name: "Week", criteria }) })
-    world.ask({
-      kind: "createBadge",
-      badge: badgeWith({ id: "any", criteria: { kind: "streak", target: 7, streak: null } }),
-    })
-    const { code, detail } = world.refusal(updating({ streaks: [streak("weekly")] }))
-    expect([code, detail]).toEqual([
-      "in_use",
-      "The streak is used by badge b (Week). Change or archive these first.",
-    ])
-    world.ask({ kind: "deleteBadge", badgeId: "b" })
-    world.ask(updating({ streaks: [] }))
-    expect(world.state.settings.streaks).toEqual([])
   })
 })

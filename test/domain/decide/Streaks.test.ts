@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { StreakDefinition } from "../../../src/domain/project/Project.ts"
+import type { Streak } from "../../../src/domain/project/StreakDefinition.ts"
 import { dueAt } from "../../../src/domain/user/Progress.ts"
 import { streakNow } from "../../../src/domain/user/Streak.ts"
 import { userZones } from "../../../src/domain/user/User.ts"
@@ -7,25 +7,27 @@ import { limits } from "../../../src/Limits.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 import { kindsOf, World } from "./World.ts"
 
-const noFreezes = { initial: 0, max: 0, everyDays: null }
-
 const worldWith = (
-  streak: Partial<StreakDefinition> = {},
+  streak: Partial<Streak> = {},
   timezone = "UTC",
   now = "2026-11-04T12:00:00Z",
 ) => {
   const world = new World(now)
-  world.settings({
-    timezone,
-    streaks: [{ key: "daily", actions: [], freezes: noFreezes, ...streak }],
-  })
+  world.settings({ timezone })
+  world.streak(streak)
   return world
 }
 
 const streakOf = (world: World) => world.user!.streaks.get("daily")!
 
 const now = (world: World) => {
-  return streakNow(streakOf(world), userZones(world.user, world.project), world.now)
+  const { now, project, user } = world
+  return streakNow(
+    streakOf(world),
+    project.streaks.get("stk_daily")!,
+    userZones(user, project),
+    now,
+  )
 }
 
 const day = (date: string, time = "12:00") => `2026-11-${date}T${time}:00Z`
@@ -42,7 +44,7 @@ const moveTo = (world: World, timezone: string) =>
 
 describe("A streak", () => {
   it("grows by one on each day with an event that counts, once a day", () => {
-    const world = worldWith({ actions: ["TAP"] })
+    const world = worldWith({ needs: [{ action: "TAP", target: 1 }] })
     expect(world.track("OTHER").reply.streaks).toEqual([])
     expect(world.track().reply.streaks).toEqual([{ key: "daily", current: 1, best: 1 }])
     expect(world.track().reply.streaks).toEqual([])
@@ -227,16 +229,8 @@ describe("A late event", () => {
   it("never breaks a streak: a day that was forgiven stays so", () => {
     const world = worldWith({ freezes: { initial: 1, max: 1, everyDays: null } })
     trackOn(world, "02", "03", "05", "06")
-    world.settings({
-      streaks: [
-        {
-          key: "daily",
-          actions: [],
-          freezes: noFreezes,
-          freezesBefore: [{ freezes: { initial: 1, max: 1, everyDays: null }, until: world.now }],
-        },
-      ],
-    })
+    const freezes = { initial: 1, max: 1, everyDays: null }
+    world.streak({ termsBefore: [{ freezes, restDays: [], until: world.now }] })
     expect(world.trackAt(day("01")).reply.streaks[0]?.current).toBe(5)
   })
 

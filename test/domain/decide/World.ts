@@ -13,6 +13,7 @@ import {
   type ProjectState,
 } from "../../../src/domain/project/Project.ts"
 import type { Segment } from "../../../src/domain/project/Segment.ts"
+import type { Streak } from "../../../src/domain/project/StreakDefinition.ts"
 import { applyUser } from "../../../src/domain/record/applyUser.ts"
 import type {
   Fact,
@@ -32,6 +33,7 @@ import {
   questWith,
   ruleWith,
   segmentWith,
+  streakWith,
   withFacts,
 } from "../definitions.ts"
 import { decideRecalling } from "../recalled.ts"
@@ -92,6 +94,13 @@ export class World {
     const made = segmentWith(segment)
     const known = this.project.segments.has(made.id)
     this.define({ kind: known ? "segment.updated" : "segment.created", segment: made })
+    return made
+  }
+
+  streak(streak: Partial<Streak> = {}): Streak {
+    const made = streakWith(streak)
+    const known = this.project.streaks.has(made.id)
+    this.define({ kind: known ? "streak.updated" : "streak.created", streak: made })
     return made
   }
 

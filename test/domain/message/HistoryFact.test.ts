@@ -13,9 +13,9 @@ const shownOf = (record: JournalRecord) =>
 /** One of everything that can happen to a user. */
 const everything = () => {
   const world = new World("2026-11-04T12:00:00Z")
-  world.settings({
-    streaks: [{ key: "daily", actions: [], freezes: { initial: 0, max: 0, everyDays: null } }],
-  })
+  world.streak()
+  const milestones = [{ target: 1, reward: { xp: 0, points: 0, badgeId: null } }]
+  world.streak({ id: "stk_two", needs: [{ action: "TAP", target: 2 }], milestones })
   world.rule({ id: "r", reward: { xp: 150, points: 3 }, limit: { times: 5, per: "day" } })
   world.badge({ id: "b", name: "B", criteria: { kind: "xp", target: 300 } })
   world.badge({ id: "c", criteria: { kind: "action_count", action: "TAP", where: [], target: 9 } })
@@ -81,6 +81,7 @@ describe("The facts in a history", () => {
       "badge.counted",
       "balances.settled",
       "rule.used",
+      "streak.progressed",
       "windows.credited",
     ])
   })

@@ -42,9 +42,7 @@ const projectRecord = (...facts: ReadonlyArray<Fact>): JournalRecord => ({
 /** A user's life in which everything happens that a user's record can tell of. */
 const everything = (): World => {
   const world = new World("2026-11-02T12:00:00Z")
-  world.settings({
-    streaks: [{ key: "daily", actions: [], freezes: { initial: 0, max: 0, everyDays: null } }],
-  })
+  world.streak({ milestones: [{ target: 1, reward: { xp: 0, points: 0, badgeId: null } }] })
   world.badge({ id: "medal", name: "Medal" })
   world.rule({ id: "rul_tap", reward: { xp: 150, points: 3 } })
   world.quest({

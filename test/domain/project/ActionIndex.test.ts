@@ -7,11 +7,9 @@ import {
 } from "../../../src/domain/project/Project.ts"
 import type { Fact } from "../../../src/domain/record/Record.ts"
 import { Random } from "../../simulation/random.ts"
-import { badgeWith, questWith, ruleWith, withFacts } from "../definitions.ts"
+import { badgeWith, questWith, ruleWith, streakWith, withFacts } from "../definitions.ts"
 
 const indexOf = (...facts: ReadonlyArray<Fact>) => actionIndexOf(withFacts(emptyProject, facts), 0)
-
-const freezes = { initial: 0, max: 0, everyDays: null }
 
 describe("The index of definitions", () => {
   it("is kept when a record changes no definition, and rebuilt when one does", () => {
@@ -78,16 +76,12 @@ describe("The index of definitions", () => {
         kind: "badge.created",
         badge: badgeWith({ criteria: { kind: "action_count", action: "A", where: [], target: 1 } }),
       },
+      { kind: "streak.created", streak: streakWith({ id: "stk_any" }) },
       {
-        kind: "project.updated",
-        settings: {
-          ...defaultSettings,
-          streaks: [
-            { key: "any", actions: [], freezes },
-            { key: "a", actions: ["A"], freezes },
-          ],
-        },
+        kind: "streak.created",
+        streak: streakWith({ id: "stk_a", needs: [{ action: "A", target: 2 }] }),
       },
+      { kind: "streak.created", streak: streakWith({ id: "stk_draft", set: "draft" }) },
     )
     const entry = index.byAction.get("A")!
     const { badges, rules, steps } = entry.matching(undefined)

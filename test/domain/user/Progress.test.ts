@@ -28,9 +28,7 @@ describe("Progress towards badges", () => {
     world.badge({ id: "streak", criteria: { kind: "streak", streak: null, target: 5 } })
     world.badge({ id: "manual", criteria: { kind: "manual" } })
     world.quest({ id: "q" })
-    world.settings({
-      streaks: [{ key: "daily", actions: [], freezes: { initial: 0, max: 0, everyDays: null } }],
-    })
+    world.streak()
     world.grant(99)
     world.grant(4, "points")
     world.track("TAP")
@@ -209,14 +207,13 @@ describe("Progress in quests", () => {
 
 describe("Streaks", () => {
   const daily = (freezes: number) => ({
-    key: "daily",
-    actions: ["TAP"],
+    needs: [{ action: "TAP", target: 1 }],
     freezes: { initial: freezes, max: 2, everyDays: null },
   })
 
   it("show their initial freezes before the first day", () => {
     const world = new World()
-    world.settings({ streaks: [daily(1)] })
+    world.streak(daily(1))
     world.track("OTHER")
     expect(streaks(world)).toEqual([
       { key: "daily", current: 0, best: 0, lastDay: null, freezes: 1 },
@@ -225,7 +222,7 @@ describe("Streaks", () => {
 
   it("count as of now: a missed day takes a freeze, then breaks them, before any record says so", () => {
     const world = new World("2026-11-04T12:00:00Z")
-    world.settings({ streaks: [daily(1)] })
+    world.streak(daily(1))
     world.track()
     world.at("2026-11-05T12:00:00Z")
     world.track()
@@ -243,7 +240,7 @@ describe("Streaks", () => {
 
   it("count the days of the user's own zone", () => {
     const world = new World("2026-11-04T20:00:00Z")
-    world.settings({ streaks: [daily(0)] })
+    world.streak(daily(0))
     world.do({ kind: "profile", change: { timezone: "Asia/Tokyo" } })
     world.track()
     expect(streaks(world)[0]).toMatchObject({ current: 1, lastDay: "2026-11-05" })

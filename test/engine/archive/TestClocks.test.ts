@@ -13,15 +13,14 @@ import type { Engine } from "../../../src/engine/Engine.ts"
 import { listArchives } from "../../../src/storage/archive/ArchiveCatalog.ts"
 import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
+import { streakWith } from "../../domain/definitions.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { event, production, sandbox } from "../fixture.ts"
 import { alone, busy, found, running, seen } from "./fixture.ts"
 
 const users = 8
 const day = 86_400_000
-const daily = {
-  streaks: [{ key: "daily", actions: [], freezes: { initial: 0, max: 0, everyDays: null } }],
-}
+const daily = { kind: "createStreak", streak: streakWith({}) } as const
 
 const advance = Effect.fnUntraced(function* (engine: Engine["Service"], days: number) {
   const to = engine.timeIn(sandbox) + days * day
@@ -50,7 +49,7 @@ const written = Effect.gen(function* () {
   const host = yield* makeWorkerHost({ background: false })
   const { archives, close, committed, engine } = yield* running({ directory, host })
   yield* found(engine)
-  yield* engine.askProject(sandbox, { kind: "updateSettings", change: daily })
+  yield* engine.askProject(sandbox, daily)
   yield* engine.askUser(production, event("u1", "TAP"))
   yield* busy(engine, users)
   yield* advance(engine, 10)

@@ -8,7 +8,7 @@ import {
   encodeDirectory,
   encodeProject,
 } from "../../../src/engine/records/Codec.ts"
-import { badgeWith, questWith, ruleWith, withFacts } from "../../domain/definitions.ts"
+import { badgeWith, questWith, ruleWith, streakWith, withFacts } from "../../domain/definitions.ts"
 
 const through = (project: ProjectState): ProjectState =>
   decodeProject(Buffer.from(encodeProject(project)))
@@ -31,7 +31,6 @@ describe("A project's value in the snapshot", () => {
 
   it("restores the whole state, with the order of definitions", () => {
     const step = { key: "k", action: "TAP", where, target: 3 }
-    const freezes = { initial: 1, max: 3, everyDays: null }
     const rich = questWith({
       id: "z",
       title: "Über \u{1f600}\u2028",
@@ -67,8 +66,14 @@ describe("A project's value in the snapshot", () => {
           name: null,
           timezone: "Europe/Berlin",
           levelCurve: { kind: "geometric", base: 100, factor: 1.1 },
-          streaks: [{ key: "daily", actions: ["TAP"], freezes }],
         },
+      },
+      {
+        kind: "streak.created",
+        streak: streakWith({
+          needs: [{ action: "TAP", target: 2 }],
+          freezes: { initial: 1, max: 3, everyDays: null },
+        }),
       },
       {
         kind: "leaderboard.window_closed",

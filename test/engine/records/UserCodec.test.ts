@@ -143,7 +143,27 @@ const rich: UserState = {
         broken: true,
       },
     ],
-    ["weekly", { days: [[-5, -5]], first: -5, length: 1, freezes: 0, best: 1, broken: false }],
+    [
+      "weekly",
+      {
+        days: [[-5, -5]],
+        first: -5,
+        length: 1,
+        freezes: 0,
+        best: 1,
+        broken: false,
+        paid: [1, 10_000],
+      },
+    ],
+  ]),
+  streakCounts: new Map([
+    [
+      "weekly",
+      [
+        { period: -4, counts: { TAP: 1 } },
+        { period: 2_900, counts: { SWIPE: 7, TAP: 2 } },
+      ],
+    ],
   ]),
   metrics: countedMetrics,
   ruleUses: new Map([

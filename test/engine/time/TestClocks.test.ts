@@ -11,7 +11,7 @@ import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
-import { questWith } from "../../domain/definitions.ts"
+import { questWith, streakWith } from "../../domain/definitions.ts"
 import {
   event,
   type Fixture,
@@ -33,12 +33,10 @@ const beginning = "2026-11-04T12:00:00.000Z"
 const at = (time: string) => TestClock.setTime(Date.parse(time))
 const isoOf = (ms: number) => new Date(ms).toISOString()
 
-const daily = {
-  streaks: [{ key: "daily", actions: [], freezes: { initial: 0, max: 0, everyDays: null } }],
-}
+const daily = { kind: "createStreak", streak: streakWith({}) } as const
 
 const settings = ({ engine }: Fixture, environment = sandbox) =>
-  engine.askProject(environment, { kind: "updateSettings", change: daily })
+  engine.askProject(environment, daily)
 
 const tap = ({ engine }: Fixture, userId: string, environment = sandbox) =>
   engine.askUser(environment, event(userId, "TAP"))

@@ -9,7 +9,7 @@ import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { Unavailable } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
-import { questWith } from "../../domain/definitions.ts"
+import { questWith, streakWith } from "../../domain/definitions.ts"
 import { anEnvironment, event, type Fixture, sandbox, startInMemory } from "../fixture.ts"
 
 const quiet = {
@@ -22,9 +22,7 @@ const at = (time: string) => TestClock.setTime(Date.parse(time))
 const settings = ({ engine }: Fixture, change: Partial<Omit<ProjectSettings, "levelCurve">>) =>
   engine.askProject(sandbox, { kind: "updateSettings", change })
 
-const daily = {
-  streaks: [{ key: "daily", actions: [], freezes: { initial: 0, max: 0, everyDays: null } }],
-}
+const daily = { kind: "createStreak", streak: streakWith({}) } as const
 
 const tap = ({ engine }: Fixture, userId: string) => engine.askUser(sandbox, event(userId, "TAP"))
 
@@ -53,7 +51,8 @@ describe("Time that passes", () => {
     Effect.gen(function* () {
       yield* at("2026-11-04T12:00:00Z")
       const fixture = yield* startInMemory({}, quiet)
-      yield* settings(fixture, { ...daily, timezone: "Europe/Berlin" })
+      yield* fixture.engine.askProject(sandbox, daily)
+      yield* settings(fixture, { timezone: "Europe/Berlin" })
       yield* fixture.engine.askUser(sandbox, {
         userId: "far",
         command: { kind: "profile", change: { timezone: "Asia/Tokyo" } },
@@ -78,7 +77,7 @@ describe("Time that passes", () => {
       yield* at("2026-11-04T12:00:00Z")
       const state = new MemoryStorage.MemoryState()
       const first = yield* startInMemory({ state }, quiet)
-      yield* settings(first, daily)
+      yield* first.engine.askProject(sandbox, daily)
       yield* tap(first, "ada")
       yield* first.close()
       yield* at("2026-11-06T12:00:00.300Z")
@@ -94,7 +93,7 @@ describe("Time that passes", () => {
     Effect.gen(function* () {
       yield* at("2026-11-04T12:00:00Z")
       const fixture = yield* startInMemory({}, quiet)
-      yield* settings(fixture, daily)
+      yield* fixture.engine.askProject(sandbox, daily)
       for (let day = 4; day < 10; day++) {
         yield* at(`2026-11-0${day}T12:00:00Z`)
         yield* tap(fixture, "ada")
@@ -109,7 +108,7 @@ describe("Time that passes", () => {
       yield* at("2026-11-04T12:00:00Z")
       const state = new MemoryStorage.MemoryState()
       const first = yield* startInMemory({ state }, quiet)
-      yield* settings(first, daily)
+      yield* first.engine.askProject(sandbox, daily)
       for (let user = 0; user < 300; user++) yield* tap(first, `u${user}`)
       yield* first.close()
       yield* at("2026-11-05T12:00:00Z")
@@ -167,7 +166,7 @@ describe("Time that passes", () => {
     Effect.gen(function* () {
       yield* at("2026-11-04T23:30:00Z")
       const fixture = yield* startInMemory({}, quiet)
-      yield* settings(fixture, daily)
+      yield* fixture.engine.askProject(sandbox, daily)
       yield* tap(fixture, "ada")
       yield* at("2026-11-04T23:30:01Z")
       // In Tokyo the fifth had begun before the streak's day was over: it breaks at the end of the
@@ -186,7 +185,7 @@ describe("Time that passes", () => {
     Effect.gen(function* () {
       yield* at("2026-11-04T12:00:00Z")
       const fixture = yield* startInMemory({}, quiet)
-      yield* settings(fixture, daily)
+      yield* fixture.engine.askProject(sandbox, daily)
       for (let user = 0; user < 1_000; user++) yield* tap(fixture, `u${user}`)
       yield* at("2026-11-06T00:00:00Z")
       const group = limits.agendaGroupUsersMax
@@ -213,7 +212,7 @@ describe("Time that passes", () => {
         },
         quiet,
       )
-      yield* settings(fixture, daily)
+      yield* fixture.engine.askProject(sandbox, daily)
       yield* tap(fixture, "ada")
       yield* at("2026-11-05T23:59:00Z")
       full = true

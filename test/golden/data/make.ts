@@ -129,8 +129,15 @@ const settled = async (url: string) => {
 await serve(directory, first, async (url) => {
   const { ask, post } = clientOf(url)
   await setUp(url)
-  const streaks = [{ key: "daily", freezes: { initial: 1 } }]
-  await ask("PATCH", "/v1/project", { name: "Shop", timezone: "Europe/Berlin", streaks })
+  await ask("PATCH", "/v1/project", { name: "Shop", timezone: "Europe/Berlin" })
+  await ask("POST", "/v1/streaks", {
+    key: "daily",
+    name: "Daily",
+    freezes: { initial: 1 },
+    milestones: [{ target: 1, reward: { points: 2 } }],
+  })
+  const needs = [{ action: "BUY", target: 2 }]
+  await ask("POST", "/v1/streaks", { key: "weekly", name: "Weekly", every: "week", needs })
   for (const [path, [events]] of Object.entries(receivers)) {
     await post("/v1/webhooks", { url: receiverUrl + path, events })
   }

@@ -29,7 +29,7 @@ const statusOf = (command: string): Promise<number> =>
     child.on("error", reject)
   })
 
-const ids = /\b(qst|bdg|bst|cur|mtr|rul|seg|whk|evt|rwd|spd|dlv)_\w+/g
+const ids = /\b(qst|bdg|bst|cur|mtr|rul|seg|stk|whk|evt|rwd|spd|dlv)_\w+/g
 const keys =
   /(?<=")(?:first-lesson|first-steps|good-lesson|happy-hour|active-learners|kilometres-run)(?=")/g
 

@@ -11,6 +11,7 @@ import type {
 import type { Metric } from "../../../src/domain/project/Metric.ts"
 import type { ProjectSettings } from "../../../src/domain/project/Project.ts"
 import type { Segment } from "../../../src/domain/project/Segment.ts"
+import type { Streak } from "../../../src/domain/project/StreakDefinition.ts"
 import type { ClosedThrough } from "./windows.ts"
 
 /** The definitions of a project at a moment; each list in the order of creation. */
@@ -23,6 +24,7 @@ export interface Definitions {
   readonly boosts: ReadonlyArray<Boost>
   readonly segments: ReadonlyArray<Segment>
   readonly metrics: ReadonlyArray<Metric>
+  readonly streaks: ReadonlyArray<Streak>
   readonly closed: ClosedThrough
   /** The time zones of the project before, and until when. */
   readonly moves: ReadonlyArray<Move>
@@ -69,6 +71,6 @@ export const statusOf = (definition: Definition, now: number): Status => {
 export const pays = (definition: Definition, occurredAt: number): boolean =>
   statusOf(definition, occurredAt) === "active"
 
-/** Whether a badge counts what occurred then: also while it is paused. */
-export const counts = (badge: Badge, occurredAt: number): boolean =>
-  pays(badge.set === "paused" ? { ...badge, set: "published" } : badge, occurredAt)
+/** Whether a badge or a streak counts what occurred then: also while it is paused. */
+export const counts = (counted: Badge | Streak, occurredAt: number): boolean =>
+  pays(counted.set === "paused" ? { ...counted, set: "published" } : counted, occurredAt)

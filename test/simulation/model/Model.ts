@@ -56,7 +56,7 @@ import { completeByHand, countForSteps, revertedBy, shareDone } from "./quests.t
 import { type Named, whereDiffers } from "./repeats.ts"
 import { boosted, ruleGifts } from "./rules.ts"
 import { type Membership, membershipOf } from "./segments.ts"
-import { dayAt, placesOf, streakOf } from "./streaks.ts"
+import { countedFor, newMilestones, placesOf, streakOf } from "./streaks.ts"
 import { stillOpen, windowsFor } from "./windows.ts"
 
 /** The reply to an event, a reward or an undo. The order of lists has no meaning. */
@@ -254,9 +254,15 @@ export class Model {
       }
       countForBadges(badges, event, isIn)
     }
-    for (const { actions, key } of settings.streaks) {
-      if (actions.length === 0 || actions.includes(command.action))
-        event.streaks.push({ key, day: dayAt(place.places, event.occurredAt) })
+    for (const streak of definitions.streaks) {
+      const counted = countedFor(before, streak, place.places, event)
+      if (counted === undefined) continue
+      event.streaks.push(counted)
+      for (const target of newMilestones(before, after, streak, place.places, event)) {
+        const { reward } = streak.milestones.find((milestone) => milestone.target === target)!
+        event.milestones.push({ key: streak.key, target })
+        gift(reward, receiver)
+      }
     }
     event.windows = windowsFor(before, settings.timezone, closed, date, now)
     awardAll(receiver, () => crossed(before, after, place, event.occurredAt, now, isIn))
@@ -485,7 +491,7 @@ export class Model {
     const [pointsBefore, points] = [pointsOf(before), pointsOf(after)]
     if (overflows(after, place, now)) return { refused: "balance_overflow" }
     this.#append(userId, entry)
-    const { levelCurve, streaks } = place.settings
+    const { levelCurve } = place.settings
     return {
       xp: { earned: xp - xpBefore, total: xp },
       points: { earned: points - pointsBefore, total: points },
@@ -512,7 +518,7 @@ export class Model {
           : [],
       quests,
       // A reply lists the streaks that became longer.
-      streaks: streaks.flatMap((definition) => {
+      streaks: place.streaks.flatMap((definition) => {
         const was = streakOf(before, definition, place.places, now)?.current ?? 0
         const is = streakOf(after, definition, place.places, now)
         if (is === undefined || is.current <= was) return []
@@ -564,6 +570,7 @@ const nothing = (sequence: number, now: number): Happened => ({
   counted: [],
   metrics: [],
   streaks: [],
+  milestones: [],
 })
 
 const noAmounts = (): Amounting => ({

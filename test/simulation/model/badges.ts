@@ -135,7 +135,7 @@ export interface Place extends Definitions {
 export const numberFor = (
   log: Log,
   { criteria, id }: Badge,
-  { metrics, places, settings }: Place,
+  { metrics, places, settings, streaks }: Place,
   now: number,
 ): number | undefined => {
   // A user has level 1 only once the user exists.
@@ -153,7 +153,7 @@ export const numberFor = (
     case "action_sum":
       return countFor(log, id)
     case "streak": {
-      const best = settings.streaks
+      const best = streaks
         .filter(({ key }) => criteria.streak === null || key === criteria.streak)
         .map((streak) => streakOf(log, streak, places, now)?.best ?? 0)
       return Math.max(0, ...best)
@@ -199,7 +199,7 @@ export const crossed = (
     const grown =
       criteria.kind === "streak"
         ? // It does not matter which run became so long.
-          definitions.settings.streaks
+          definitions.streaks
             .filter(({ key }) => criteria.streak === null || key === criteria.streak)
             .flatMap((streak) => grownRuns(before, after, streak, definitions.places))
         : [

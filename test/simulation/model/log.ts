@@ -59,8 +59,17 @@ export interface Happened extends Amounting {
   readonly counted: Array<Counted>
   /** The metrics for which it counted. */
   readonly metrics: Array<Measured>
-  /** The streaks for which it counted, and the user's day. */
-  readonly streaks: Array<{ readonly key: string; readonly day: number }>
+  /**
+   * The streaks for which it counted: the number of the day, week or month by the user's calendar, and
+   * whether the event kept it.
+   */
+  readonly streaks: Array<{
+    readonly key: string
+    readonly period: number
+    readonly keeps: boolean
+  }>
+  /** The milestones that it paid. */
+  readonly milestones: Array<{ readonly key: string; readonly target: number }>
 }
 
 export interface Capped {

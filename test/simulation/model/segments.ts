@@ -58,7 +58,7 @@ const found = (
       return badgesOf(log).get(badge?.id ?? "")?.[0]?.earnedAt
     }
     case "streak": {
-      const streak = place.settings.streaks.find(({ key }) => key === condition.streak)
+      const streak = place.streaks.find(({ key }) => key === condition.streak)
       return (streak && streakOf(log, streak, place.places, now)?.current) ?? 0
     }
     case "metric": {

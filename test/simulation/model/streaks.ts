@@ -1,14 +1,15 @@
 /**
- * Streaks: computed from the days with events, day by day from the first to the last.
+ * Streaks: computed from the periods that events kept, one by one from the first to the last. An
+ * event that counts says whether it keeps its period, by the needs of that time.
  *
  * A user has one calendar through all time zones: the days as the user reached them, each at its
  * place. A day that was reached does not come back, a skipped day never was, and a day that had
  * begun before the last one was over at its own place is not missed.
  */
-import type { StreakDefinition } from "../../../src/domain/project/Project.ts"
+import type { Streak } from "../../../src/domain/project/StreakDefinition.ts"
 import { dateAt, dateOf, numberOf, startOf } from "./calendar.ts"
-import type { Definitions, Move } from "./Definitions.ts"
-import type { Log } from "./log.ts"
+import { counts, type Definitions, type Move, pays } from "./Definitions.ts"
+import { type Happened, happened, type Log, standing } from "./log.ts"
 
 /** The places of a user, oldest first; the last has no end. */
 export type Places = ReadonlyArray<Move>
@@ -60,17 +61,122 @@ const placeOf = (places: Places, day: number): string | undefined => {
   return undefined
 }
 
-/** How many days were missed between two days, both excluded, but at most `most` + 1. */
-const missed = (places: Places, last: number, next: number, most: number): number => {
-  let days = 0
-  for (let day = last + 1; day < next && days <= most; day++) {
-    const there = placeOf(places, day)
-    if (there === undefined) continue
-    const lastEnds = beginOf(placeOf(places, last) ?? there, last + 1)
-    const isWhole = dayAt(places, beginOf(there, day + 1) - 1) === day
-    if (beginOf(there, day) >= lastEnds && isWhole) days++
+/** The number of the day, the ISO week or the month of a day; the next one has the next number. */
+const periodOf = (every: Streak["every"], day: number): number => {
+  const { dayOfWeek, month, year } = Temporal.PlainDate.from(dateOf(day))
+  if (every === "week") return (day - dayOfWeek + 4) / 7
+  return every === "month" ? (year - 1970) * 12 + month - 1 : day
+}
+
+const firstDayOf = (every: Streak["every"], period: number): number => {
+  if (every === "week") return period * 7 - 3
+  if (every === "day") return period
+  const year = 1970 + Math.floor(period / 12)
+  return numberOf(`${year}-${String((period % 12) + 1).padStart(2, "0")}-01`)
+}
+
+const isRest = ({ restDays }: Streak, day: number): boolean => {
+  const names = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+  const { dayOfWeek } = Temporal.PlainDate.from(dateOf(day))
+  return restDays.some((name) => name === names[dayOfWeek - 1])
+}
+
+/** How many periods were missed between two, both excluded, but at most `most` + 1. */
+const missed = (
+  streak: Streak,
+  places: Places,
+  last: number,
+  next: number,
+  most: number,
+): number => {
+  let count = 0
+  for (let period = last + 1; period < next && count <= most; period++) {
+    if (streak.every === "day" && !isMissed(streak, places, last, period)) continue
+    count++
   }
-  return days
+  return count
+}
+
+const isMissed = (streak: Streak, places: Places, last: number, day: number): boolean => {
+  const there = placeOf(places, day)
+  if (there === undefined || isRest(streak, day)) return false
+  const lastEnds = beginOf(placeOf(places, last) ?? there, last + 1)
+  const isWhole = dayAt(places, beginOf(there, day + 1) - 1) === day
+  return beginOf(there, day) >= lastEnds && isWhole
+}
+
+/** Whether replies show the streak. */
+export const isInUse = ({ set }: Streak): boolean => set === "published" || set === "paused"
+
+const events = (log: Log): ReadonlyArray<Happened> =>
+  happened(log).filter(({ kind }) => kind === "event")
+
+/** The periods that were kept. An undone event keeps its period. */
+const keptPeriods = (log: Log, key: string): ReadonlySet<number> =>
+  new Set(
+    events(log).flatMap(({ streaks }) =>
+      streaks.filter((one) => one.key === key && one.keeps).map(({ period }) => period),
+    ),
+  )
+
+/** The events that were not undone in periods that are not kept, by period and action. */
+export const openCounts = (log: Log, key: string) => {
+  const kept = keptPeriods(log, key)
+  const counts = new Map<string, { period: number; action: string; count: number }>()
+  for (const { action = "", kind, streaks } of standing(log)) {
+    if (kind !== "event") continue
+    for (const { key: of, period } of streaks) {
+      if (of !== key || kept.has(period)) continue
+      const name = `${period} ${action}`
+      const { count } = counts.get(name) ?? { count: 0 }
+      counts.set(name, { period, action, count: count + 1 })
+    }
+  }
+  return [...counts.values()]
+}
+
+/** How an event counts for a streak; `undefined`: it does not. */
+export const countedFor = (
+  before: Log,
+  streak: Streak,
+  places: Places,
+  { action, occurredAt }: Happened,
+): Happened["streaks"][number] | undefined => {
+  const { every, key, match, needs } = streak
+  const isNeeded = needs.length === 0 || needs.some((need) => need.action === action)
+  if (!isNeeded || !counts(streak, occurredAt)) return undefined
+  const period = periodOf(every, dayAt(places, occurredAt))
+  if (keptPeriods(before, key).has(period)) return undefined
+  const reached = needs.map((need) => {
+    const open = openCounts(before, key)
+    const before_ = open.find((one) => one.period === period && one.action === need.action)
+    return (before_?.count ?? 0) + (need.action === action ? 1 : 0) >= need.target
+  })
+  const keeps =
+    needs.length === 0 || (match === "all" ? reached.every(Boolean) : reached.some(Boolean))
+  return { key, period, keeps }
+}
+
+/** The milestones that paid the user, by records that were not undone. */
+export const paidMilestones = (log: Log, key: string): ReadonlyArray<number> =>
+  standing(log).flatMap(({ milestones }) =>
+    milestones.filter((one) => one.key === key).map(({ target }) => target),
+  )
+
+/** The targets of the milestones that the last entry of `after` reaches for the first time. */
+export const newMilestones = (
+  before: Log,
+  after: Log,
+  streak: Streak,
+  places: Places,
+  { occurredAt }: Happened,
+): ReadonlyArray<number> => {
+  if (!pays(streak, occurredAt)) return []
+  const paid = paidMilestones(before, streak.key)
+  const reached = grownRuns(before, after, streak, places).flatMap(({ is, was }) =>
+    streak.milestones.map(({ target }) => target).filter((target) => was < target && target <= is),
+  )
+  return [...new Set(reached)].filter((target) => !paid.includes(target))
 }
 
 export interface Run {
@@ -80,21 +186,18 @@ export interface Run {
   freezes: number
 }
 
-/** The runs of days in a row, oldest first. */
-export const runsOf = (log: Log, { freezes, key }: StreakDefinition, places: Places) => {
-  // An undone event keeps its day.
-  const days = log.flatMap((entry) =>
-    entry.kind === "event" ? entry.streaks.filter((one) => one.key === key) : [],
-  )
+/** The runs of periods in a row, oldest first. */
+export const runsOf = (log: Log, streak: Streak, places: Places) => {
+  const { freezes, key } = streak
   const runs: Array<Run> = []
-  for (const day of [...new Set(days.map((one) => one.day))].sort((one, other) => one - other)) {
+  for (const period of [...keptPeriods(log, key)].sort((one, other) => one - other)) {
     let run = runs.at(-1)
-    const without = run === undefined ? 0 : missed(places, run.last, day, run.freezes)
+    const without = run === undefined ? 0 : missed(streak, places, run.last, period, run.freezes)
     if (run === undefined || without > run.freezes) {
-      run = { first: day, last: day, days: 0, freezes: freezes.initial }
+      run = { first: period, last: period, days: 0, freezes: freezes.initial }
       runs.push(run)
     } else run.freezes -= without
-    run.last = day
+    run.last = period
     run.days++
     if (freezes.everyDays !== null && run.days % freezes.everyDays === 0)
       run.freezes = Math.max(run.freezes, Math.min(freezes.max, run.freezes + 1))
@@ -112,7 +215,7 @@ export interface StreakView {
 /** A streak as it stands at `now`. */
 export const streakOf = (
   log: Log,
-  definition: StreakDefinition,
+  definition: Streak,
   places: Places,
   now: number,
 ): StreakView | undefined => {
@@ -120,8 +223,11 @@ export const streakOf = (
   const run = runs.at(-1)
   if (run === undefined) return undefined
   const best = Math.max(...runs.map(({ days }) => days))
-  const lastDay = dateOf(run.last)
-  const left = run.freezes - missed(places, run.last, dayAt(places, now), run.freezes)
+  const { endsAt, every } = definition
+  const lastDay = dateOf(firstDayOf(every, run.last))
+  // Nothing changes a streak after its end.
+  const present = periodOf(every, dayAt(places, Math.min(now, (endsAt ?? Infinity) - 1)))
+  const left = run.freezes - missed(definition, places, run.last, present, run.freezes)
   return left < 0
     ? { current: 0, best, freezes: 0, lastDay }
     : { current: run.days, best, freezes: left, lastDay }
@@ -131,7 +237,7 @@ export const streakOf = (
 export const grownRuns = (
   before: Log,
   after: Log,
-  definition: StreakDefinition,
+  definition: Streak,
   places: Places,
 ): ReadonlyArray<{ readonly was: number; readonly is: number }> => {
   const were = runsOf(before, definition, places)

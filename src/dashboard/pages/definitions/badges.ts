@@ -411,8 +411,9 @@ const choices = Effect.fnUntraced(function* (
   visit: PlaceVisit,
 ): Effect.fn.Return<Keys, LaurelError> {
   const keysOf = (all: ReadonlyArray<{ readonly key: string }>) => all.map(({ key }) => key)
-  const { streaks } = yield* visit.ask("project.get")
-  const { metrics } = yield* visit.ask("metrics.list", { query: { limit: String(limits.pageMax) } })
+  const query = { limit: String(limits.pageMax) }
+  const { streaks } = yield* visit.ask("streaks.list", { query })
+  const { metrics } = yield* visit.ask("metrics.list", { query })
   return { streaks: keysOf(streaks), metrics: keysOf(metrics) }
 })
 
@@ -448,7 +449,7 @@ const criteriaWords = (criteria: Badge["criteria"]): string => {
     case "action_sum":
       return `${criteria.target} ${criteria.sumPath} of ${criteria.action}`
     case "streak":
-      return `${criteria.target} days of ${criteria.streak ?? "any streak"}`
+      return `${criteria.target} in a row of ${criteria.streak ?? "any streak"}`
     case "metric":
       return `${criteria.target} of the metric ${criteria.metric}`
     case "quest_count":

@@ -259,7 +259,7 @@ export const archiveButton = (
   })
 
 interface Place {
-  readonly noun: "rule" | "quest" | "badge" | "boost" | "segment" | "metric"
+  readonly noun: "rule" | "quest" | "badge" | "boost" | "segment" | "metric" | "streak"
   readonly path: string
 }
 

@@ -6,7 +6,6 @@ import { type LevelCurve, levelCurveKinds, levelStart } from "../../../domain/pr
 import { canonicalTimeZone, windowKinds, zoneOf } from "../../../domain/values/Calendar.ts"
 import { errorKinds, type LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
-import { limits } from "../../../Limits.ts"
 import { noticeOf, redirectWithNotice } from "../../request/notice.ts"
 import {
   mayChange,
@@ -38,21 +37,13 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
-import {
-  addButton,
-  rearranged,
-  removeButton,
-  rowCount,
-  table,
-  withoutBlankRows,
-} from "../../view/Lists.ts"
+import { rearranged, table, withoutBlankRows } from "../../view/Lists.ts"
 import { time } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
 
 export interface Changed {
   readonly timezone: string
   readonly levelCurve: LevelCurve
-  readonly streaks: ReadonlyArray<{ readonly key: string }>
   readonly clientActions: ReadonlyArray<string>
 }
 
@@ -108,24 +99,6 @@ ${table(
 )}`
 }
 
-const streaks = (before: Changed["streaks"], after: Changed["streaks"]): Html | undefined => {
-  const find = (all: Changed["streaks"], key: string) => all.find((one) => one.key === key)
-  const lines = [
-    ...before
-      .filter(({ key }) => find(after, key) === undefined)
-      .map(({ key }) => `${key} stops counting. Adding its key again restores the users' days.`),
-    ...after.flatMap((streak) => {
-      const old = find(before, streak.key)
-      if (old === undefined) return [`${streak.key} is new: it counts from now on.`]
-      const isSame = JSON.stringify(old) === JSON.stringify(streak)
-      return isSame ? [] : [`${streak.key} counts in a new way from now on. Users' days stay.`]
-    }),
-  ]
-  return lines.length === 0
-    ? undefined
-    : html`<h3>Streaks</h3><ul>${lines.map((line) => html`<li>${line}</li>`)}</ul>`
-}
-
 const clientActions = (before: ReadonlyArray<string>, after: ReadonlyArray<string>) => {
   const lines = [
     ...after
@@ -150,7 +123,6 @@ const changesSection = Effect.fnUntraced(function* (
   const parts = [
     isCurve && (yield* levels(visit, now.levelCurve, then.levelCurve)),
     now.timezone !== then.timezone && windows(visit, now.timezone, then.timezone),
-    streaks(now.streaks, then.streaks),
     clientActions(now.clientActions, then.clientActions),
   ].filter((part) => part instanceof Object)
   return html`<section id="changes" aria-labelledby="changes-title"><h2 id="changes-title">Effect on users</h2>
@@ -158,12 +130,11 @@ ${parts.length === 0 ? html`<p>Nothing that users notice.</p>` : parts}</section
 })
 
 /*
- * The form of an environment's settings: name, time zone, level curve, streaks, actions of clients.
+ * The form of an environment's settings: name, time zone, level curve, actions of clients.
  */
 
 export type Settings = BodyOf<"project.get">
 
-const streakRowsMax = limits.streaksMax + 1
 const zones = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")]
 
 const curveTexts = ({ kind, ...members }: LevelCurve) => [
@@ -174,21 +145,11 @@ const curveTexts = ({ kind, ...members }: LevelCurve) => [
   ),
 ]
 
-const textsOf = ({ clientActions, levelCurve, name, streaks, timezone }: Settings) =>
+const textsOf = ({ clientActions, levelCurve, name, timezone }: Settings) =>
   new Map([
     ["name", name],
     ["timezone", timezone],
     ...curveTexts(levelCurve),
-    ...streaks.flatMap(({ actions, freezes, key }, index) => {
-      const row = `streaks.${index}`
-      return [
-        [`${row}.key`, key],
-        [`${row}.actions`, actions.join("\n")],
-        [`${row}.freezes.initial`, String(freezes.initial)],
-        [`${row}.freezes.max`, String(freezes.max)],
-        [`${row}.freezes.everyDays`, String(freezes.everyDays ?? "")],
-      ] as const
-    }),
     ["clientActions", clientActions.join("\n")],
   ])
 
@@ -222,21 +183,6 @@ const wordsOf = (form: Form, name: string): ReadonlyArray<string> =>
     .split(/[\s,;]+/)
     .filter((word) => word !== "")
 
-const streaksOf = (form: Form) =>
-  form.indices("streaks", streakRowsMax).map((index) => {
-    const row = `streaks.${index}`
-    const number = (name: string) => form.number(`${row}.freezes.${name}`)
-    return {
-      key: form.text(`${row}.key`),
-      actions: wordsOf(form, `${row}.actions`),
-      freezes: {
-        initial: number("initial"),
-        max: number("max"),
-        everyDays: number("everyDays") ?? null,
-      },
-    }
-  })
-
 /**
  * The patch of the form. A name that equals the project's is not saved as a name of the
  * environment.
@@ -247,7 +193,6 @@ const patchOf = (form: Form, projectName: string) => {
     name: name === "" || name === projectName ? null : name,
     timezone: form.text("timezone"),
     levelCurve: curveOf(form),
-    streaks: streaksOf(form),
     clientActions: wordsOf(form, "clientActions"),
   }
 }
@@ -304,26 +249,8 @@ const curveGroup = (draft: Draft): Html => {
   ])
 }
 
-const streakRow = ({ address, faults, form }: Draft, row: string, place: number): Html => {
-  const number = (name: string, label: string, hint: string) =>
-    numberField({
-      name: `${row}.freezes.${name}`,
-      label,
-      hint,
-      value: form.text(`${row}.freezes.${name}`),
-      faults,
-    })
-  return html`<fieldset><legend>Streak ${place}</legend>
-${textField({ name: `${row}.key`, label: "Key", value: form.text(`${row}.key`), hint: "Users' days are stored under it.", faults })}
-${areaField({ name: `${row}.actions`, label: "Actions", value: form.text(`${row}.actions`), rows: 2, hint: "One event a day with one of these counts. Every action, if empty.", faults, below: true })}
-<div class="row fields">${number("initial", "Freezes at first", "Each forgives a missed day.")}
-${number("max", "Most freezes", "As many as at first, if empty.")}
-${number("everyDays", "One more every … days", "Never, if empty.")}</div>
-<p>${removeButton(row, `streak ${place}`, address)}</p></fieldset>`
-}
-
 const fields = (draft: Draft): Content => {
-  const { address, faults, form } = draft
+  const { faults, form } = draft
   return [
     textField({
       name: "name",
@@ -343,13 +270,6 @@ const fields = (draft: Draft): Content => {
     }),
     html`<datalist id="zones">${zones.map((zone) => html`<option value="${zone}">`)}</datalist>`,
     curveGroup(draft),
-    group({ legend: "Streaks", name: "streaks", faults }, [
-      html`<p class="hint">A streak counts consecutive days with an event, in the user's time zone.</p>`,
-      form
-        .indices("streaks", streakRowsMax)
-        .map((index, place) => streakRow(draft, `streaks.${index}`, place + 1)),
-      rowCount(form, "streaks") < limits.streaksMax && addButton("streaks", "Add streak", address),
-    ]),
     areaField({
       name: "clientActions",
       label: "Actions of clients",
@@ -368,12 +288,6 @@ const names = (form: Form): ReadonlyArray<string> => [
   "levelCurve",
   "levelCurve.kind",
   ...curveMembers[kindOf(form)].map((member) => `levelCurve.${member}.*`),
-  "streaks",
-  ...form.indices("streaks", streakRowsMax).flatMap((index) => {
-    const row = `streaks.${index}`
-    const freezes = ["initial", "max", "everyDays"].map((name) => `${row}.freezes.${name}`)
-    return [`${row}.key`, `${row}.actions.*`, ...freezes]
-  }),
   "clientActions.*",
 ]
 
@@ -427,17 +341,7 @@ const checked = (visit: PlaceVisit, settings: unknown): Effect.Effect<unknown, L
     (error) => draftRefusal(error, "settings"),
   )
 
-interface ValidPatch extends Pick<Changed, "clientActions" | "levelCurve" | "timezone"> {
-  readonly streaks: ReadonlyArray<{
-    readonly key: string
-    readonly actions: ReadonlyArray<string>
-    readonly freezes: {
-      readonly initial?: number
-      readonly max?: number
-      readonly everyDays: number | null
-    }
-  }>
-}
+type ValidPatch = Pick<Changed, "clientActions" | "levelCurve" | "timezone">
 
 const preview = Effect.fnUntraced(function* (
   visit: PlaceVisit,
@@ -447,15 +351,11 @@ const preview = Effect.fnUntraced(function* (
   const patch = patchOf(form, visit.place.project.name)
   yield* checked(visit, patch)
   // The patch has passed the schema, and has all members of its curve.
-  const { clientActions, levelCurve, streaks, timezone } = patch as unknown as ValidPatch
+  const { clientActions, levelCurve, timezone } = patch as unknown as ValidPatch
   const changes = yield* changesSection(visit, settings, {
     clientActions,
     levelCurve,
     timezone: canonicalTimeZone(timezone)!,
-    streaks: streaks.map(({ actions, freezes, key }) => {
-      const { everyDays, initial = 0, max = initial } = freezes
-      return { key, actions, freezes: { initial, max, everyDays } }
-    }),
   })
   return settingsPage(visit, settings, { form, preview: changes })
 })

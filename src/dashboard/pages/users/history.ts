@@ -26,7 +26,6 @@ type Outcome = Pick<FactOf<"event.tracked">, "capped" | "currencies" | "level" |
 
 const signed = (amount: number): string => (amount > 0 ? `+${count(amount)}` : count(amount))
 const percent = (share: number): string => `${Math.floor(share * 100)} %`
-const days = (length: number): string => (length === 1 ? "1 day" : `${count(length)} days`)
 
 /** "xp +50 (1,250), level 4 → 5"; empty if nothing changed. */
 export const outcomeText = ({ capped = [], currencies = {}, level, points, xp }: Outcome): string =>
@@ -120,11 +119,15 @@ const factText = (fact: Fact, base: string): Content => {
     case "metric.changed":
       return html`Metric ${isolated(fact.key)}: ${fact.total ?? "none"}`
     case "streak.extended":
-      return html`Streak ${isolated(fact.key)}: ${days(fact.current)} (best ${count(fact.best)})`
+      return html`Streak ${isolated(fact.key)}: ${count(fact.current)} in a row (best ${count(fact.best)})`
     case "streak.counted":
-      return html`Streak ${isolated(fact.key)}: a past day counted, now ${days(fact.current)}`
+      return html`Streak ${isolated(fact.key)}: an earlier day, week or month counted, now ${count(fact.current)} in a row`
     case "streak.broken":
-      return html`Streak ${isolated(fact.key)} ended after ${days(fact.length)}`
+      return html`Streak ${isolated(fact.key)} ended after ${count(fact.length)} in a row`
+    case "streak.milestone_reached":
+      return html`Streak ${isolated(fact.name)} reached the milestone of ${count(fact.target)}`
+    case "streak.milestone_revoked":
+      return html`The milestone of ${count(fact.target)} of streak ${isolated(fact.name)} undone`
     case "user.created":
       return "User created"
     case "user.updated": {

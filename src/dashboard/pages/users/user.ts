@@ -96,7 +96,7 @@ const streaksSection = ({ streaks }: Progress): Html =>
   section(
     "Streaks",
     "The environment has no streaks yet.",
-    ["Streak", "Days", "Best", "Last day", "Freezes"],
+    ["Streak", "In a row", "Best", "Last day", "Freezes"],
     streaks,
     ({ best, current, freezes, key, lastDay }) => [
       isolated(key),

@@ -14,6 +14,7 @@ import {
   questId,
   ruleId,
   segmentId,
+  streakId,
   time,
   webhookId,
 } from "./exampleIds.ts"
@@ -186,10 +187,24 @@ export const backfills = [
 ] as const
 
 export const streak = {
+  id: streakId,
   key: "daily",
-  actions: ["LESSON_DONE"],
+  name: "Daily lesson",
+  description: null,
+  metadata: {},
+  status: "active",
+  startsAt: null,
+  endsAt: null,
+  every: "day",
+  needs: [{ action: "LESSON_DONE", target: 1 }],
+  match: "all",
+  restDays: [],
   freezes: { initial: 1, max: 3, everyDays: 7 },
+  milestones: [{ target: 7, reward: { xp: 0, points: 50, badgeId: null } }],
+  ...changes,
 } as const
+
+export const streakPage = { streaks: [streak], ...onlyPage } as const
 
 export const project = {
   id: projectId,
@@ -197,7 +212,6 @@ export const project = {
   name: "Language school",
   timezone: "Europe/Berlin",
   levelCurve: { kind: "quadratic", base: 50 },
-  streaks: [streak],
   clientActions: ["LESSON_OPENED"],
   tier: "free",
   version: 1,
@@ -239,6 +253,15 @@ export const definitionsFile = {
       key: "active-learners",
       name: "Active learners",
       conditions: [{ kind: "level", op: "gte", value: 5 }],
+    },
+  ],
+  streaks: [
+    {
+      id: streakId,
+      key: "daily",
+      name: "Daily lesson",
+      needs: [{ action: "LESSON_DONE" }],
+      freezes: { initial: 1, max: 3, everyDays: 7 },
     },
   ],
   badges: [

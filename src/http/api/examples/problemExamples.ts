@@ -57,6 +57,7 @@ export const occurrences = {
     `/v1/segments/${segmentId}`,
     "No segment of this project has this id or key.",
   ),
+  streak_not_found: at("/v1/streaks/daily", "No streak of this project has this id or key."),
   badge_not_found: at(badge, "No badge of this project has this id or key."),
   boost_not_found: at(`/v1/boosts/${boostId}`, "No boost of this project has this id or key."),
   currency_not_found: at("/v1/currencies/gems", "No currency of this project has this id or key."),

@@ -476,3 +476,21 @@ export const historyPage = {
   hasMore: true,
   nextCursor: exampleCursors.history,
 } as const
+
+export const streakStanding = {
+  key: "daily",
+  name: "Daily lesson",
+  every: "day",
+  current: 3,
+  best: 7,
+  lastDay: "2026-11-01",
+  freezes: 1,
+  breaksAt: "2026-11-04T00:00:00.000Z",
+  period: {
+    firstDay: "2026-11-01",
+    endsAt: "2026-11-02T00:00:00.000Z",
+    kept: true,
+    needs: [{ action: "LESSON_DONE", current: 1, target: 1 }],
+  },
+  milestones: [{ target: 7, paid: true }],
+} as const

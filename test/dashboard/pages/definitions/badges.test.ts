@@ -7,7 +7,7 @@ import { base, type Json, startWorld, type World } from "./world.ts"
 let world: World
 beforeAll(async () => {
   world = await startWorld()
-  await world.api("PATCH", "/v1/project", { streaks: [{ key: "daily" }] })
+  await world.api("POST", "/v1/streaks", { key: "daily", name: "Daily" })
   await world.api("POST", "/v1/metrics", { name: "Taps", aggregate: "count", actions: ["TAP"] })
 })
 afterAll(() => world.server.stop())

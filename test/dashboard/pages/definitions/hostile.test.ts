@@ -40,7 +40,8 @@ beforeAll(async () => {
     expect([status, json]).toEqual([201, expect.anything()])
     pages[list] = `${base}/${list}/${json.id}`
   }
-  await world.api("PATCH", "/v1/project", { name: hostile, streaks: [{ key: "daily" }] })
+  await world.api("POST", "/v1/streaks", { key: "daily", name: hostile })
+  await world.api("PATCH", "/v1/project", { name: hostile })
 })
 afterAll(() => world.server.stop())
 
@@ -103,8 +104,9 @@ describe("Forms that no page sent", () => {
     "timezone",
     "levelCurve.kind",
     "levelCurve.thresholds",
-    "streaks.0.actions",
-    "streaks.0.freezes.initial",
+    "needs.0.action",
+    "milestones.0.reward.currencies",
+    "restDays",
     "event.userId",
     "event.action",
     "event.metadata",

@@ -6,7 +6,7 @@ import { base, type Json, startWorld, type World } from "./world.ts"
 let world: World
 beforeAll(async () => {
   world = await startWorld()
-  await world.api("PATCH", "/v1/project", { streaks: [{ key: "daily" }] })
+  await world.api("POST", "/v1/streaks", { key: "daily", name: "Daily" })
   const taps = { key: "taps", name: "Taps", aggregate: "count", actions: ["TAP"] }
   await world.api("POST", "/v1/metrics", taps)
   await world.api("POST", "/v1/badges", { key: "first", name: "F", criteria: { kind: "manual" } })

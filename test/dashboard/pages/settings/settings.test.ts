@@ -17,7 +17,6 @@ const start = {
   name: null,
   timezone: "UTC",
   levelCurve: { kind: "quadratic", base: 50 },
-  streaks: [{ key: "daily", actions: ["TAP", "LIKE"], freezes: { initial: 1, max: 3 } }],
   clientActions: ["LIKE"],
 }
 beforeEach(async () => {
@@ -55,14 +54,6 @@ describe("The form of the settings", () => {
       timezone: "europe/berlin",
       "levelCurve.kind": "table",
       "levelCurve.thresholds": "0\r\n100 300,1000",
-      "streaks.0.key": "",
-      "streaks.0.actions": "",
-      "streaks.0.freezes.initial": "",
-      "streaks.0.freezes.max": "",
-      "streaks.1.key": "weekly",
-      "streaks.1.actions": "A, B\r\nC",
-      "streaks.1.freezes.initial": "2",
-      "streaks.1.freezes.everyDays": "7",
       clientActions: "TAP, SHARE\r\nREAD",
     }
     expect((await world.owner.post(settings, fields)).location).toContain(`${settings}?done=`)
@@ -70,9 +61,6 @@ describe("The form of the settings", () => {
       name: "Language school",
       timezone: "Europe/Berlin",
       levelCurve: { kind: "table", thresholds: [0, 100, 300, 1000] },
-      streaks: [
-        { key: "weekly", actions: ["A", "B", "C"], freezes: { initial: 2, max: 2, everyDays: 7 } },
-      ],
       clientActions: ["TAP", "SHARE", "READ"],
     })
     await world.owner.post(settings, { ...(await shown()), name: "" })
@@ -95,12 +83,6 @@ describe("The form of the settings", () => {
       ["levelCurve.thresholds", "1\n2", curve("table")],
       ["levelCurve.thresholds", "0\n5\n5", curve("table")],
       ["levelCurve.thresholds", "0\nmany", curve("table")],
-      ["streaks.0.key", "Daily"],
-      ["streaks.0.actions", "tap"],
-      ["streaks.0.freezes.initial", "4"],
-      ["streaks.0.freezes.max", "-1", { "streaks.0.freezes.initial": "" }],
-      ["streaks.0.freezes.everyDays", "0"],
-      ["streaks.1.key", "daily"],
       ["clientActions", "like"],
       ["clientActions", "LIKE\nLIKE"],
     ]
@@ -122,7 +104,7 @@ describe("The form of the settings", () => {
     const refused = await world.owner.post(settings, mine)
     expect(refused.status).toBe(412)
     expect(refused.text).toMatch(/<code>timezone<\/code><\/td><td>Asia\/Tokyo<\/td><td>UTC</)
-    const rows = fieldsOf((await draft(mine, "add:streaks")).text, settings)
+    const rows = fieldsOf((await draft(mine, "kind")).text, settings)
     expect((await world.owner.post(settings, rows)).status).toBe(412)
     expect((await read()).levelCurve.base).toBe(50)
     expect((await world.owner.post(settings, fieldsOf(refused.text, settings))).status).toBe(303)
@@ -136,22 +118,9 @@ describe("The form of the settings", () => {
     expect((await read()).clientActions).toEqual(["LIKE"])
   })
 
-  it("refuses to remove a streak that a badge uses", async () => {
-    const criteria = { kind: "streak", streak: "daily", target: 3 }
-    const { json } = await world.api("POST", "/v1/badges", { name: "Three days", criteria })
-    const removed = fieldsOf((await draft(await shown(), "remove:streaks.0")).text, settings)
-    for (const reply of [
-      await world.owner.post(settings, removed),
-      await draft(removed, "preview"),
-    ]) {
-      expect([reply.status, reply.text]).toEqual([409, expect.stringContaining("Three days")])
-    }
-    await world.api("DELETE", `/v1/badges/${json.id}`)
-  })
-
   it("shows a viewer everything and cannot be changed", async () => {
     const { text } = await world.viewer.get(settings)
-    expect(fieldsOf(text, settings)).toMatchObject({ timezone: "UTC", "streaks.0.key": "daily" })
+    expect(fieldsOf(text, settings)).toMatchObject({ timezone: "UTC" })
     expect(text).toMatch(/<fieldset class="bare" disabled>/)
     expect(text).not.toMatch(/Save settings|Preview changes/)
   })
@@ -197,19 +166,15 @@ describe("The preview of a change", () => {
     expect(columns(text, 3)).toEqual(await countsNow())
   })
 
-  it("says when windows would end, and which streaks would change", async () => {
+  it("says when windows would end", async () => {
     world.server.clock.set("2026-11-22T20:00:00Z")
     const fields = {
       ...(await shown()),
       timezone: "Asia/Tokyo",
-      "streaks.0.key": "evening",
-      "streaks.1.key": "new",
     }
     const { text } = await draft(fields, "preview")
     expect(cellsOf(text, "daily")).toEqual(["2026-11-23 00:00 UTC", "2026-11-23 15:00 UTC"])
     expect(cellsOf(text, "monthly")).toEqual(["2026-12-01 00:00 UTC", "2026-11-30 15:00 UTC"])
-    expect(text).toContain("daily stops counting.")
-    expect(text).toContain("evening is new")
     expect(text).not.toContain("<h3>Levels</h3>")
     const same = await draft(await shown(), "preview")
     expect(same.text).toContain("Nothing that users notice.")

@@ -153,7 +153,11 @@ describe("A user whose id means something elsewhere", () => {
 
 describe("The page of a user", () => {
   it("shows balances, level, ranks, badges, quests and streaks", async () => {
-    await sandbox("PATCH", "/project", { streaks: [{ key: "daily", actions: ["LESSON"] }] })
+    await sandbox("POST", "/streaks", {
+      key: "daily",
+      name: "Daily",
+      needs: [{ action: "LESSON" }],
+    })
     await sandbox("POST", "/rules", { action: "LESSON", reward: { xp: 150, points: 7 } })
     const badge = await sandbox("POST", "/badges", {
       name: "Two <lessons>",

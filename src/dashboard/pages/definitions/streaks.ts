@@ -1,0 +1,335 @@
+/** The streaks of an environment: what users do in each day, week or month, and what it pays. */
+import { Effect } from "effect"
+import { weekdays } from "../../../domain/project/Boost.ts"
+import { type StreakPeriod, streakPeriods } from "../../../domain/project/StreakDefinition.ts"
+import type { BodyOf } from "../../../http/contract/Operations.ts"
+import { limits } from "../../../Limits.ts"
+import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
+import type { Draft } from "../../view/Editing.ts"
+import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
+import { type Content, type Html, html } from "../../view/Html.ts"
+import { addButton, listQuery, removeButton, rowCount } from "../../view/Lists.ts"
+import { amountsOf, amountsText } from "./conditions.ts"
+import { type Editor, editorRoutes, eventTrial, listPage, withoutNulls } from "./editor.ts"
+import {
+  headFields,
+  periodWords,
+  sharedDraft,
+  sharedFaults,
+  sharedNames,
+  sharedPatch,
+  sharedTexts,
+  statusButtons,
+  statusRoutes,
+  statusRow,
+  statusTabs,
+  tailFields,
+} from "./lifecycle.ts"
+
+type Streak = BodyOf<"streaks.get">
+
+const path = "/streaks"
+
+/** One more than a streak may have, so that the schema refuses too many. */
+const needRowsMax = limits.streakNeedsMax + 1
+const milestoneRowsMax = limits.streakMilestonesMax + 1
+
+const needTexts = ({ needs }: Streak) =>
+  needs.flatMap(({ action, target }, index) => [
+    [`needs.${index}.action`, action] as const,
+    [`needs.${index}.target`, String(target)] as const,
+  ])
+
+const textsOf = (streak: Streak) => {
+  const { freezes, milestones } = streak
+  return new Map([
+    ["name", streak.name],
+    ...sharedTexts(streak),
+    ["every", streak.every],
+    ["match", streak.match],
+    ...needTexts(streak),
+    ["restDays", streak.restDays.join(", ")],
+    ["freezes.initial", String(freezes.initial)],
+    ["freezes.max", String(freezes.max)],
+    ["freezes.everyDays", String(freezes.everyDays ?? "")],
+    ...milestones.flatMap(({ reward, target }, index) => {
+      const row = `milestones.${index}`
+      return [
+        [`${row}.target`, String(target)],
+        [`${row}.reward.xp`, reward.xp === 0 ? "" : String(reward.xp)],
+        [`${row}.reward.points`, reward.points === 0 ? "" : String(reward.points)],
+        [`${row}.reward.currencies`, amountsText(reward.currencies)],
+        [`${row}.reward.badgeId`, reward.badgeId ?? ""],
+      ] as const
+    }),
+  ])
+}
+
+const milestonesOf = (form: Form) =>
+  form.indices("milestones", milestoneRowsMax).map((index) => {
+    const row = `milestones.${index}`
+    return {
+      target: form.number(`${row}.target`) ?? null,
+      reward: withoutNulls({
+        xp: form.number(`${row}.reward.xp`) ?? null,
+        points: form.number(`${row}.reward.points`) ?? null,
+        currencies: amountsOf(form.text(`${row}.reward.currencies`)) ?? null,
+        badgeId: form.optional(`${row}.reward.badgeId`) ?? null,
+      }),
+    }
+  })
+
+/** The members of a streak alone that can change, unchecked. */
+const membersOf = (form: Form) => ({
+  name: form.text("name"),
+  needs: form.indices("needs", needRowsMax).map((index) => ({
+    action: form.text(`needs.${index}.action`),
+    target: form.number(`needs.${index}.target`) ?? 1,
+  })),
+  match: form.text("match"),
+  restDays: form
+    .text("restDays")
+    .split(/[\s,;]+/)
+    .filter((word) => word !== "")
+    .map((word) => word.toLowerCase()),
+  freezes: {
+    initial: form.number("freezes.initial") ?? 0,
+    ...withoutNulls({ max: form.number("freezes.max") ?? null }),
+    everyDays: form.number("freezes.everyDays") ?? null,
+  },
+  milestones: milestonesOf(form),
+})
+
+const draftOf = (form: Form) => ({
+  ...membersOf(form),
+  every: form.text("every"),
+  ...sharedDraft(form),
+})
+
+const patchOf = (form: Form, streak: Streak) => ({
+  ...membersOf(form),
+  ...sharedPatch(form, streak),
+})
+
+const needRow = ({ address, faults, form }: Draft, row: string, place: number): Html =>
+  html`<div class="row fields" role="group" aria-label="Need ${place}">
+${textField({ name: `${row}.action`, label: "Action", value: form.text(`${row}.action`), faults })}
+${numberField({ name: `${row}.target`, label: "Times", value: form.text(`${row}.target`), faults })}
+${removeButton(row, `need ${place}`, address)}</div>`
+
+const needFields = (draft: Draft): Html => {
+  const { address, faults, form } = draft
+  return group({ legend: "What keeps a period", name: "needs", faults }, [
+    html`<p class="hint">How many events with an action a user sends in each day, week or month. Without a row, one event with any action is enough.</p>`,
+    form
+      .indices("needs", needRowsMax)
+      .map((index, place) => needRow(draft, `needs.${index}`, place + 1)),
+    rowCount(form, "needs") < limits.streakNeedsMax && addButton("needs", "Add need", address),
+    selectField({
+      name: "match",
+      label: "It takes",
+      value: form.text("match"),
+      options: [
+        ["all", "all of them"],
+        ["any", "any of them"],
+      ],
+      faults,
+    }),
+  ])
+}
+
+const freezeFields = ({ faults, form }: Draft): Html => {
+  const number = (name: string, label: string, hint: string) =>
+    numberField({
+      name: `freezes.${name}`,
+      label,
+      hint,
+      value: form.text(`freezes.${name}`),
+      faults,
+    })
+  return group({ legend: "Freezes", name: "freezes", faults }, [
+    html`<div class="row fields">${number("initial", "Freezes at first", "Each forgives a missed day, week or month.")}
+${number("max", "Most freezes", "As many as at first, if empty.")}
+${number("everyDays", "One more at each multiple of", "A length of the streak. Never, if empty.")}</div>`,
+  ])
+}
+
+const milestoneRow = ({ address, faults, form }: Draft, row: string, place: number): Html => {
+  const field = (name: string, label: string) => ({
+    name: `${row}.${name}`,
+    label,
+    value: form.text(`${row}.${name}`),
+    faults,
+    below: true,
+  })
+  return html`<div class="row fields" role="group" aria-label="Milestone ${place}">
+${numberField(field("target", "Length"))}
+${numberField(field("reward.xp", "Xp"))}
+${numberField(field("reward.points", "Points"))}
+${textField(field("reward.currencies", "Further currencies"))}
+${textField(field("reward.badgeId", "Id of a badge"))}
+${removeButton(row, `milestone ${place}`, address)}</div>`
+}
+
+const milestoneFields = (draft: Draft): Html => {
+  const { address, faults, form } = draft
+  return group({ legend: "Milestones", name: "milestones", faults }, [
+    html`<p class="hint">Each pays a user once, ever, when a streak grows to its length.</p>`,
+    form
+      .indices("milestones", milestoneRowsMax)
+      .map((index, place) => milestoneRow(draft, `milestones.${index}`, place + 1)),
+    rowCount(form, "milestones") < limits.streakMilestonesMax &&
+      addButton("milestones", "Add milestone", address),
+  ])
+}
+
+const everyLabels: Readonly<Record<StreakPeriod, string>> = {
+  day: "days",
+  week: "weeks, from Monday",
+  month: "months",
+}
+
+const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
+  const { faults, form } = draft
+  return [
+    textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
+    headFields(draft, isNew, "name"),
+    isNew &&
+      selectField({
+        name: "every",
+        label: "A streak of",
+        value: form.text("every"),
+        options: streakPeriods.map((every) => [every, everyLabels[every]] as const),
+        hint: "By each user's calendar. It never changes.",
+        faults,
+      }),
+    needFields(draft),
+    textField({
+      name: "restDays",
+      label: "Rest days",
+      value: form.text("restDays"),
+      hint: html`Days of the week that are never missed, such as <code>saturday, sunday</code>. Only for streaks of days.`,
+      faults,
+      below: true,
+    }),
+    freezeFields(draft),
+    milestoneFields(draft),
+    tailFields(
+      draft,
+      "What occurs from then on does not count, and unbroken streaks stay so.",
+      true,
+    ),
+  ]
+}
+
+const names = (form: Form) => [
+  "name",
+  ...sharedNames,
+  "every",
+  "match",
+  "needs",
+  ...form
+    .indices("needs", needRowsMax)
+    .flatMap((index) => [`needs.${index}.action`, `needs.${index}.target`]),
+  "restDays.*",
+  "freezes",
+  "freezes.initial",
+  "freezes.max",
+  "freezes.everyDays",
+  "milestones",
+  ...form.indices("milestones", milestoneRowsMax).flatMap((index) => {
+    const row = `milestones.${index}`
+    const reward = ["xp", "points", "currencies.*", "badgeId"].map((one) => `${row}.reward.${one}`)
+    return [`${row}.target`, `${row}.reward`, ...reward]
+  }),
+]
+
+const place = { noun: "streak", path } as const
+
+const buttons = (visit: PlaceVisit, streak: Streak): Content =>
+  statusButtons(
+    visit,
+    place,
+    streak,
+    streak.name,
+    "It counts no more, and users no longer see it. What its milestones paid stays.",
+  )
+
+const needWords = ({ match, needs }: Pick<Streak, "match" | "needs">): string =>
+  needs.length === 0
+    ? "any event"
+    : needs
+        .map(({ action, target }) => (target === 1 ? action : `${target} × ${action}`))
+        .join(match === "all" ? " and " : " or ")
+
+const streakEditor: Editor<Streak, undefined> = {
+  noun: "streak",
+  path,
+  titleOf: ({ name }) => name,
+  find: (visit, id) => visit.ask("streaks.get", { params: { id } }),
+  create: (visit, payload, idempotencyKey) =>
+    visit.ask("streaks.create", { payload, idempotencyKey }),
+  update: (visit, id, payload, ifMatch) =>
+    visit.ask("streaks.update", { params: { id }, payload, ifMatch }),
+  choices: () => Effect.undefined,
+  blank: new Map([
+    ["every", "day"],
+    ["match", "all"],
+  ]),
+  textsOf,
+  preset: [],
+  fields,
+  names,
+  trial: eventTrial(
+    "streak",
+    (form) => ({ action: form.text("needs.0.action") }),
+    draftOf,
+    "The action of the first need, if empty.",
+  ),
+  draftOf,
+  changeFaults: sharedFaults,
+  patchOf,
+  canChange: ({ status }) => status !== "archived",
+  above: (visit, streak, allowed) =>
+    Effect.succeed(statusRow(streak, undefined, allowed && buttons(visit, streak))),
+}
+
+const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
+  const allowed = mayChange(visit)
+  const { query } = visit.request
+  const status = query.get("status") ?? undefined
+  const page = yield* visit.ask("streaks.list", { query: { ...listQuery(query), status } })
+  return listPage(visit, {
+    title: "Streaks",
+    path,
+    empty:
+      status === undefined
+        ? "A streak is days, weeks or months in a row in which a user does something."
+        : "No streak has this status.",
+    create: "Create streak",
+    page,
+    above: statusTabs(visit, path),
+    heads: ["Streak", "Status", "Every", "Needs", "Period"],
+    rows: page.streaks.map((streak) => [
+      html`<a href="${visit.base}${path}/${streak.id}">${streak.name}</a><br><code>${streak.key}</code>`,
+      streak.status,
+      streak.restDays.length === 0
+        ? streak.every
+        : `${streak.every}, but ${weekdays.filter((day) => streak.restDays.includes(day)).join(", ")}`,
+      needWords(streak),
+      periodWords(streak),
+      ...(allowed ? [html`<div class="row">${buttons(visit, streak)}</div>`] : []),
+    ]),
+  })
+})
+
+export const streakRoutes: ReadonlyArray<Route> = [
+  placePage(path, list),
+  ...editorRoutes(streakEditor),
+  ...statusRoutes(
+    place,
+    (status) => (visit, id, ifMatch) =>
+      visit.ask("streaks.update", { params: { id }, payload: { status }, ifMatch }),
+    (visit, id, ifMatch) => visit.ask("streaks.delete", { params: { id }, ifMatch }),
+  ),
+]

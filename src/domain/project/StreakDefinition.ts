@@ -1,0 +1,80 @@
+/**
+ * The definition of a streak: days, ISO weeks or months in a row that a user keeps
+ * (`user/Streak.ts` tells what a streak is). A period is kept once its events reach the targets of
+ * the needs.
+ *
+ * A streak counts events of its time, from `startsAt` to `endsAt`, also while it is paused; a paused
+ * one pays no milestones. After `endsAt` nothing changes it: a streak that was unbroken then stays
+ * so. `every` never changes.
+ *
+ * A user's state has streaks by the key of the definition, so an archived one keeps its key for
+ * ever: it is never dropped (`archivedStreaksMax`).
+ */
+import type { Weekday } from "./Boost.ts"
+import { type Definition, type Gives, isOpenAt } from "./Definition.ts"
+
+export const streakPeriods = ["day", "week", "month"] as const
+export type StreakPeriod = (typeof streakPeriods)[number]
+
+/** At least `target` events with this action in a period. */
+export interface StreakNeed {
+  readonly action: string
+  readonly target: number
+}
+
+export interface StreakMilestone {
+  /** The length of a streak at which it pays. */
+  readonly target: number
+  readonly reward: Gives
+}
+
+/** What covers missed periods. */
+export interface StreakTerms {
+  /**
+   * Freezes cover missed periods: their initial number, their maximum, and the length after each
+   * multiple of which a streak gains one.
+   */
+  readonly freezes: {
+    readonly initial: number
+    readonly max: number
+    readonly everyDays: number | null
+  }
+  /** The days of the week that are never missed; empty unless the streak is of days. */
+  readonly restDays: ReadonlyArray<Weekday>
+}
+
+export interface Streak extends Definition, StreakTerms {
+  readonly name: string
+  readonly every: StreakPeriod
+  /** Empty: one event with any action. */
+  readonly needs: ReadonlyArray<StreakNeed>
+  readonly match: "all" | "any"
+  /** By target, the lowest first. */
+  readonly milestones: ReadonlyArray<StreakMilestone>
+  /** The former terms, oldest first, each until the time of an edit; absent: never edited. */
+  readonly termsBefore?: ReadonlyArray<StreakTerms & { readonly until: number }>
+}
+
+/** Whether one event keeps a period, so that nothing needs to be counted. */
+export const needsOne = ({ match, needs }: Pick<Streak, "match" | "needs">): boolean =>
+  (match === "any" || needs.length <= 1) && needs.every(({ target }) => target === 1)
+
+/** Whether the counts of a period reach the targets. */
+export const isKeptBy = (
+  { match, needs }: Pick<Streak, "match" | "needs">,
+  countOf: (action: string) => number,
+): boolean => {
+  const reached = ({ action, target }: StreakNeed) => countOf(action) >= target
+  return match === "all" ? needs.every(reached) : needs.some(reached)
+}
+
+/** Whether events of `at` count for the streak. */
+export const countsAt = (streak: Streak, at: number): boolean =>
+  (streak.set === "published" || streak.set === "paused") && isOpenAt(streak, at)
+
+/** The time as of which a streak stands at `now`: nothing changes it after its end. */
+export const streakTime = ({ endsAt }: Pick<Streak, "endsAt">, now: number): number =>
+  endsAt === null ? now : Math.min(now, endsAt - 1)
+
+/** Whether replies show the streak: it is neither a draft nor archived. */
+export const isShown = ({ set }: Streak): boolean => set === "published" || set === "paused"

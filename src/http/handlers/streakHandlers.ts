@@ -1,0 +1,113 @@
+import { Effect } from "effect"
+import { makeId } from "../../accounts/KeyText.ts"
+import type { StreakChange } from "../../domain/decide/StreakDefinitions.ts"
+import { definitionOf } from "../../domain/project/DefinitionKey.ts"
+import type { ProjectState } from "../../domain/project/Project.ts"
+import type { Streak } from "../../domain/project/StreakDefinition.ts"
+import { decidedAt } from "../../domain/record/Record.ts"
+import { streakStandings } from "../../domain/user/Progress.ts"
+import type { UserState } from "../../domain/user/User.ts"
+import { laurelError } from "../../domain/values/Errors.ts"
+import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
+import type { Engine } from "../../engine/Engine.ts"
+import type { NewStreak, StreakPatch, Streaks, UserStreaks } from "../api/Streaks.ts"
+import type { Handlers } from "../contract/Interpreter.ts"
+import { definitionOperations, isOfStatus, type StatusQuery } from "./definitionOperations.ts"
+import {
+  allParts,
+  factOf,
+  named,
+  newMembers,
+  patchOf,
+  replacementOf,
+  showDefinition,
+} from "./Shapes.ts"
+
+export const streakHandlers = (engine: Engine["Service"]): Handlers<typeof Streaks> =>
+  definitionOperations(engine, {
+    plural: "streaks",
+    definitionsOf: ({ streaks }) => streaks,
+    find: (all, idOrKey) => definitionOf(all, idOrKey),
+    isListed: (streak, query: StatusQuery, now) => isOfStatus(streak, query, now),
+    notFound: laurelError("streak_not_found", "No streak of this project has this id or key."),
+    moreFaults: () => [],
+    show: showStreak,
+    showFound: (streak, { environment }) =>
+      Effect.sync(() => showStreak(streak, engine.timeIn(environment))),
+    create: (payload: typeof NewStreak.Type) =>
+      ({ kind: "createStreak", streak: newStreak(payload, makeId("stk")) }) as const,
+    showCreated: (record) => showStreak(factOf(record, "streak.created").streak, decidedAt(record)),
+    update: (streakId, payload: typeof StreakPatch.Type) =>
+      ({ kind: "updateStreak", streakId, change: streakChange(payload) }) as const,
+    showUpdated: (record) => showStreak(factOf(record, "streak.updated").streak, decidedAt(record)),
+    delete: (streakId) => ({ kind: "deleteStreak", streakId }) as const,
+  })
+
+/** The members of a request with their defaults. */
+const membersOf = ({
+  freezes = {},
+  match = "all",
+  milestones = [],
+  needs = [],
+  restDays = [],
+}: Pick<typeof NewStreak.Type, "freezes" | "match" | "milestones" | "needs" | "restDays">) => {
+  const { everyDays = null, initial = 0, max = initial } = freezes
+  return {
+    needs: needs.map(({ action, target = 1 }) => ({ action, target })),
+    match,
+    restDays,
+    freezes: { initial, max, everyDays },
+    milestones: milestones.map(({ reward, target }) => ({ target, reward: allParts(reward) })),
+  }
+}
+
+export const newStreak = (payload: typeof NewStreak.Type, id: string) => {
+  const { every = "day", name } = payload
+  const { segment: _, ...members } = newMembers(payload)
+  return { id, ...members, name, every, ...membersOf(payload) }
+}
+
+/**
+ * The change of a streak to the one that `payload` describes. Key, metadata and `every` stay, and so
+ * does the status if `payload` has none.
+ */
+export const streakReplacement = (payload: typeof NewStreak.Type): StreakChange => {
+  const { every: _, ...change } = replacementOf(newStreak(payload, ""), payload)
+  return change
+}
+
+/** A member that is null gets its default. */
+const streakChange = (patch: typeof StreakPatch.Type): StreakChange => {
+  const { freezes, match, milestones, needs, restDays, ...others } = patch
+  const sent = { freezes, match, milestones, needs, restDays }
+  const given = Object.fromEntries(Object.entries(sent).filter(([, value]) => value != null))
+  const all = Object.entries(membersOf(given))
+  const own = all.filter(([name]) => sent[name as keyof typeof sent] !== undefined)
+  return named({ ...patchOf(others), ...Object.fromEntries(own) })
+}
+
+const showStreak = ({ termsBefore: _, ...streak }: Streak, now: number) =>
+  showDefinition(streak, now)
+
+/** The streaks of a user. */
+export const userStreaks = (
+  user: UserState,
+  project: ProjectState,
+  now: number,
+): typeof UserStreaks.Type => ({
+  userId: user.id,
+  streaks: streakStandings(user, project, now).map(
+    ({ best, breaksAt, current, definition, freezes, key, lastDay, milestones, period }) => ({
+      key,
+      name: definition.name,
+      every: definition.every,
+      current,
+      best,
+      lastDay,
+      freezes,
+      breaksAt: isoTimeOrNull(breaksAt),
+      period: { ...period, endsAt: isoTime(period.endsAt) },
+      milestones,
+    }),
+  ),
+})

@@ -1,0 +1,84 @@
+/** The pages of streaks. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { fieldsOf } from "../pageForm.ts"
+import { roundTrip } from "./roundTrip.ts"
+import { base, type Json, startWorld, type World } from "./world.ts"
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld()
+  await world.api("POST", "/v1/currencies", { key: "gems", name: "Gems" })
+})
+afterAll(() => world.server.stop())
+
+const streaks = `${base}/streaks`
+const read = async (path: string): Promise<Json> => (await world.api("GET", path)).json
+
+describe("The pages of streaks", () => {
+  it("create, change, pause and archive one", async () => {
+    const fields = {
+      name: "Runs",
+      key: "runs",
+      every: "day",
+      match: "any",
+      "needs.0.action": "RUN",
+      "needs.0.target": "2",
+      "needs.1.action": "SWIM",
+      "needs.1.target": "",
+      restDays: "Sunday, saturday",
+      "freezes.initial": "1",
+      "freezes.everyDays": "7",
+      "milestones.0.target": "7",
+      "milestones.0.reward.points": "5",
+      "milestones.0.reward.currencies": "gems 2",
+    }
+    const { location } = await world.owner.post(`${streaks}/new`, fields)
+    expect(location).toContain("/streaks/stk_")
+    const made = await read("/v1/streaks/runs")
+    expect(made).toMatchObject({
+      every: "day",
+      match: "any",
+      needs: [
+        { action: "RUN", target: 2 },
+        { action: "SWIM", target: 1 },
+      ],
+      restDays: ["saturday", "sunday"],
+      freezes: { initial: 1, max: 1, everyDays: 7 },
+      milestones: [
+        { target: 7, reward: { xp: 0, points: 5, currencies: { gems: 2 }, badgeId: null } },
+      ],
+    })
+    const list = (await world.owner.get(streaks)).text
+    expect(list).toContain("2 × RUN or SWIM")
+    expect(list).toContain("day, but saturday, sunday")
+    const address = `${streaks}/${made.id}`
+    const form = fieldsOf((await world.owner.get(address)).text, address)
+    await world.owner.post(address, {
+      ...form,
+      name: "Sport",
+      restDays: "",
+      "freezes.initial": "0",
+    })
+    expect(await read("/v1/streaks/runs")).toMatchObject({ name: "Sport", restDays: [] })
+    expect((await world.owner.post(address, { ...form, name: "Late" })).status).toBe(412)
+    const bad = { ...form, version: "2", "milestones.0.target": "0" }
+    expect((await world.owner.post(address, bad)).status).toBe(400)
+    await world.owner.post(`${address}/archive`, {})
+    expect((await read("/v1/streaks/runs")).status).toBe("archived")
+    expect((await world.owner.get(streaks)).text).not.toContain("Sport")
+  })
+
+  it("save every streak unchanged by its form", async () => {
+    const edit = (body: Json) => {
+      body.name ??= "Any"
+      if (body.every !== "day") body.restDays = []
+      if (body.freezes !== undefined) body.freezes = { initial: 1, max: 2, everyDays: 3 }
+      for (const { reward } of body.milestones ?? []) {
+        delete reward.badgeId
+        delete reward.currencies
+        reward.points = 1
+      }
+    }
+    await roundTrip(world, { schema: "NewStreak", list: "streaks", count: 10, edit })
+  })
+})
