@@ -186,12 +186,14 @@ describe("POST /v1/project/preview", () => {
       badge: { name: "B", criteria: { kind: "streak", target: 1, streak: "none" } },
       quest: { title: "Q", reward: { xp: 1 }, endsAt: inHours(-1) },
       settings: { levelCurve: { kind: "table" } },
+      streak: { name: "S", milestones: [{ target: 2, reward: { badgeId: "bdg_none" } }] },
     })
     expect(faultsOf(meaning).toSorted()).toEqual([
       ["/badge/criteria/streak", "unknown_reference"],
       ["/quest/endsAt", "out_of_range"],
       ["/rule/reward/badgeId", "unknown_reference"],
       ["/settings/levelCurve/thresholds", "missing"],
+      ["/streak/milestones/0/reward/badgeId", "unknown_reference"],
     ])
     const late = { ...tap, occurredAt: "2020-01-01T00:00:00Z" }
     expect(faultsOf(await preview({ event: late }))).toEqual([

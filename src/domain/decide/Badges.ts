@@ -1,6 +1,6 @@
 /** Awards badges to users by the criteria of the badges. */
 import { Result } from "effect"
-import { type CountingBadge, crossedBy, type Thresholds } from "../project/ActionIndex.ts"
+import type { CountingBadge } from "../project/ActionIndex.ts"
 import {
   amountOf,
   awardName,
@@ -14,6 +14,7 @@ import {
 } from "../project/Definition.ts"
 import { unscaled } from "../project/Metric.ts"
 import type { ProjectState } from "../project/Project.ts"
+import { crossedBy, type Thresholds } from "../project/Thresholds.ts"
 import type { Backfill, BadgeRef } from "../record/Record.ts"
 import { type MetricState, metricTotal } from "../user/MetricState.ts"
 import { criterionNumber } from "../user/Progress.ts"

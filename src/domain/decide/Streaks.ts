@@ -18,8 +18,8 @@ import type { Draft } from "./Draft.ts"
 /**
  * Adds the event to the streaks that it counts for, and pays the milestones that they reach. Then
  * calls `grown` for each present or past run that grew, with its length before and after: badges pay
- * after milestones. If an `imported` event leaves a streak that is already over, the fact has the streak as broken: a later tick would
- * otherwise send a message.
+ * after milestones. If an `imported` event leaves a streak that is already over, the fact has the
+ * streak as broken: a later tick would otherwise send a message.
  */
 export const extendStreaks = (
   draft: Draft,

@@ -11,7 +11,6 @@
  * paused, ended or not yet started cost an event nothing unless it arrives late.
  */
 
-import { countUpTo } from "../values/countUpTo.ts"
 import { questCompleteAction } from "../values/Ids.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { Quest, QuestStep, Rule } from "./Definition.ts"
@@ -21,7 +20,6 @@ import {
   type Badge,
   type Condition,
   type CountingCriterion,
-  type Criterion,
   isCounting,
   isOpenAt,
   type Lifecycle,
@@ -30,10 +28,10 @@ import {
   testOf,
   valueAtNames,
 } from "./Definition.ts"
-import { definitionOf } from "./DefinitionKey.ts"
 import type { Metric } from "./Metric.ts"
 import type { ProjectState } from "./Project.ts"
 import { isShown, type Streak } from "./StreakDefinition.ts"
+import { type AllThresholds, allThresholds, crossedName } from "./Thresholds.ts"
 
 /*
  * The distinct conditions of all definitions of an action. For each event, between `begin` and
@@ -300,26 +298,10 @@ export interface ActionEntry {
 export const namesAction = ({ byAction }: ActionIndex, action: string): boolean =>
   byAction.has(action) || action === questCompleteAction
 
-/** The awards of one kind of criterion, lowest target first. */
-export interface Thresholds {
-  readonly targets: ReadonlyArray<number>
-  readonly awards: ReadonlyArray<Award>
-}
-
-export interface MetricThresholds {
-  readonly decimals: number
-  readonly thresholds: Thresholds
-}
-
-export interface ActionIndex {
+export interface ActionIndex extends AllThresholds {
   readonly byAction: ReadonlyMap<string, ActionEntry>
   /** The entry of all actions that no definition names. */
   readonly other: ActionEntry
-  readonly thresholds: Readonly<Record<"xp" | "level" | "points" | "quest_count", Thresholds>>
-  /** By the id of the metric. */
-  readonly metricThresholds: ReadonlyMap<string, MetricThresholds>
-  /** By the key of the streak; `""` has the badges for any streak. */
-  readonly streakThresholds: ReadonlyMap<string, Thresholds>
 }
 
 interface QuestWithStep {
@@ -472,63 +454,6 @@ const build = (project: ProjectState, before: Index | undefined, now?: number): 
   other.streaks = anyAction
   return { byAction, other, ...allThresholds(project, crossed), from, until }
 }
-
-/** The targets of the badges that a number crosses. `crossed`: by `crossedName`. */
-const allThresholds = (
-  project: ProjectState,
-  crossed: ReadonlyMap<string, ReadonlyArray<Badge>>,
-): Pick<Index, "thresholds" | "streakThresholds" | "metricThresholds"> => {
-  const streakThresholds = new Map<string, Thresholds>()
-  const metricThresholds = new Map<string, MetricThresholds>()
-  for (const [name, badges] of crossed) {
-    if (name.startsWith("streak ")) streakThresholds.set(name.slice(7), thresholds(badges))
-    if (!name.startsWith("metric ")) continue
-    const metric = definitionOf(project.metrics, name.slice(7))
-    if (metric === undefined) continue
-    const { decimals, id } = metric
-    metricThresholds.set(id, { decimals, thresholds: thresholds(badges) })
-  }
-  return {
-    thresholds: {
-      xp: thresholds(crossed.get("xp")),
-      level: thresholds(crossed.get("level")),
-      points: thresholds(crossed.get("points")),
-      quest_count: thresholds(crossed.get("quest_count")),
-    },
-    streakThresholds,
-    metricThresholds,
-  }
-}
-
-/** The name of the number that the criterion compares with its target. */
-const crossedName = (criteria: Criterion): string => {
-  if (criteria.kind === "streak") return `streak ${criteria.streak ?? ""}`
-  return criteria.kind === "metric" ? `metric ${criteria.metric}` : criteria.kind
-}
-
-const thresholds = (badges: ReadonlyArray<Badge> = []): Thresholds => {
-  const awards = badges.flatMap(awardsOf).sort((one, other) => one.target - other.target)
-  return { targets: awards.map(({ target }) => target), awards }
-}
-
-/**
- * The awards with a target in (`before`, `after`], lowest first. O(log n) plus the size of the
- * result.
- */
-export const crossedBy = (
-  { awards, targets }: Thresholds,
-  before: number,
-  after: number,
-): ReadonlyArray<Award> => {
-  if (after <= before || targets.length === 0 || targets.at(-1)! <= before) return noAwards
-  const start = countUpTo(targets, before)
-  let end = start
-  // Few targets are between two balances, so a scan is faster than a second search.
-  while (end < targets.length && targets[end]! <= after) end++
-  return end === start ? noAwards : awards.slice(start, end)
-}
-
-const noAwards: ReadonlyArray<Award> = []
 
 /** The indexes of a state: of the present span of time, and of all published definitions. */
 interface Indexes {

@@ -101,8 +101,8 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   writeProfile(user.profile, names)
   writeBalances(user, names)
   if (begins(tags.badges, awardCount(user))) writeBadges(user, names)
-  writeCounts(tags.badgeCounts, user.badgeCounts, names)
-  writeCounts(tags.badgeRecounts, user.badgeRecounts, names)
+  writeMap(tags.badgeCounts, user.badgeCounts, names, writeNumber)
+  writeMap(tags.badgeRecounts, user.badgeRecounts, names, writeNumber)
   writeQuests(user, names)
   if (begins(tags.pastZones, user.pastZones.length)) {
     for (const { timezone, until } of user.pastZones) {
@@ -111,18 +111,8 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
       writeNumber(until)
     }
   }
-  if (begins(tags.streaks, user.streaks.size)) {
-    for (const [key, streak] of user.streaks) {
-      writeName(key, names)
-      writeStreak(streak)
-    }
-  }
-  if (begins(tags.ruleUses, user.ruleUses.size)) {
-    for (const [id, use] of user.ruleUses) {
-      writeName(id, names)
-      writeUse(use)
-    }
-  }
+  writeMap(tags.streaks, user.streaks, names, writeStreak)
+  writeMap(tags.ruleUses, user.ruleUses, names, writeUse)
   if (begins(tags.latest, Number(user.lastReward > 0 || user.lastSpend > 0))) {
     writeNumber(user.lastReward)
     writeNumber(user.lastSpend)
@@ -135,33 +125,24 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
       writeOptional(since)
     }
   }
-  writePairs(tags.earnings, user.earnings, names)
-  writeCounts(tags.badgesPaid, user.badgesPaid, names)
-  writePairs(tags.pending, user.pending, names)
-  if (begins(tags.metrics, user.metrics.size)) {
-    for (const [id, metric] of user.metrics) {
-      writeName(id, names)
-      writeMetric(metric)
-    }
-  }
-  if (begins(tags.streakCounts, user.streakCounts.size)) {
-    for (const [key, counts] of user.streakCounts) {
-      writeName(key, names)
-      writeStreakCounts(counts, names)
-    }
-  }
+  writeMap(tags.earnings, user.earnings, names, writePeriods)
+  writeMap(tags.badgesPaid, user.badgesPaid, names, writeNumber)
+  writeMap(tags.pending, user.pending, names, writePeriods)
+  writeMap(tags.metrics, user.metrics, names, writeMetric)
+  writeMap(tags.streakCounts, user.streakCounts, names, writeStreakCounts)
   return written()
 }
 
-const writePairs = (
+const writeMap = <A>(
   tag: number,
-  all: ReadonlyMap<string, PeriodCounts | Lots>,
+  all: ReadonlyMap<string, A>,
   names: Names,
+  write: (value: A, names: Names) => void,
 ): void => {
   if (!begins(tag, all.size)) return
-  for (const [key, pairs] of all) {
-    writeName(key, names)
-    writePeriods(pairs)
+  for (const [name, value] of all) {
+    writeName(name, names)
+    write(value, names)
   }
 }
 
@@ -175,14 +156,6 @@ const writePeriods = (counts: PeriodCounts | Lots): void => {
 
 const readPeriods = (): PeriodCounts =>
   Array.from({ length: reader.count() }, () => [reader.number(), reader.number()] as const)
-
-const writeCounts = (tag: number, counts: ReadonlyMap<string, number>, names: Names): void => {
-  if (!begins(tag, counts.size)) return
-  for (const [id, count] of counts) {
-    writeName(id, names)
-    writeNumber(count)
-  }
-}
 
 const writeScores = ({ scoreSequence, windows, xp }: UserState): void => {
   let count = xp !== 0 || scoreSequence !== 0 ? 1 : 0

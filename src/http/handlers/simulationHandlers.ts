@@ -51,7 +51,7 @@ export const simulationHandlers = (
   },
 })
 
-const draftPointer = /^\/(?:badge|boost|currency|metric|quest|rule|settings)\//
+const draftPointer = /^\/(?:badge|boost|currency|metric|quest|rule|settings|streak)\//
 
 /** Adds `/event` to the pointers of all faults that are not faults of a draft. */
 const ofEvent = <Code extends ErrorCode>(error: LaurelError<Code>): LaurelError<Code> =>

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest"
-import { actionIndexOf, crossedBy } from "../../../src/domain/project/ActionIndex.ts"
+import { actionIndexOf } from "../../../src/domain/project/ActionIndex.ts"
 import {
   defaultSettings,
   emptyProject,
   type ProjectState,
 } from "../../../src/domain/project/Project.ts"
+import { crossedBy } from "../../../src/domain/project/Thresholds.ts"
 import type { Fact } from "../../../src/domain/record/Record.ts"
 import { Random } from "../../simulation/random.ts"
 import { badgeWith, questWith, ruleWith, streakWith, withFacts } from "../definitions.ts"

@@ -1,0 +1,84 @@
+/**
+ * The targets of badges by numbers of a user: balances, levels, quests, streaks and metrics. A number
+ * that grows finds the targets that it crosses by binary search, whatever the number of badges.
+ */
+import { countUpTo } from "../values/countUpTo.ts"
+import { type Award, awardsOf, type Badge, type Criterion } from "./Definition.ts"
+import { definitionOf } from "./DefinitionKey.ts"
+import type { ProjectState } from "./Project.ts"
+
+/** The awards of one kind of criterion, lowest target first. */
+export interface Thresholds {
+  readonly targets: ReadonlyArray<number>
+  readonly awards: ReadonlyArray<Award>
+}
+
+export interface MetricThresholds {
+  readonly decimals: number
+  readonly thresholds: Thresholds
+}
+
+export interface AllThresholds {
+  readonly thresholds: Readonly<Record<"xp" | "level" | "points" | "quest_count", Thresholds>>
+  /** By the id of the metric. */
+  readonly metricThresholds: ReadonlyMap<string, MetricThresholds>
+  /** By the key of the streak; `""` has the badges for any streak. */
+  readonly streakThresholds: ReadonlyMap<string, Thresholds>
+}
+
+/** The targets of the badges that a number crosses. `crossed`: by `crossedName`. */
+export const allThresholds = (
+  { metrics }: ProjectState,
+  crossed: ReadonlyMap<string, ReadonlyArray<Badge>>,
+): AllThresholds => {
+  const streakThresholds = new Map<string, Thresholds>()
+  const metricThresholds = new Map<string, MetricThresholds>()
+  for (const [name, badges] of crossed) {
+    if (name.startsWith("streak ")) streakThresholds.set(name.slice(7), thresholds(badges))
+    if (!name.startsWith("metric ")) continue
+    const metric = definitionOf(metrics, name.slice(7))
+    if (metric === undefined) continue
+    const { decimals, id } = metric
+    metricThresholds.set(id, { decimals, thresholds: thresholds(badges) })
+  }
+  return {
+    thresholds: {
+      xp: thresholds(crossed.get("xp")),
+      level: thresholds(crossed.get("level")),
+      points: thresholds(crossed.get("points")),
+      quest_count: thresholds(crossed.get("quest_count")),
+    },
+    streakThresholds,
+    metricThresholds,
+  }
+}
+
+/** The name of the number that the criterion compares with its target. */
+export const crossedName = (criteria: Criterion): string => {
+  if (criteria.kind === "streak") return `streak ${criteria.streak ?? ""}`
+  return criteria.kind === "metric" ? `metric ${criteria.metric}` : criteria.kind
+}
+
+const thresholds = (badges: ReadonlyArray<Badge> = []): Thresholds => {
+  const awards = badges.flatMap(awardsOf).sort((one, other) => one.target - other.target)
+  return { targets: awards.map(({ target }) => target), awards }
+}
+
+/**
+ * The awards with a target in (`before`, `after`], lowest first. O(log n) plus the size of the
+ * result.
+ */
+export const crossedBy = (
+  { awards, targets }: Thresholds,
+  before: number,
+  after: number,
+): ReadonlyArray<Award> => {
+  if (after <= before || targets.length === 0 || targets.at(-1)! <= before) return noAwards
+  const start = countUpTo(targets, before)
+  let end = start
+  // Few targets are between two balances, so a scan is faster than a second search.
+  while (end < targets.length && targets[end]! <= after) end++
+  return end === start ? noAwards : awards.slice(start, end)
+}
+
+const noAwards: ReadonlyArray<Award> = []
