@@ -119,7 +119,7 @@ const Secret = Schema.Boolean.annotate({
 
 const Kind = oneOf(criterionKinds).annotate({
   description:
-    "The number that earns the badge: the user's `xp` or `level`; `points`: points earned, spent ones included; `action_count`: events with an action; `action_sum`: the sum of a number in their metadata; `quest_count`: completed quests; `streak`: days of a streak; `metric`: the total of a metric; `manual`: none, only rules, quests and rewards give it.",
+    "The number that earns the badge: the user's `xp` or `level`; `points`: points earned, spent ones included; `action_count`: events with an action; `action_sum`: the sum of a number in their metadata; `quest_count`: completed quests; `streak`: the longest run of a streak; `metric`: the total of a metric; `manual`: none, only rules, quests and rewards give it.",
   examples: ["action_count"],
 })
 

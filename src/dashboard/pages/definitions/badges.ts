@@ -141,7 +141,7 @@ const kindLabels: Readonly<Record<CriterionKind, string>> = {
   action_count: "a number of events with an action",
   action_sum: "a sum over events with an action",
   quest_count: "a number of completed quests",
-  streak: "days of a streak",
+  streak: "the length of a streak",
   metric: "the total of a metric reaches the target",
   manual: "given by rules, quests and people only",
 }

@@ -46,7 +46,7 @@ const kindLabels: Readonly<Record<SegmentConditionKind, string>> = {
   level: "level",
   balance: "balance",
   badge: "badge",
-  streak: "days of a streak",
+  streak: "the length of a streak",
   metric: "total of a metric",
   account_age_days: "days since the creation",
   inactive_days: "days since the latest event",
