@@ -4,6 +4,7 @@
  */
 import { limits } from "../../Limits.ts"
 import { type Badge, type Definition, nextVersion, type Versioned } from "../project/Definition.ts"
+import type { Metric } from "../project/Metric.ts"
 import { aheadMsOf, type ProjectState, type Webhook } from "../project/Project.ts"
 import type { Segment } from "../project/Segment.ts"
 import { isSameTimeZone, withPastZone } from "../values/Calendar.ts"
@@ -102,10 +103,7 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         break
       case "metric.created":
       case "metric.updated":
-        next = {
-          ...next,
-          metrics: copies.with(next.metrics, fact.metric, limits.archivedMetricsMax),
-        }
+        next = withMetric(next, copies, fact.metric)
         break
       case "segment.created":
       case "segment.updated":
@@ -116,19 +114,16 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         next = { ...next, streaks: copies.with(next.streaks, fact.streak, keptForEver) }
         break
       case "webhook.created":
-      case "webhook.updated": {
-        const webhook = { since: record.sequence, ...fact.webhook }
-        next = { ...next, webhooks: withNext(copies.of(next.webhooks), webhook) }
+      case "webhook.updated":
+        next = withWebhook(next, copies, { since: record.sequence, ...fact.webhook })
         break
-      }
       case "webhook.deleted":
         next = { ...next, webhooks: copies.without(next.webhooks, fact.webhookId) }
         break
       case "webhook.disabled": {
         const webhook = next.webhooks.get(fact.webhookId)
         if (webhook === undefined) break
-        const disabled = disabledWebhook(webhook, fact.reason, record.at)
-        next = { ...next, webhooks: withNext(copies.of(next.webhooks), disabled) }
+        next = withWebhook(next, copies, disabledWebhook(webhook, fact.reason, record.at))
         break
       }
       case "project.updated":
@@ -175,9 +170,19 @@ const withBadge = (state: ProjectState, copies: Copies, badge: Badge): ProjectSt
   ...(isArchived(badge) && { backfills: copies.without(state.backfills, badge.id) }),
 })
 
+const withMetric = (state: ProjectState, copies: Copies, metric: Metric): ProjectState => ({
+  ...state,
+  metrics: copies.with(state.metrics, metric, limits.archivedMetricsMax),
+})
+
 const withSegment = (state: ProjectState, copies: Copies, segment: Segment): ProjectState => ({
   ...state,
   segments: copies.with(state.segments, segment, limits.archivedSegmentsMax),
+})
+
+const withWebhook = (state: ProjectState, copies: Copies, webhook: Webhook): ProjectState => ({
+  ...state,
+  webhooks: withNext(copies.of(state.webhooks), webhook),
 })
 
 /** The state at the beginning of a record. */
