@@ -99,6 +99,7 @@ describe("A token gives access to", () => {
     "GET /v1/users/:id/progress",
     "GET /v1/users/:id/rewards",
     "GET /v1/users/:id/rewards/:rewardId",
+    "GET /v1/users/:id/streaks",
     "POST /v1/events",
   ]
 

@@ -157,6 +157,7 @@ export const StreakPatch = Schema.Struct({
   freezes: Schema.optionalKey(
     Schema.NullOr(Freezes).annotate({
       description: "Freezes, all of them: a member that is not sent has its default; null: none.",
+      examples: [{ initial: 1, max: 3, everyDays: 7 }],
     }),
   ),
   milestones: Schema.optionalKey(Schema.NullOr(Milestones)),

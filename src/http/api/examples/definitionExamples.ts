@@ -261,7 +261,7 @@ export const definitionsFile = {
       key: "daily",
       name: "Daily lesson",
       needs: [{ action: "LESSON_DONE" }],
-      freezes: { initial: 1, max: 3, everyDays: 7 },
+      freezes: { initial: 1 },
     },
   ],
   badges: [
