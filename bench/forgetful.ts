@@ -3,8 +3,8 @@
  * measured code.
  */
 import { Effect } from "effect"
-import * as MemoryStorage from "../src/storage/MemoryStorage.ts"
 import type { Storage } from "../src/storage/Storage.ts"
+import * as MemoryStorage from "../test/storage/MemoryStorage.ts"
 
 export const forgetful = (): Storage["Service"] => ({
   ...MemoryStorage.make(),

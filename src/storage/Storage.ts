@@ -2,9 +2,9 @@
  * The interface between engine and disk. Only the journal (append, read, prune) is on the path of a
  * write. Snapshot entries are written later and can be rebuilt from the journal.
  *
- * `DurableStorage` (segment files and LMDB) and `MemoryStorage` pass the same contract test
- * (`test/storage/contract.ts`). The tests also wrap them in `FaultyStorage`, which fails calls on
- * demand.
+ * `DurableStorage` (segment files and LMDB) and the tests' `MemoryStorage` pass the same contract
+ * test (`test/storage/contract.ts`). The tests also wrap them in `FaultyStorage`, which fails calls
+ * on demand.
  */
 import { Cause, Context, Data, type Effect, type Stream } from "effect"
 import type { EntryBlock } from "./EntryBlock.ts"

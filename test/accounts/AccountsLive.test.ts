@@ -11,8 +11,8 @@ import type { JournalRecord } from "../../src/domain/record/Record.ts"
 import { laurelError } from "../../src/domain/values/Errors.ts"
 import { Engine } from "../../src/engine/Engine.ts"
 import { limits } from "../../src/Limits.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { startInMemory } from "../engine/fixture.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 
 const wish: KeyRequest = {
   project: "shop",

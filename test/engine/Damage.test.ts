@@ -4,9 +4,9 @@ import { Effect, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { limits } from "../../src/Limits.ts"
 import { rangeOf } from "../../src/storage/Keys.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { Broken, Damaged, type Table } from "../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { event, type Fixture, once, reward, sandbox, start, startInMemory } from "./fixture.ts"
 
 const hour = 3_600_000

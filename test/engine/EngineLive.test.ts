@@ -8,9 +8,9 @@ import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { UserState } from "../../src/domain/user/User.ts"
 import { limits } from "../../src/Limits.ts"
 import { Metrics } from "../../src/metrics/Metrics.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { Broken, type StorageError, Unavailable } from "../../src/storage/Storage.ts"
 import { sampleValue } from "../metrics/exposition.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { event, quest, recordsOf, reward, rule, sandbox, startInMemory } from "./fixture.ts"
 
 const xpOf = (user: UserState | undefined) => user?.xp

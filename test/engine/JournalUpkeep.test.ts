@@ -3,8 +3,8 @@ import { Effect, Stream } from "effect"
 import { JournalUpkeep } from "../../src/engine/JournalUpkeep.ts"
 import { limits } from "../../src/Limits.ts"
 import { batchOf } from "../../src/storage/Frames.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { Broken, type Storage } from "../../src/storage/Storage.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 
 const day = 86_400_000
 

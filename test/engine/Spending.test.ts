@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import type { Spending } from "../../src/domain/record/Record.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
 import type { UserMessage } from "../../src/engine/Engine.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { sandbox, startInMemory } from "./fixture.ts"
 
 const snapshotIntervalMs = 1_000

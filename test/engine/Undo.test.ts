@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import type { Revocation } from "../../src/domain/record/Record.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
 import type { Engine } from "../../src/engine/Engine.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { event, production, reward, rule, sandbox, startInMemory } from "./fixture.ts"
 
 const snapshotIntervalMs = 1_000

@@ -27,8 +27,8 @@ import {
   webhookId,
 } from "../../src/http/api/examples/exampleIds.ts"
 import { limits } from "../../src/Limits.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { event } from "../engine/fixture.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { faultsOf, Place } from "./definitions.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 

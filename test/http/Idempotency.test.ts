@@ -2,8 +2,8 @@ import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { laurelError } from "../../src/domain/values/Errors.ts"
 import { limits } from "../../src/Limits.ts"
-import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { questWith } from "../domain/definitions.ts"
+import { MemoryState } from "../storage/MemoryStorage.ts"
 import {
   type CallOptions,
   startServer,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { MemoryState } from "../../src/storage/MemoryStorage.ts"
+import { MemoryState } from "../storage/MemoryStorage.ts"
 import { fullKey, startServer, type TestServer } from "./fixture.ts"
 import { RunningClock } from "./RunningClock.ts"
 

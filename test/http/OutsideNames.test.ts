@@ -1,6 +1,6 @@
 /** Names that every JavaScript object inherits, chosen by callers. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { MemoryState } from "../../src/storage/MemoryStorage.ts"
+import { MemoryState } from "../storage/MemoryStorage.ts"
 import { Place } from "./definitions.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 

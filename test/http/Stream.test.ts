@@ -3,10 +3,10 @@ import { Effect, Latch } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { messageId, messageKindAt } from "../../src/domain/message/Message.ts"
 import { limits } from "../../src/Limits.ts"
-import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { recordsOf } from "../engine/fixture.ts"
 import { sampleValue } from "../metrics/exposition.ts"
 import { Random, seeds } from "../simulation/random.ts"
+import { MemoryState } from "../storage/MemoryStorage.ts"
 import {
   fullKey,
   received,

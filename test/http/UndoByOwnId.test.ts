@@ -1,6 +1,6 @@
 /** Undo by the caller's own id, over HTTP: of events, rewards and spends, beside Laurel's ids. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { MemoryState } from "../../src/storage/MemoryStorage.ts"
+import { MemoryState } from "../storage/MemoryStorage.ts"
 import { Place, problemOf } from "./definitions.ts"
 import { type Reply, startServer, type TestServer } from "./fixture.ts"
 

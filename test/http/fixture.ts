@@ -21,10 +21,10 @@ import type { EngineOptions } from "../../src/engine/EngineLive.ts"
 import { Readiness, type ReadinessState } from "../../src/http/server/Readiness.ts"
 import { type ServeOptions, serveHttp } from "../../src/http/server/Server.ts"
 import { Metrics } from "../../src/metrics/Metrics.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { DeliveryLog } from "../../src/webhooks/DeliveryLog.ts"
 import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
 import { engineLayer } from "../engine/engineLayer.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { assertDeclared } from "./contract.ts"
 
 /** Keys by their text. The rate limit counts requests without a clock. */

@@ -16,9 +16,9 @@ import {
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
 import { windowsKept } from "../../src/engine/boards/Retention.ts"
 import type { Engine } from "../../src/engine/Engine.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { event, reward, rule, sandbox, start } from "../engine/fixture.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { BoardModel, type Credit, type ModelEntry } from "./BoardModel.ts"
 import { hashSecretOf, Random } from "./random.ts"
 

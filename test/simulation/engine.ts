@@ -20,11 +20,11 @@ import {
 import type { Durability } from "../../src/engine/commit/GroupCommit.ts"
 import type { UserMessage } from "../../src/engine/Engine.ts"
 import { Metrics } from "../../src/metrics/Metrics.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import type { Storage } from "../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { once, recordsOf, sandbox, start } from "../engine/fixture.ts"
 import { sampleValue } from "../metrics/exposition.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { firstOf, recordOf, withRecord } from "./answers.ts"
 import {
   beginnings,

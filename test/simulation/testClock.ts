@@ -13,7 +13,6 @@ import { TestClock } from "effect/testing"
 import { isAdvancing } from "../../src/domain/project/Project.ts"
 import { decidedAt, type JournalRecord } from "../../src/domain/record/Record.ts"
 import { windowKinds, zoneOf } from "../../src/domain/values/Calendar.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { streakWith } from "../domain/definitions.ts"
 import {
@@ -25,6 +24,7 @@ import {
   sandbox,
   start,
 } from "../engine/fixture.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { Random } from "./random.ts"
 import { type Life, stoppingWorld } from "./stoppingWorld.ts"
 

@@ -9,10 +9,10 @@ import { TestClock } from "effect/testing"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
 import { limits } from "../../src/Limits.ts"
 import { rangeOf } from "../../src/storage/Keys.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { once, recordsOf, reward, sandbox, start } from "../engine/fixture.ts"
 import { steppedClock } from "../engine/time/steppedClock.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { Random } from "./random.ts"
 
 const minute = 60_000

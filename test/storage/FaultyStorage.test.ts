@@ -2,9 +2,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { compositeKey } from "../../src/storage/Keys.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { storageContract } from "./contract.ts"
 import * as FaultyStorage from "./FaultyStorage.ts"
+import * as MemoryStorage from "./MemoryStorage.ts"
 import { expectRecords, numbered } from "./records.ts"
 
 storageContract(

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { compositeKey } from "../../src/storage/Keys.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { checksumOf, encodeValue } from "../../src/storage/SealedValue.ts"
 import { Unavailable } from "../../src/storage/Storage.ts"
 import { storageContract } from "./contract.ts"
+import * as MemoryStorage from "./MemoryStorage.ts"
 import { expectRecords, numbered } from "./records.ts"
 
 storageContract(

@@ -2,8 +2,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { ProjectCommand } from "../../src/domain/decide/Project.ts"
 import { limits } from "../../src/Limits.ts"
-import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { event, production, reward, rule, sandbox } from "../engine/fixture.ts"
+import { MemoryState } from "../storage/MemoryStorage.ts"
 import {
   endedLog,
   logOf,

@@ -2,12 +2,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { tables } from "../../src/storage/Storage.ts"
 import type { Outcome, OutgoingMessage } from "../../src/webhooks/send/Sender.ts"
 import { DeliveryStore } from "../../src/webhooks/store/DeliveryStore.ts"
 import { event, recordsOf, reward, sandbox, start as startEngine } from "../engine/fixture.ts"
 import { RunningClock } from "../http/RunningClock.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { endedLog, logOf, receiving, startInMemory, until, webhook } from "./fixture.ts"
 
 /** All happens in one millisecond; what is slept passes all the same. */

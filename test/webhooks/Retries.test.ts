@@ -2,12 +2,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { defaultSchedule } from "../../src/webhooks/endpoint/RetrySchedule.ts"
 import { makeSecret } from "../../src/webhooks/send/Signature.ts"
 import type { Delivery } from "../../src/webhooks/store/Delivery.ts"
 import { reward, sandbox, start as startEngine } from "../engine/fixture.ts"
 import { RunningClock } from "../http/RunningClock.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import {
   endedLog,
   logOf,

@@ -1,11 +1,11 @@
 /** An orderly end with deliveries on their way, and the start after it. */
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
-import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import type { MessageSender } from "../../src/webhooks/send/Sender.ts"
 import { reward, sandbox } from "../engine/fixture.ts"
 import { RunningClock } from "../http/RunningClock.ts"
+import { MemoryState } from "../storage/MemoryStorage.ts"
 import { endedLog, logOf, type StartOptions, startInMemory, until, webhook } from "./fixture.ts"
 import { VirtualReceivers } from "./VirtualReceivers.ts"
 

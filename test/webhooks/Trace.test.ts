@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { reward, sandbox } from "../engine/fixture.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { endedLog, logOf, receiving, startInMemory, until, webhook } from "./fixture.ts"
 import { answer } from "./Receiver.ts"
 

@@ -2,7 +2,6 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import {
   Broken,
   type Entry,
@@ -13,6 +12,7 @@ import {
 } from "../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { reward, sandbox } from "../engine/fixture.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { startInMemory, startOn, until, webhook } from "./fixture.ts"
 import { VirtualReceivers } from "./VirtualReceivers.ts"
 

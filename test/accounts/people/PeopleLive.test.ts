@@ -5,8 +5,8 @@ import { type Guessing, GuessingWatch, type Visitor } from "../../../src/account
 import { make } from "../../../src/accounts/people/PeopleLive.ts"
 import { Engine } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { recordsOf, startInMemory } from "../../engine/fixture.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 
 const visitor: Visitor = { agent: "Firefox", address: "192.0.2.1", device: undefined }
 const password = "correct horse battery"

@@ -2,8 +2,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { ActionCounts } from "../../../src/engine/actor/Counts.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { ruleWith } from "../../domain/definitions.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, production, reward, sandbox, start, startInMemory } from "../fixture.ts"
 
 const { actionsCountedMax, actionsUnmatchedMax } = limits

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { Activity } from "../../../src/engine/actor/Counts.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, production, sandbox, start as startEngine } from "../fixture.ts"
 
 const minute = 60_000

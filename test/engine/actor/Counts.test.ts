@@ -6,11 +6,11 @@ import { recordNameOf } from "../../../src/domain/values/Ids.ts"
 import type { QuestCounts, Seen } from "../../../src/engine/actor/Counts.ts"
 import type { Engine, UserMessage } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import type { Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { questWith } from "../../domain/definitions.ts"
 import { Random, seeds } from "../../simulation/random.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, production, reward, sandbox, start, startInMemory } from "../fixture.ts"
 
 /** The counts computed from all users. */

@@ -4,9 +4,9 @@ import type { Condition } from "../../../src/domain/project/Definition.ts"
 import type { TrackedEvent } from "../../../src/domain/record/Record.ts"
 import { DecisionTurns } from "../../../src/engine/actor/DecisionTurns.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { ruleWith } from "../../domain/definitions.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, production, rule, sandbox, start, startInMemory } from "../fixture.ts"
 
 /** An event loop whose turns the test ends. */

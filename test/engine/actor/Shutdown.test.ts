@@ -8,9 +8,9 @@ import { decideUser } from "../../../src/domain/decide/Decide.ts"
 import { domain } from "../../../src/engine/actor/Environments.ts"
 import { makeEngine } from "../../../src/engine/EngineLive.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { Storage } from "../../../src/storage/Storage.ts"
 import * as FaultyStorage from "../../storage/FaultyStorage.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, reward, sandbox, start } from "../fixture.ts"
 
 /** An engine in a scope that drains it before it closes. */

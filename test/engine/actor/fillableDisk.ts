@@ -1,7 +1,7 @@
 /** A disk in memory that is full on demand, and whose flushes can be held. */
 import { Effect, Latch } from "effect"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { Unavailable } from "../../../src/storage/Storage.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 
 export interface FillableDisk {
   readonly state: MemoryStorage.MemoryState

@@ -9,9 +9,9 @@ import { recordNameOf } from "../../../src/domain/values/Ids.ts"
 import { insist } from "../../../src/engine/badges/BackfillRun.ts"
 import type { BackfillProgress } from "../../../src/engine/badges/Backfills.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { badgeWith } from "../../domain/definitions.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, production, recordsOf, reward, sandbox, start, startInMemory } from "../fixture.ts"
 
 type Verbs = Engine["Service"]

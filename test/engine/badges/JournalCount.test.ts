@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import { ActionCount, type CountedBadge } from "../../../src/domain/record/ActionCount.ts"
 import { isWorthwhile, JournalCount } from "../../../src/engine/badges/JournalCount.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { badgeWith } from "../../domain/definitions.ts"
 import { Random, seeds } from "../../simulation/random.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, production, recordsOf, sandbox, startInMemory } from "../fixture.ts"
 
 const badge: CountedBadge = {

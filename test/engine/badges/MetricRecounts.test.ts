@@ -5,10 +5,10 @@ import type { MetricAggregate } from "../../../src/domain/project/Metric.ts"
 import type { FactOf, JournalRecord } from "../../../src/domain/record/Record.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { badgeWith, metricWith } from "../../domain/definitions.ts"
 import { limitedInFile } from "../../limited.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, recordsOf, sandbox, startInMemory } from "../fixture.ts"
 
 limitedInFile({ metricUndoRecordsMax: 5 })

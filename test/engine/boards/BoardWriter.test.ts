@@ -7,8 +7,8 @@ import { BoardWriter } from "../../../src/engine/boards/BoardWriter.ts"
 import { bucketOf, openStoredBoard, userHash } from "../../../src/engine/boards/StoredBoard.ts"
 import { limits } from "../../../src/Limits.ts"
 import { keyParts } from "../../../src/storage/Keys.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import type { Entry, Storage } from "../../../src/storage/Storage.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { anEnvironment } from "../fixture.ts"
 
 const index = 1

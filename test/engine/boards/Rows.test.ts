@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { type Fixture, reward, sandbox, start, startInMemory } from "../fixture.ts"
 
 const grant = ({ engine }: Fixture, userId: string, amount: number) =>

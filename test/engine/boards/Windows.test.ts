@@ -5,8 +5,8 @@ import { dayOf } from "../../../src/domain/values/Calendar.ts"
 import type { BoardQuery, BoardWindow } from "../../../src/engine/boards/ReadBoard.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, type Fixture, reward, rule, sandbox, start, startInMemory } from "../fixture.ts"
 
 const quiet = { clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000 }

@@ -11,10 +11,10 @@ import {
 import { encodeRecord } from "../../../src/engine/records/Codec.ts"
 import { limits } from "../../../src/Limits.ts"
 import { batchOf } from "../../../src/storage/Frames.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import type { Broken } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import * as FaultyStorage from "../../storage/FaultyStorage.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, reward, rule, sandbox, startInMemory } from "../fixture.ts"
 
 const recordOf = (sequence: number): JournalRecord => ({

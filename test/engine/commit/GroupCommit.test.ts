@@ -9,9 +9,9 @@ import {
 } from "../../../src/engine/commit/GroupCommit.ts"
 import { RecordBuffer } from "../../../src/engine/records/RecordBuffer.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { type Broken, Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 
 interface Entry {
   readonly name: string

@@ -4,9 +4,9 @@ import { TestClock } from "effect/testing"
 import { AnswerExpiry, keptEntries } from "../../../src/engine/dedupe/KeptAnswers.ts"
 import { limits } from "../../../src/Limits.ts"
 import { rangeOf } from "../../../src/storage/Keys.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import type { Entry } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { once, reward, sandbox, startInMemory } from "../fixture.ts"
 
 const hour = 3_600_000

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { UserCommand } from "../../../src/domain/record/Record.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, rule, sandbox, start } from "../fixture.ts"
 
 const events = 3 * limits.pendingNamesScannedMax

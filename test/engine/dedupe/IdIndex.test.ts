@@ -8,10 +8,10 @@ import {
   type WriteGroup,
 } from "../../../src/engine/dedupe/IdIndex.ts"
 import { IdList, idPairs, idPlaceOf, isRunHead } from "../../../src/engine/dedupe/IdRun.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { type Storage, Unavailable } from "../../../src/storage/Storage.ts"
 import { openValue } from "../../../src/storage/Values.ts"
 import { Random, seeds } from "../../simulation/random.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, rule, sandbox, start } from "../fixture.ts"
 
 const everything = { table: "eventIds", from: new Uint8Array(), until: Uint8Array.of(255) } as const

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, once, production, quest, reward, rule, sandbox, startInMemory } from "../fixture.ts"
 
 describe("Exactly once", () => {

@@ -5,8 +5,8 @@ import { TestClock } from "effect/testing"
 import type { Revocable, UserCommand } from "../../../src/domain/record/Record.ts"
 import { recordNameOf, revocablePrefix } from "../../../src/domain/values/Ids.ts"
 import type { Engine, UserMessage } from "../../../src/engine/Engine.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, reward, sandbox, startInMemory } from "../fixture.ts"
 
 const snapshotIntervalMs = 1_000

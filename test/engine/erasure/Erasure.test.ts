@@ -6,11 +6,11 @@ import { idPairs, isRunHead } from "../../../src/engine/dedupe/IdRun.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { snapshotKey } from "../../../src/engine/state/SnapshotMark.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { type Storage, tables } from "../../../src/storage/Storage.ts"
 import { openValue, wholeBody } from "../../../src/storage/Values.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { Random, seeds } from "../../simulation/random.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import {
   event,
   once,

@@ -5,10 +5,10 @@ import { decideUser } from "../../../src/domain/decide/Decide.ts"
 import { domain } from "../../../src/engine/actor/Environments.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
 import * as FaultyStorage from "../../storage/FaultyStorage.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, reward, sandbox, start, startInMemory } from "../fixture.ts"
 
 /** Metrics, and a function that reads one of their numbers. */

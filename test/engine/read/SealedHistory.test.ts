@@ -12,11 +12,11 @@ import {
   readListed,
 } from "../../../src/http/handlers/readHistory.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import type { Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { SimulatedDisk } from "../../simulation/SimulatedDisk.ts"
 import { journalOn } from "../../storage/journalOn.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, sandbox, start } from "../fixture.ts"
 
 const hourMs = 3_600_000

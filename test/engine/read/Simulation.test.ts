@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { ProjectCommand } from "../../../src/domain/decide/Project.ts"
 import { replyOf } from "../../../src/domain/message/UserReply.ts"
 import type { DraftCommand } from "../../../src/engine/read/Simulation.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import {
   event,
   production,

@@ -6,8 +6,8 @@ import { recordNameOf } from "../../../src/domain/values/Ids.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { decodeRecord } from "../../../src/engine/records/Codec.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { Random, seeds } from "../../simulation/random.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, once, production, recordsOf, reward, sandbox, startInMemory } from "../fixture.ts"
 
 const snapshotIntervalMs = 1_000

@@ -6,8 +6,8 @@ import type { UserListQuery } from "../../../src/engine/read/UserList.ts"
 import { sortInTurns } from "../../../src/engine/users/sortInTurns.ts"
 import { limits } from "../../../src/Limits.ts"
 import { compositeKey } from "../../../src/storage/Keys.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { Random, seeds } from "../../simulation/random.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import {
   event,
   type Fixture,

@@ -5,10 +5,10 @@ import { vi } from "vitest"
 import { BoardBuilder } from "../../../src/domain/board/Leaderboard.ts"
 import type { RecoveryReport } from "../../../src/engine/recovery/Recovery.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { Damaged, Unavailable } from "../../../src/storage/Storage.ts"
 import { DamagedValue } from "../../../src/storage/Values.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, production, reward, sandbox, start, startInMemory } from "../fixture.ts"
 
 const reporting = () => {

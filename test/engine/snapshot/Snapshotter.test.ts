@@ -11,9 +11,9 @@ import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import { EntrySlice } from "../../../src/storage/EntryBlock.ts"
 import { rangeOf } from "../../../src/storage/Keys.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { type Storage, Unavailable } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { sandbox } from "../fixture.ts"
 
 /** Long, so that few users fill a slice. */

@@ -2,10 +2,10 @@ import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { tables } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { limitedInFile, smallBuckets } from "../../limited.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { reward, sandbox, start, startInMemory } from "../fixture.ts"
 
 // A slice has two buckets.

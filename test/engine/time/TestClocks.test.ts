@@ -8,10 +8,10 @@ import { decidedAt, type JournalRecord } from "../../../src/domain/record/Record
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { recoverEngine } from "../../../src/engine/EngineLive.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { questWith, streakWith } from "../../domain/definitions.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import {
   event,
   type Fixture,

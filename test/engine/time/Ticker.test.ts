@@ -6,10 +6,10 @@ import { applyUser } from "../../../src/domain/record/applyUser.ts"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import { Ticker } from "../../../src/engine/time/Ticker.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { Unavailable } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { questWith, streakWith } from "../../domain/definitions.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { anEnvironment, event, type Fixture, sandbox, startInMemory } from "../fixture.ts"
 
 const quiet = {

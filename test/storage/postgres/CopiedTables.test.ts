@@ -6,7 +6,6 @@ import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Stream } from "effect"
 import { limits } from "../../../src/Limits.ts"
 import { compositeKey, rangeOf } from "../../../src/storage/Keys.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { CopiedTables, forgetMark } from "../../../src/storage/postgres/CopiedTables.ts"
 import { PgConnection } from "../../../src/storage/postgres/PgConnection.ts"
 import {
@@ -26,6 +25,7 @@ import {
   webhookTables,
 } from "../../../src/storage/Storage.ts"
 import { encodeValue } from "../../../src/storage/Values.ts"
+import * as MemoryStorage from "../MemoryStorage.ts"
 import { type Postgres, postgres } from "./Postgres.ts"
 import { TcpProxy } from "./TcpProxy.ts"
 

@@ -4,10 +4,10 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import type { MessageSender } from "../../../src/webhooks/send/Sender.ts"
 import { reward, sandbox } from "../../engine/fixture.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import {
   endedLog,
   logOf,

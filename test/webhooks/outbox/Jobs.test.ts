@@ -2,9 +2,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { DeliveryStore } from "../../../src/webhooks/store/DeliveryStore.ts"
 import { recordsOf, reward, sandbox } from "../../engine/fixture.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { endedLog, logOf, type Started, startOn, until, webhook } from "../fixture.ts"
 import { VirtualReceivers } from "../VirtualReceivers.ts"
 

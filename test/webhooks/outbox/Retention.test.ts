@@ -3,12 +3,12 @@ import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { MemoryState } from "../../../src/storage/MemoryStorage.ts"
 import type { MessageSender, Outcome } from "../../../src/webhooks/send/Sender.ts"
 import { reward, sandbox, start as startEngine } from "../../engine/fixture.ts"
 import { RunningClock } from "../../http/RunningClock.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
+import { MemoryState } from "../../storage/MemoryStorage.ts"
 import {
   endedLog,
   logOf,

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import type { Entry } from "../../../src/storage/Storage.ts"
 import { Delivery } from "../../../src/webhooks/store/Delivery.ts"
 import { DeliveryStore } from "../../../src/webhooks/store/DeliveryStore.ts"
 import { pushEntries } from "../../../src/webhooks/store/DeliveryWriter.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 
 describe("The store of deliveries", () => {
   it.effect("lists deliveries of any status, newest first; of one record, the last first", () =>

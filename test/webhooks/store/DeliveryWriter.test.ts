@@ -2,7 +2,6 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { FeedEntry } from "../../../src/engine/commit/Feed.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { Delivery } from "../../../src/webhooks/store/Delivery.ts"
 import {
@@ -16,6 +15,7 @@ import {
   DeliveryWriter,
   jsonEntry,
 } from "../../../src/webhooks/store/DeliveryWriter.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 
 const endpoint = 1
 

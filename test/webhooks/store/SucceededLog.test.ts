@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { limits } from "../../../src/Limits.ts"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { Delivery, type LogPlace } from "../../../src/webhooks/store/Delivery.ts"
 import { blocksOf, rowOf, SucceededLog } from "../../../src/webhooks/store/SucceededLog.ts"
 import { Random, seeds } from "../../simulation/random.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 
 const endpoint = 7
 const everything = {

@@ -1,7 +1,6 @@
 /** What `snapshots verify` reports for each damage of the tables of webhooks (`engine/archive/check/WebhookCheck.ts`). */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import type { Entry } from "../../../src/storage/Storage.ts"
 import { encodeValue } from "../../../src/storage/Values.ts"
 import {
@@ -19,6 +18,7 @@ import {
 } from "../../../src/webhooks/store/DeliveryStore.ts"
 import { jsonEntry } from "../../../src/webhooks/store/DeliveryWriter.ts"
 import { reward, sandbox } from "../../engine/fixture.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { logOf, startInMemory, until, webhook } from "../fixture.ts"
 import { VirtualReceivers } from "../VirtualReceivers.ts"
 import { tableFaults } from "./tables.ts"

@@ -1,7 +1,7 @@
 /** What `snapshots verify` says of the tables of webhooks, of storage in memory. */
 import { WebhookCheck } from "../../../src/engine/archive/check/WebhookCheck.ts"
-import type { MemoryState } from "../../../src/storage/MemoryStorage.ts"
 import type { Table } from "../../../src/storage/Storage.ts"
+import type { MemoryState } from "../../storage/MemoryStorage.ts"
 
 const everything = { from: new Uint8Array(), until: Uint8Array.of(255) }
 

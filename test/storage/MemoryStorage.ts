@@ -6,10 +6,10 @@
  * fails if the `replaces` of an entry does not match the stored value.
  */
 import { Array as Arr, Effect, Exit, Layer, Stream } from "effect"
-import { EntryBlock } from "./EntryBlock.ts"
-import { batchRecords } from "./Frames.ts"
-import { asBuffer, keyBytesMax } from "./Keys.ts"
-import { checksumOf } from "./SealedValue.ts"
+import { EntryBlock } from "../../src/storage/EntryBlock.ts"
+import { batchRecords } from "../../src/storage/Frames.ts"
+import { asBuffer, keyBytesMax } from "../../src/storage/Keys.ts"
+import { checksumOf } from "../../src/storage/SealedValue.ts"
 import {
   type BlockRange,
   Broken,
@@ -21,7 +21,7 @@ import {
   type StoredEntry,
   type StoredRecord,
   type Table,
-} from "./Storage.ts"
+} from "../../src/storage/Storage.ts"
 
 const chunkLength = 1_000
 
