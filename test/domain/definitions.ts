@@ -85,7 +85,7 @@ export const badgeWith = ({ id = "bdg_1", ...badge }: Partial<Badge>): Badge => 
 const { segment: _, ...untargeted } = shared
 
 export const boostWith = ({ id = "bst_1", ...boost }: Partial<Boost>): Boost => ({
-  ...untargeted,
+  ...shared,
   id,
   key: keyOf(id),
   name: "A boost",

@@ -33,6 +33,7 @@ describe("boosts", () => {
       factor: 2,
       weekly: [],
       timeZone: "project",
+      segment: null,
       version: 1,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,
@@ -165,6 +166,33 @@ describe("An event while a boost runs", () => {
     expect(undone.json.boosts).toBeUndefined()
     await place.patch("/v1/boosts/double", { status: "paused" })
     expect((await place.track("ada", "TAP")).json.boosts).toBeUndefined()
+  })
+
+  it("earns the multiple only in the segment of the boost, which simulation and file name", async () => {
+    const place = newPlace()
+    const conditions = [{ kind: "attribute", attribute: "plan", op: "eq", value: "pro" }]
+    await place.create("/v1/segments", { name: "Pro", conditions })
+    await place.create("/v1/rules", { action: "TAP", reward: { xp: 5 } })
+    const missing = await place.post("/v1/boosts", { ...minimal, segment: "team" })
+    expect(faultsOf(missing)).toEqual([["/segment", "unknown_reference"]])
+    await place.create("/v1/boosts", { ...minimal, segment: "pro" })
+    await place.call("PUT", "/v1/users/ada", { body: { attributes: { plan: "pro" } } })
+    const simulated = async (userId: string) =>
+      (await place.post("/v1/project/simulate", { userId, action: "TAP" })).json
+    const boosts = [{ key: "double", factor: 2 }]
+    expect(await simulated("ada")).toMatchObject({ xp: { earned: 10 }, segments: ["pro"], boosts })
+    expect(await simulated("bob")).toMatchObject({ xp: { earned: 5 }, segments: [] })
+    expect((await place.track("ada", "TAP")).json).toMatchObject({ xp: { earned: 10 }, boosts })
+    expect((await place.track("bob", "TAP")).json.boosts).toBeUndefined()
+    const definitions = (await place.get("/v1/definitions")).json
+    expect(definitions.boosts).toMatchObject([{ key: "double", segment: "pro" }])
+    const copy = newPlace()
+    expect((await copy.post("/v1/definitions/apply", { definitions })).status).toBe(200)
+    expect((await copy.get("/v1/boosts/double")).json.segment).toBe("pro")
+    expect(problemOf(await place.delete("/v1/segments/pro"))).toEqual([409, "in_use"])
+    await place.patch("/v1/boosts/double", { segment: null })
+    expect((await place.delete("/v1/segments/pro")).status).toBe(204)
+    expect((await place.track("bob", "TAP")).json).toMatchObject({ xp: { earned: 10 }, boosts })
   })
 
   it("in a batch earns by the time at which it occurred", async () => {

@@ -562,7 +562,6 @@ const randomSpell = (random: Random): Spell => {
 
 export const randomBoost = (run: Surroundings): Boost => {
   const { random, sequence } = run
-  const { segment: _, ...members } = shared(run)
   return {
     id: `bst_${sequence}`,
     key: `boost-${sequence}`,
@@ -573,7 +572,7 @@ export const randomBoost = (run: Surroundings): Boost => {
       ? []
       : Array.from({ length: random.integer(1, 3) }, () => randomSpell(random)),
     timeZone: random.pick(boostTimeZones),
-    ...members,
+    ...shared(run),
   }
 }
 

@@ -71,10 +71,11 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
     case "boost.created":
       return { kind: "createBoost", boost: fact.boost }
     case "boost.updated": {
-      const { currencies, endsAt, factor, id, set, startsAt, timeZone, weekly } = fact.boost
+      const { currencies, endsAt, factor, id, segment, set, startsAt, timeZone, weekly } =
+        fact.boost
       if (set === "archived") return { kind: "deleteBoost", boostId: id }
       const status = statusOf(project.boosts.get(id), fact.boost)
-      const change = { currencies, endsAt, factor, startsAt, timeZone, weekly, ...status }
+      const change = { currencies, endsAt, factor, segment, startsAt, timeZone, weekly, ...status }
       return { kind: "updateBoost", boostId: id, change }
     }
     case "currency.created":

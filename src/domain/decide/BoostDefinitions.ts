@@ -3,20 +3,25 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Boost } from "../project/Boost.ts"
 import {
-  defaults,
   firstVersion,
   type New,
   nextVersion,
   type Replacement,
   type Status,
   statusAt,
+  targetedDefaults,
 } from "../project/Definition.ts"
 import { definitionOf } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type Fault, invalidRequest, quotaExceeded, refuse } from "../values/Errors.ts"
 import { type Metadata, patchedMetadata } from "../values/Metadata.ts"
 import { archivedFault, type Conditional, type Decided, noChange } from "./Decided.ts"
-import { claimedKey, currencyFaults, metadataFaults } from "./definitionChecks.ts"
+import {
+  claimedKey,
+  currencyFaults,
+  metadataFaults,
+  segmentReferenceFaults,
+} from "./definitionChecks.ts"
 import {
   archived,
   archivedCannotChange,
@@ -42,6 +47,7 @@ export interface BoostChange
       | "timeZone"
       | "startsAt"
       | "endsAt"
+      | "segment"
     >
   > {
   readonly status?: Status
@@ -68,7 +74,7 @@ export const createBoost = (
   const key = claimedKey(state.boosts, "boost", given.key, given.name)
   if (Result.isFailure(key)) return Result.fail(key.failure)
   const boost: Boost = {
-    ...defaults,
+    ...targetedDefaults,
     set: "published",
     ...given,
     key: key.success,
@@ -124,7 +130,7 @@ export const replaceBoost = (
   now: number,
 ): Decided<"invalid_request" | "invalid_transition" | "quota_exceeded"> => {
   if (before.set === "archived") return Result.fail(invalidRequest([archivedFault]))
-  const changed: Boost = { ...before, ...defaults, ...members, ...nextVersion(before, now) }
+  const changed: Boost = { ...before, ...targetedDefaults, ...members, ...nextVersion(before, now) }
   if (noChange(before, { ...changed, set: set ?? before.set })) return Result.succeed([])
   const faults = boostFaults(state, changed)
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
@@ -140,6 +146,7 @@ const boostFaults = (state: ProjectState, boost: Boost): ReadonlyArray<Fault> =>
   ...periodFaults(boost),
   ...metadataFaults(boost.metadata),
   ...currencyFaults(state, boost.currencies, "/currencies"),
+  ...segmentReferenceFaults(state, boost.segment),
 ]
 
 /*

@@ -131,11 +131,11 @@ export class Draft {
     return levelAt(this.project.settings.levelCurve, xp)
   }
 
-  /** The boosts that ran when the event occurred. */
+  /** The boosts for the user that ran when the event occurred. */
   get boosts(): RunningBoosts {
     this.#boosts ??= boostsAt(this.project.boosts, this.occurredAt, this.eventZone, () =>
       userZoneAt(this.user, this.project, this.occurredAt),
-    )
+    ).forMember((segment) => this.membership.has(segment))
     return this.#boosts
   }
 

@@ -196,6 +196,7 @@ const liveBoosts = ({ boosts }: ProjectState, refers: (boost: Boost) => boolean)
   [...boosts.values()]
     .filter((boost) => boost.set !== "archived" && refers(boost))
     .map(({ id, name }) => `boost ${id} (${name})`)
+
 /** The streaks with a milestone that gives such a reward. */
 const liveStreaks = ({ streaks }: ProjectState, gives: (reward: Gives) => boolean) =>
   [...streaks.values()]
@@ -228,6 +229,7 @@ export const segmentInUse = (state: ProjectState, key: string): InUse | undefine
     ...liveRules(state, ({ segment }) => segment === key),
     ...liveQuests(state, ({ segment }) => segment === key),
     ...liveBadges(state, ({ segment }) => segment === key),
+    ...liveBoosts(state, ({ segment }) => segment === key),
   ])
 
 /** The fault of the `segment` of a definition. */

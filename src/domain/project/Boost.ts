@@ -11,6 +11,7 @@
  *   in the hour that daylight saving skips does not run.
  * - The clock is that of the project, or that of each user, in the zone of the time of the event.
  * - A boost multiplies an amount once, however many of its spells a moment is in.
+ * - A boost with a segment multiplies only for users who are in the segment before the event.
  *
  * All boosts of a currency multiply together. The product of their factors is at most
  * `boostProductMax`. Factors have two decimals, and amounts are multiplied as whole numbers or
@@ -19,11 +20,11 @@
  * Cost: the boosts that run at a moment are found once for each zone and span of time between two
  * edges. An edge is the start or end of a boost or a spell, or a change of the zone's offset. An
  * event in the same span as the event before it compares two numbers. Late events have a span of
- * their own.
+ * their own. If some have a segment, the sets of them that users have are kept, `setsKeptMax` at most.
  */
 import { limits } from "../../Limits.ts"
 import type { Zone } from "../values/Calendar.ts"
-import { type Definition, paysAt } from "./Definition.ts"
+import { paysAt, type Targeted } from "./Definition.ts"
 
 export const weekdays = [
   "monday",
@@ -46,7 +47,7 @@ export interface Spell {
 
 export const boostTimeZones = ["project", "user"] as const
 
-export interface Boost extends Definition {
+export interface Boost extends Targeted {
   readonly name: string
   /** The keys of the currencies that it multiplies. */
   readonly currencies: ReadonlyArray<string>
@@ -203,13 +204,35 @@ const productOf = (boosts: ReadonlyArray<Boost>, currency: string): Product | un
   }
 }
 
+/** How many sets of the boosts of one moment are kept with their products. */
+const setsKeptMax = 32
+
 /** The boosts that run at a moment. */
 export class RunningBoosts {
   readonly boosts: ReadonlyArray<Boost>
   readonly #products = new Map<string, Product | undefined>()
+  readonly #isForAll: boolean
+  /** Those of a user, by their ids. */
+  readonly #sets = new Map<string, RunningBoosts>()
 
   constructor(boosts: ReadonlyArray<Boost>) {
     this.boosts = boosts
+    this.#isForAll = boosts.every(({ segment }) => segment === null)
+  }
+
+  /** The boosts for a user who is in the segments that `isIn` affirms. */
+  forMember(isIn: (segment: string | null) => boolean): RunningBoosts {
+    if (this.#isForAll) return this
+    const own = this.boosts.filter(({ segment }) => isIn(segment))
+    if (own.length === 0) return noBoosts
+    const name = own.map(({ id }) => id).join(" ")
+    let found = this.#sets.get(name)
+    if (found === undefined) {
+      found = new RunningBoosts(own)
+      if (this.#sets.size >= setsKeptMax) this.#sets.clear()
+      this.#sets.set(name, found)
+    }
+    return found
   }
 
   #productOf(currency: string): Product | undefined {

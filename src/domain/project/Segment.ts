@@ -1,7 +1,7 @@
 /**
  * The definition of a segment: a named set of users, by conditions on a user's state
- * (`user/Membership.ts` evaluates them). A rule pays only members of its segment; a quest or a badge
- * is visible and counts only for members. A segment is active or archived, and has no period.
+ * (`user/Membership.ts` evaluates them). A rule pays, and a boost multiplies, only for members of its
+ * segment; a quest or a badge is visible and counts only for members. A segment is active or archived, and has no period.
  */
 import type { ConditionOperator, ConditionValue, Definition } from "./Definition.ts"
 

@@ -107,13 +107,8 @@ const TimeZone = oneOf(boostTimeZones).annotate({
   examples: ["project"],
 })
 
-/* The members that rules, quests and badges have, too: all but `segment`. */
-const { segment: _made, ...made } = newMembers("name")
-const { segment: _patched, ...patched } = patchMembers
-const { segment: _shown, ...shown } = shownMembers
-
 export const NewBoost = Schema.Struct({
-  ...made,
+  ...newMembers("name"),
   name: Name,
   currencies: Currencies,
   factor: Factor,
@@ -140,7 +135,7 @@ export const NewBoost = Schema.Struct({
 })
 
 export const BoostPatch = Schema.Struct({
-  ...patched,
+  ...patchMembers,
   name: Schema.optionalKey(Name),
   currencies: Schema.optionalKey(Currencies),
   factor: Schema.optionalKey(Factor),
@@ -153,7 +148,7 @@ export const BoostPatch = Schema.Struct({
 
 export const Boost = Schema.Struct({
   id: Schema.String.annotate({ description: "Laurel's id of the boost.", examples: [boostId] }),
-  ...shown,
+  ...shownMembers,
   name: Schema.String.annotate({ description: "Name for people.", examples: ["Happy hour"] }),
   currencies: Schema.Array(Schema.String).annotate({
     description: "The keys of the currencies that it multiplies.",
@@ -200,7 +195,7 @@ export const Boosts = HttpApiGroup.make("boosts")
         payload: NewBoost,
         success: Boost,
         summary: "Create a boost",
-        description: `While the boost runs, rules and quests pay its currencies times \`factor\`. It counts for an event that occurred while it ran, also if the event arrives later: from \`startsAt\` on, before \`endsAt\`, and in one of the \`weekly\` spells, if it has some. It multiplies amounts of rules and quests, not rewards that you grant. The reply to an event names the boosts that multiplied what the event earned. At most ${limits.runningBoostsMax} boosts of an environment are scheduled or active; ${limits.boostsMax} are not archived.`,
+        description: `While the boost runs, rules and quests pay its currencies times \`factor\`. It counts for an event that occurred while it ran, also if the event arrives later: from \`startsAt\` on, before \`endsAt\`, and in one of the \`weekly\` spells, if it has some. With a \`segment\` it counts only for users who are members before the event. It multiplies amounts of rules and quests, not rewards that you grant. The reply to an event names the boosts that multiplied what the event earned. At most ${limits.runningBoostsMax} boosts of an environment are scheduled or active; ${limits.boostsMax} are not archived.`,
       },
       list: {
         query: listQuery("boosts"),

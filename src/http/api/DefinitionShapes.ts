@@ -76,7 +76,7 @@ const EndsAt = TimeIn.annotate({
 
 const Segment = DefinitionKey.annotate({
   description:
-    "The key of an active segment. A rule then pays only its members; a quest or a badge is visible and counts only for them. Rules, quests and rewards give a badge to anyone. Default: for every user.",
+    "The key of an active segment. A rule then pays, and a boost multiplies, only for its members; a quest or a badge is visible and counts only for them. Rules, quests and rewards give a badge to anyone. Default: for every user.",
   examples: ["active-learners"],
 })
 

@@ -259,7 +259,7 @@ export const Segments = HttpApiGroup.make("segments")
         payload: NewSegment,
         success: Segment,
         summary: "Create a segment",
-        description: `A segment is the set of users for whom its conditions hold. Rules, quests and badges take its key as \`segment\`: a rule then pays only members; a quest or a badge is visible and counts only for members. Each event asks once for each segment that a matching definition names, on the user's state before the event, at the time at which the event is decided. A segment that no definition names costs events nothing. An environment holds at most ${limits.segmentsMax} segments that are not archived.`,
+        description: `A segment is the set of users for whom its conditions hold. Rules, quests, badges and boosts take its key as \`segment\`: a rule then pays, and a boost multiplies, only for members; a quest or a badge is visible and counts only for members. Each event asks once for each segment that a matching definition names, on the user's state before the event, at the time at which the event is decided. A segment that no definition names costs events nothing. An environment holds at most ${limits.segmentsMax} segments that are not archived.`,
       },
       list: {
         query: {
@@ -289,14 +289,14 @@ export const Segments = HttpApiGroup.make("segments")
         summary: "Change a segment",
         description: `${patchWords}
 
-The change applies to events from now on. What users earned stays, and so do counts of badges and quests. A segment that rules, quests or badges name cannot be archived (409 \`in_use\`). What is archived never changes, and its key stays taken.`,
+The change applies to events from now on. What users earned stays, and so do counts of badges and quests. A segment that rules, quests, badges or boosts name cannot be archived (409 \`in_use\`). What is archived never changes, and its key stays taken.`,
       },
       delete: {
         success: HttpApiSchema.NoContent.annotate({ description: "The segment is archived." }),
         error: [...readProblems, SegmentNotFound, UseConflict],
         summary: "Archive a segment",
         description:
-          "A segment that rules, quests or badges name cannot be archived (409 `in_use`): change them first. Archiving twice returns 404.",
+          "A segment that rules, quests, badges or boosts name cannot be archived (409 `in_use`): change them first. Archiving twice returns 404.",
       },
     }),
     HttpApiEndpoint.post("preview", "/v1/segments/preview", {

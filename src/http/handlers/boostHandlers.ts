@@ -41,8 +41,7 @@ export const boostHandlers = (engine: Engine["Service"]): Handlers<typeof Boosts
 
 export const newBoost = (payload: typeof NewBoost.Type, id: string) => {
   const { currencies, factor, name, timeZone = "project", weekly = [] } = payload
-  const { segment: _, ...members } = newMembers(payload)
-  return { id, ...members, name, currencies, factor, weekly, timeZone }
+  return { id, ...newMembers(payload), name, currencies, factor, weekly, timeZone }
 }
 
 /**

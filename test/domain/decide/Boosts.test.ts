@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { decideProject } from "../../../src/domain/decide/Project.ts"
+import { heldSegments } from "../../../src/domain/record/Record.ts"
 import { limits } from "../../../src/Limits.ts"
 import { boostWith, withFacts } from "../definitions.ts"
 import { World } from "./World.ts"
@@ -121,6 +122,87 @@ describe("A boost that runs", () => {
     expect(world.refused(event(limits.multiplierMax)).code).toBe("balance_overflow")
     expect(world.do(event(900_719.925474)).reply.xp.earned).toBe(9_007_199_254_740_000)
     expect(world.refused(event(1)).code).toBe("balance_overflow")
+  })
+})
+
+describe("A boost with a segment", () => {
+  const heldBy = ({ records }: World) => heldSegments(records.at(-1)!)
+  const rich = { kind: "balance", currency: "xp", op: "gte", value: 10 } as const
+
+  it("multiplies only for members, by the state before the event", () => {
+    const world = new World()
+    world.segment({ id: "seg_rich", conditions: [rich] })
+    world.define({ kind: "boost.created", boost: boostWith({ factor: 2, segment: "rich" }) })
+    world.rule({ id: "rul_1", reward: { xp: 10 } })
+    world.rule({ id: "rul_2", reward: { xp: 1 } })
+    const first = world.track()
+    // The first rule makes the user a member, which counts from the next event on.
+    expect(first.reply).toMatchObject({ xp: { earned: 11 }, boosts: [] })
+    expect(heldBy(world)).toEqual([])
+    const second = world.track()
+    expect(second.reply).toMatchObject({ xp: { earned: 22 }, boosts: [{ key: "k1", factor: 2 }] })
+    expect(heldBy(world)).toEqual(["rich"])
+    world.undo(first)
+    expect(world.track().reply.xp.earned).toBe(22)
+  })
+
+  it("multiplies with those for everyone, and users of other segments do not share the product", () => {
+    const world = new World()
+    const plan = (value: string) =>
+      [{ kind: "attribute", attribute: "plan", op: "eq", value }] as const
+    for (const key of ["pro", "team"]) world.segment({ id: `seg_${key}`, conditions: plan(key) })
+    for (const [index, segment] of [null, "pro", "team"].entries()) {
+      const boost = boostWith({ id: `bst_b${index}`, factor: index + 2, segment })
+      world.define({ kind: "boost.created", boost })
+    }
+    world.rule({ reward: { xp: 1 } })
+    const earned = () => world.track().reply.xp.earned
+    const of = (value: string) => {
+      world.attributes({ plan: value })
+      return earned()
+    }
+    expect([earned(), of("pro"), of("team"), of("none"), of("pro")]).toEqual([2, 6, 8, 2, 6])
+  })
+
+  it("asks for its segment only if a rule or a quest pays while it runs", () => {
+    const world = new World()
+    const all = [{ kind: "level", op: "gte", value: 1 }] as const
+    world.segment({ id: "seg_all", conditions: all })
+    world.define({ kind: "boost.created", boost: boostWith({ segment: "all", ...hour }) })
+    world.track()
+    expect(heldBy(world)).toEqual([])
+    world.rule({ reward: { xp: 1 } })
+    world.track()
+    expect(heldBy(world)).toEqual(["all"])
+    world.track("OTHER")
+    expect(heldBy(world)).toEqual([])
+    world.at("2026-11-04T13:00:00Z")
+    world.track()
+    expect(heldBy(world)).toEqual([])
+  })
+
+  it("follows more sets of segments than it keeps", () => {
+    const world = new World()
+    const bits = [0, 1, 2, 3, 4, 5]
+    for (const bit of bits) {
+      const conditions = [
+        { kind: "attribute", attribute: `b${bit}`, op: "eq", value: true },
+      ] as const
+      world.segment({ id: `seg_b${bit}`, conditions })
+      const boost = boostWith({ id: `bst_b${bit}`, factor: 1 + 2 ** bit / 100, segment: `b${bit}` })
+      world.define({ kind: "boost.created", boost })
+    }
+    world.rule({ reward: { xp: 1 } })
+    for (const _ of [1, 2]) {
+      for (let set = 0; set < 64; set++) {
+        world.attributes(
+          Object.fromEntries(bits.map((bit) => [`b${bit}`, ((set >> bit) & 1) === 1])),
+        )
+        const asked = bits.filter((bit) => ((set >> bit) & 1) === 1)
+        const { boosts } = world.track().reply
+        expect(boosts.map(({ key }) => key)).toEqual(asked.map((bit) => `b${bit}`))
+      }
+    }
   })
 })
 

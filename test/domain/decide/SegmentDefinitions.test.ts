@@ -4,6 +4,7 @@ import type { SegmentCondition } from "../../../src/domain/project/Segment.ts"
 import { limits } from "../../../src/Limits.ts"
 import {
   badgeWith,
+  boostWith,
   metricWith,
   questWith,
   ruleWith,
@@ -116,12 +117,13 @@ describe("A segment", () => {
     world.ask({ kind: "deleteStreak", streakId: "daily" })
   })
 
-  it("is in use while a rule, a quest or a badge names it that is not archived", () => {
+  it("is in use while a rule, a quest, a badge or a boost names it that is not archived", () => {
     world.ask(creating())
     const segment = "a"
     world.ask({ kind: "createRule", rule: ruleWith({ id: "rul_1", segment }) })
     world.ask({ kind: "createQuest", quest: questWith({ id: "qst_1", segment }) })
     world.ask({ kind: "createBadge", badge: badgeWith({ id: "bdg_1", segment }) })
+    world.ask({ kind: "createBoost", boost: boostWith({ id: "bst_1", segment }) })
     const archiving = {
       kind: "updateSegment",
       segmentId: "a",
@@ -130,12 +132,14 @@ describe("A segment", () => {
     for (const command of [deleting, archiving]) {
       const { code, detail } = world.refusal(command)
       expect(code).toBe("in_use")
-      for (const id of ["rul_1", "qst_1", "bdg_1"]) expect(detail).toContain(id)
+      for (const id of ["rul_1", "qst_1", "bdg_1", "bst_1"]) expect(detail).toContain(id)
     }
     world.ask({ kind: "deleteRule", ruleId: "rul_1" })
     world.ask({ kind: "updateQuest", questId: "qst_1", change: { segment: null } })
     expect(world.refusal(deleting).detail).toContain("used by badge bdg_1")
     world.ask({ kind: "deleteBadge", badgeId: "bdg_1" })
+    expect(world.refusal(deleting).detail).toContain("used by boost bst_1")
+    world.ask({ kind: "updateBoost", boostId: "bst_1", change: { segment: null } })
     world.ask(deleting)
     const rule = ruleWith({ id: "rul_2", segment })
     expect(world.faults({ kind: "createRule", rule })).toEqual([["/segment", "unknown_reference"]])
@@ -147,6 +151,7 @@ describe("A segment", () => {
     expect(world.faults({ kind: "createRule", rule: ruleWith({ segment }) })).toEqual(fault)
     expect(world.faults({ kind: "createQuest", quest: questWith({ segment }) })).toEqual(fault)
     expect(world.faults({ kind: "createBadge", badge: badgeWith({ segment }) })).toEqual(fault)
+    expect(world.faults({ kind: "createBoost", boost: boostWith({ segment }) })).toEqual(fault)
   })
 
   it(`is one of at most ${limits.segmentsMax} that are not archived`, () => {

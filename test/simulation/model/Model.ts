@@ -35,7 +35,7 @@ import {
   regained,
 } from "./badges.ts"
 import { balanceOf, furtherOf, pendingOf, pointsOf, xpOf } from "./balances.ts"
-import { runningThen } from "./boosts.ts"
+import { runningFor } from "./boosts.ts"
 import { dateAt } from "./calendar.ts"
 import { activeIn, awardAll, awardOne, gift } from "./credits.ts"
 import { type Definitions, pays } from "./Definitions.ts"
@@ -212,15 +212,16 @@ export class Model {
       project: zoneThen(event.occurredAt),
       user: place.places.find(({ until }) => event.occurredAt < until)!.zone,
     }
-    const running = runningThen(boosts, clocks, event.occurredAt)
+    // A rule or a quest that pays asks for the segments of all boosts that run.
+    const running = runningFor(boosts, clocks, event.occurredAt, isIn)
     const receiver = { to: event, log: after, zone: clocks.user, definitions }
-    const give = (gives: Gives) => gift(gives, receiver, running)
+    const give = (gives: Gives) => gift(gives, receiver, running())
     const touched: Array<Outcome["quests"][number]> = []
     if (command.action === "QUEST_COMPLETE") {
       const asked = completeByHand(after, quests, settings.timezone, event, date, now, isIn)
       if (typeof asked === "string") return { refused: asked }
       const { quest, repeated } = asked
-      if (!repeated) give(boosted(quest.reward, running))
+      if (!repeated) give(boosted(quest.reward, running()))
       touched.push({
         questId: quest.id,
         status: "completed",
@@ -244,7 +245,7 @@ export class Model {
         now,
         isIn,
       )) {
-        if (completed) give(boosted(quest.reward, running))
+        if (completed) give(boosted(quest.reward, running()))
         touched.push({
           questId: quest.id,
           status: completed ? "completed" : "in_progress",

@@ -1,6 +1,7 @@
 /** The boosts of an event, as a person with a clock on the wall reads them. */
 import type { Boost, Spell } from "../../../src/domain/project/Boost.ts"
 import { pays } from "./Definitions.ts"
+import type { Membership } from "./segments.ts"
 
 const days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const
 
@@ -35,6 +36,23 @@ export const runningThen = (
       (boost.weekly.length === 0 ||
         boost.weekly.some((spell) => isIn(spell, clocks[boost.timeZone], occurredAt))),
   )
+
+/**
+ * Those that run then for a user. The first rule or quest that pays asks for the segments of all of
+ * them; an event for which nothing pays asks for none.
+ */
+export const runningFor = (
+  boosts: ReadonlyArray<Boost>,
+  clocks: Clocks,
+  occurredAt: number,
+  isIn: Membership["isIn"],
+): (() => ReadonlyArray<Boost>) => {
+  let found: ReadonlyArray<Boost> | undefined
+  return () => {
+    found ??= runningThen(boosts, clocks, occurredAt).filter(({ segment }) => isIn(segment))
+    return found
+  }
+}
 
 /** A number as JSON writes it, as a whole number and a power of ten to divide by. */
 const decimal = (value: number): { readonly digits: bigint; readonly places: number } => {

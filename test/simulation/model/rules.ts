@@ -87,7 +87,7 @@ const multiplied = (rule: Rule, event: Happened, boosts: ReadonlyArray<Boost>): 
 export const ruleGifts = (
   log: Log,
   rules: ReadonlyArray<Rule>,
-  boosts: ReadonlyArray<Boost>,
+  boosts: () => ReadonlyArray<Boost>,
   zoneAt: (ms: number) => string,
   event: Happened,
   isIn: Membership["isIn"],
@@ -100,5 +100,5 @@ export const ruleGifts = (
         satisfies(rule.where, event.metadata) &&
         isIn(rule.segment),
     )
-    .map((rule) => ({ rule, gives: multiplied(rule, event, boosts) }))
+    .map((rule) => ({ rule, gives: multiplied(rule, event, boosts()) }))
     .filter(({ rule }) => allows(log, rule, zoneAt, event.occurredAt))

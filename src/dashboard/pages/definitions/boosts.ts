@@ -167,7 +167,7 @@ const fields = (draft: Draft, clock: Clock, isNew: boolean): Content => {
       hint: "Whose local time the spells follow.",
       faults,
     }),
-    tailFields(draft, "What occurs from then on is not multiplied.", true),
+    tailFields(draft, "What occurs from then on is not multiplied."),
     preview(form, clock),
   ]
 }
@@ -250,12 +250,13 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
     create: "Create boost",
     page,
     above: statusTabs(visit, path),
-    heads: ["Boost", "Status", "Multiplies", "Runs", "Period"],
+    heads: ["Boost", "Status", "Multiplies", "Runs", "For", "Period"],
     rows: page.boosts.map((boost) => [
       html`<a href="${visit.base}${path}/${boost.id}">${boost.name}</a><br><code>${boost.key}</code>`,
       boost.status,
       `${boost.currencies.join(", ")} × ${boost.factor}`,
       weeklyWords(boost.weekly),
+      boost.segment ?? "everyone",
       periodWords(boost),
       ...(allowed ? [html`<div class="row">${buttons(visit, boost)}</div>`] : []),
     ]),

@@ -132,6 +132,7 @@ export const boost = {
   factor: 2,
   weekly: [{ days: ["friday"], from: "18:00", to: "20:00" }],
   timeZone: "project",
+  segment: null,
   metadata: {},
   ...changes,
 } as const
