@@ -7,32 +7,21 @@ import {
   type Criterion,
   type CriterionKind,
   changedReward,
-  firstVersion,
   givesNothing,
   type New,
-  nextVersion,
-  type Replacement,
   type RewardChange,
   type Status,
   statusAt,
-  type Targeted,
   targetedDefaults,
 } from "../project/Definition.ts"
 import { definitionOf } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
-import {
-  type Fault,
-  invalidRequest,
-  type LaurelError,
-  quotaExceeded,
-  refuse,
-} from "../values/Errors.ts"
-import { type Metadata, patchedMetadata } from "../values/Metadata.ts"
-import { archivedFault, type Conditional, type Decided, noChange } from "./Decided.ts"
+import { type Fault, refuse } from "../values/Errors.ts"
+import type { Metadata } from "../values/Metadata.ts"
+import type { Decided } from "./Decided.ts"
 import { type KindMembers, partFaults, patchedParts } from "./Draft.ts"
 import {
   badgeInUse,
-  claimedKey,
   currencyReferenceFaults,
   metadataFaults,
   metricReferenceFaults,
@@ -41,15 +30,8 @@ import {
   sumTargetFaults,
   textSearchFaults,
 } from "./definitionChecks.ts"
-import {
-  archived,
-  archivedCannotChange,
-  liveCount,
-  moved,
-  movedTo,
-  overFaults,
-  periodFaults,
-} from "./Lifecycle.ts"
+import { Decisions, definitionNotFound } from "./Kind.ts"
+import { periodFaults } from "./Lifecycle.ts"
 
 /** A criterion in a request: the union of the members of all kinds. */
 export interface CriterionParts {
@@ -62,13 +44,12 @@ export interface CriterionParts {
   readonly metric?: string
 }
 
-/** A badge of a caller, whose criteria may lack members. */
-type Partly<A> = Omit<A, "criteria" | "tiers" | "reward"> & {
+/** A new badge, whose criteria may lack members. */
+type NewBadge = Omit<New<Badge>, "criteria" | "tiers" | "reward"> & {
   readonly criteria: CriterionParts
   readonly tiers?: Badge["tiers"]
   readonly reward?: Badge["reward"]
 }
-export type BadgeReplacement = Partly<Replacement<Badge>>
 
 /**
  * A merge patch of a badge. `criteria` is merged unless its kind changes, `reward` is merged, and
@@ -87,108 +68,34 @@ export interface BadgeChange
   readonly criteria?: CriterionParts
 }
 
-export type BadgeCommand =
-  | { readonly kind: "createBadge"; readonly badge: Partly<New<Badge>> }
-  | (Conditional & {
-      readonly kind: "updateBadge"
-      readonly badgeId: string
-      readonly change: BadgeChange
-    })
-  /** Archives the badge. */
-  | (Conditional & { readonly kind: "deleteBadge"; readonly badgeId: string })
-
-type CommandOf<Kind> = Extract<BadgeCommand, { readonly kind: Kind }>
-
-export const deleteBadge = (
-  state: ProjectState,
-  { badgeId }: CommandOf<"deleteBadge">,
-  now: number,
-): Decided<"badge_not_found" | "in_use"> => {
-  const badge = definitionOf(state.badges, badgeId)
-  if (badge === undefined || badge.set === "archived") return badgeNotFound
-  const refusal = badgeInUse(state, badge)
-  return refusal === undefined
-    ? Result.succeed([{ kind: "badge.updated", badge: archived(badge, now) }])
-    : Result.fail(refusal)
-}
-
-export const createBadge = (
-  state: ProjectState,
-  {
-    badge: { criteria: parts, reward = paysNothing, tiers = [], ...fields },
-  }: CommandOf<"createBadge">,
-  now: number,
-): Decided<"invalid_request" | "key_taken" | "quota_exceeded"> => {
-  const key = claimedKey(state.badges, "badge", fields.key, fields.name)
-  if (Result.isFailure(key)) return Result.fail(key.failure)
-  const made = {
+/** The criteria of a badge are as given until it has no faults: they may lack members. */
+export const badges = new Decisions<"badge", NewBadge, BadgeChange, "in_use">({
+  noun: "badge",
+  max: limits.badgesMax,
+  nameOf: ({ name }) => name,
+  members: ({ criteria, ...given }) => ({
     ...targetedDefaults,
-    set: "published",
-    ...fields,
-    tiers,
-    reward,
-    key: key.success,
-    ...firstVersion(now),
-  } as const
-  const criteria = criterionOf(state, made, parts, overFaults(made, now))
-  if (Result.isFailure(criteria)) return Result.fail(criteria.failure)
-  if (liveCount(state.badges) >= limits.badgesMax) {
-    return quotaExceeded(limits.badgesMax, "badges per environment")
-  }
-  return Result.succeed([{ kind: "badge.created", badge: { ...made, criteria: criteria.success } }])
-}
-
-export const updateBadge = (
-  state: ProjectState,
-  {
-    badgeId,
-    change: { criteria: parts, metadata, reward, status, ...change },
-  }: CommandOf<"updateBadge">,
-  now: number,
-): Decided<"badge_not_found" | "invalid_request" | "invalid_transition" | "in_use"> => {
-  const badge = definitionOf(state.badges, badgeId)
-  if (badge === undefined) return badgeNotFound
-  if (badge.set === "archived") return archivedCannotChange
-  const fields = {
-    ...badge,
-    ...change,
-    reward: changedReward(badge.reward, reward),
-    metadata: patchedMetadata(badge.metadata, metadata),
-    ...nextVersion(badge, now),
-  }
-  // The target of the criteria of a badge with tiers is that of the lowest tier.
-  const { target: _, ...untargeted }: CriterionParts = badge.criteria
-  const before = badge.tiers.length + fields.tiers.length > 0 ? untargeted : badge.criteria
-  const whole = parts === undefined ? before : patchedParts<CriterionParts>(before, parts)
-  const criteria = criterionOf(state, fields, whole)
-  if (Result.isFailure(criteria)) return Result.fail(criteria.failure)
-  const refusal = status === "archived" ? badgeInUse(state, badge) : undefined
-  if (refusal !== undefined) return Result.fail(refusal)
-  return Result.map(moved(fields, status, now), (set) => [
-    { kind: "badge.updated", badge: { ...fields, criteria: criteria.success, set } },
-  ])
-}
-
-/** Replaces `before` by `members`, with the status `set` if given. No facts if both are equal. */
-export const replaceBadge = (
-  state: ProjectState,
-  before: Badge,
-  { criteria: parts, id: _, reward = paysNothing, set, tiers = [], ...members }: BadgeReplacement,
-  now: number,
-): Decided<"invalid_request" | "invalid_transition"> => {
-  if (before.set === "archived") return Result.fail(invalidRequest([archivedFault]))
-  const own = { ...targetedDefaults, ...members, reward, tiers }
-  const fields = { ...before, ...own, ...nextVersion(before, now) }
-  const same = { ...fields, criteria: madeOf(parts, tiers), set: set ?? before.set }
-  if (noChange(before, same)) return Result.succeed([])
-  const criteria = criterionOf(state, fields, parts)
-  if (Result.isFailure(criteria)) return Result.fail(criteria.failure)
-  return Result.map(movedTo(fields, set, now), (set) => [
-    { kind: "badge.updated", badge: { ...fields, criteria: criteria.success, set } },
-  ])
-}
-
-const badgeNotFound = refuse("badge_not_found", "No badge of this project has this id or key.")
+    reward: paysNothing,
+    tiers: [],
+    ...given,
+    criteria: criteria as Criterion,
+  }),
+  changed: (before, { criteria, reward, ...change }) => {
+    const tiers = change.tiers ?? before.tiers
+    // The target of the criteria of a badge with tiers is that of the lowest tier.
+    const { target: _, ...untargeted }: CriterionParts = before.criteria
+    const parts = before.tiers.length + tiers.length > 0 ? untargeted : before.criteria
+    const whole = criteria === undefined ? parts : patchedParts<CriterionParts>(parts, criteria)
+    return {
+      ...change,
+      reward: changedReward(before.reward, reward),
+      criteria: whole as Criterion,
+    }
+  },
+  faults: (state, badge) => badgeFaults(state, badge),
+  completed: (badge) => ({ ...badge, criteria: criterionOf(badge.criteria, badge.tiers) }),
+  inUse: (state, badge) => badgeInUse(state, badge),
+})
 
 const paysNothing = { xp: 0, points: 0, badgeId: null }
 
@@ -205,18 +112,12 @@ const kindMembers: Readonly<Record<CriterionKind, KindMembers>> = {
   manual: { required: [] },
 }
 
-/** The criterion of `parts`, or all faults of the badge. */
-const criterionOf = (
-  state: ProjectState,
-  badge: Targeted & Pick<Badge, "reward" | "tiers">,
-  parts: CriterionParts,
-  more: ReadonlyArray<Fault> = [],
-): Result.Result<Criterion, LaurelError<"invalid_request">> => {
+const badgeFaults = (state: ProjectState, badge: Badge): ReadonlyArray<Fault> => {
+  const parts: CriterionParts = badge.criteria
   const { action, kind, metric, streak = null, where } = parts
   const lowest = badge.tiers[0]?.target
   const targeted = lowest === undefined ? parts : { ...parts, target: lowest }
-  const faults: ReadonlyArray<Fault> = [
-    ...more,
+  return [
     ...periodFaults(badge),
     ...metadataFaults(badge.metadata),
     ...segmentReferenceFaults(state, badge.segment),
@@ -232,9 +133,6 @@ const criterionOf = (
       action === undefined ? [] : [{ action, where: where ?? [], pointer: "/criteria/where" }],
     ),
   ]
-  if (faults.length > 0) return Result.fail(invalidRequest(faults))
-  // `partFaults` has checked that all required members are present.
-  return Result.succeed(madeOf(parts, badge.tiers) as Criterion)
 }
 
 /** The faults of tiers. Their targets rise, and take the place of the target of the criteria. */
@@ -282,11 +180,13 @@ const paymentFaults = (
   ),
 ]
 
-/** The criterion of `parts` and tiers, even if required members are missing. */
-const madeOf = (
+/**
+ * The criterion of `parts` and tiers. `partFaults` has checked that all required members are present.
+ */
+const criterionOf = (
   { action, kind, metric, streak = null, sumPath, target, where }: CriterionParts,
   tiers: Badge["tiers"],
-) => {
+): Criterion => {
   const criterion = {
     kind,
     ...(kind !== "manual" && { target: tiers[0]?.target ?? target }),
@@ -295,7 +195,7 @@ const madeOf = (
     ...(kind === "streak" && { streak }),
     ...(kind === "metric" && { metric }),
   }
-  return criterion
+  return criterion as Criterion
 }
 
 /* The start and the end of backfills. `Badges.ts` decides the award to each user. */
@@ -326,7 +226,7 @@ export const startBackfill = (
   now: number,
 ): Decided<"badge_not_found" | "invalid_transition" | "conflict"> => {
   const badge = definitionOf(state.badges, badgeId)
-  if (badge === undefined) return badgeNotFound
+  if (badge === undefined) return Result.fail(definitionNotFound("badge"))
   const status = statusAt(badge, now)
   if (status !== "active") {
     return refuse("invalid_transition", `The badge is ${status}: only an active badge is awarded.`)

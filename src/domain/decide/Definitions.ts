@@ -9,8 +9,8 @@
  *
  * Each change is decided on the state after the changes before it, in this order: settings with
  * currencies, metrics, streaks, segments, badges, quests after their prerequisites, rules, boosts. A
- * condition of a segment may name a badge of the file. Removals come last, in the opposite order. A
- * badge and a segment that refer to each other are removed together.
+ * condition of a segment may name a badge of the file. Removals come last, in the opposite order.
+ * Definitions that refer to each other are removed together.
  *
  * Cost: a change may look at many definitions: at the text searches of its action, the
  * prerequisites of its quests, its referrers. The sum of these sizes is the work of the file, which
@@ -18,81 +18,31 @@
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import type { Boost } from "../project/Boost.ts"
-import { type Currency, isBuiltIn } from "../project/Currency.ts"
-import {
-  type Badge,
-  type Condition,
-  type Definition,
-  type Gives,
-  type Quest,
-  type Replacement,
-  type Rule,
-  statusAt,
-} from "../project/Definition.ts"
+import { isBuiltIn } from "../project/Currency.ts"
+import { type Condition, type Definition, type Gives, statusAt } from "../project/Definition.ts"
 import { definitionOf, definitionWithKey, idsByKey, type Keyed } from "../project/DefinitionKey.ts"
-import type { Metric } from "../project/Metric.ts"
+import {
+  type DefinitionByNoun,
+  type DefinitionMaps,
+  definitionIn,
+  definitionsOf,
+  type Noun,
+  nouns,
+  plurals,
+} from "../project/Kinds.ts"
 import type { ProjectState } from "../project/Project.ts"
-import type { Segment } from "../project/Segment.ts"
-import type { Streak } from "../project/StreakDefinition.ts"
 import type { Fact } from "../record/Record.ts"
 import { type Fault, invalidRequest, laurelError } from "../values/Errors.ts"
-import {
-  type BadgeReplacement,
-  createBadge,
-  deleteBadge,
-  replaceBadge,
-} from "./BadgeDefinitions.ts"
-import {
-  type BoostReplacement,
-  createBoost,
-  deleteBoost,
-  replaceBoost,
-} from "./BoostDefinitions.ts"
-import {
-  type CurrencyReplacement,
-  createCurrency,
-  deleteCurrency,
-  replaceCurrency,
-} from "./CurrencyDefinitions.ts"
 import { type Conditional, type Decided, noChange } from "./Decided.ts"
-import {
-  createMetric,
-  deleteMetric,
-  type MetricReplacement,
-  replaceMetric,
-} from "./MetricDefinitions.ts"
-import { createQuest, deleteQuest, replaceQuest } from "./QuestDefinitions.ts"
-import { createRule, deleteRule, type RuleReplacement, replaceRule } from "./RuleDefinitions.ts"
-import {
-  createSegment,
-  deleteSegment,
-  replaceSegment,
-  type SegmentReplacement,
-} from "./SegmentDefinitions.ts"
+import type { KnownBadges } from "./Kind.ts"
+import { kindOf, type NewOf } from "./Kinds.ts"
 import { decideSettings, type SettingsChange } from "./Settings.ts"
-import { createStreak, deleteStreak, replaceStreak } from "./StreakDefinitions.ts"
 
-type BadgeOfFile = BadgeReplacement & Keyed
-type BoostOfFile = BoostReplacement & Keyed
-type MetricOfFile = MetricReplacement & Keyed
-type SegmentOfFile = SegmentReplacement & Keyed
-type QuestOfFile = Replacement<Quest> & Keyed
-type RuleOfFile = RuleReplacement & Keyed
-type CurrencyOfFile = CurrencyReplacement & Keyed
-type StreakOfFile = Replacement<Streak> & Keyed
+type Given<N extends Noun> = NewOf<N> & Keyed
 
 /** A kind that is absent does not change. */
-export interface DefinitionsInput {
-  readonly settings?: SettingsChange
-  readonly currencies?: ReadonlyArray<CurrencyOfFile>
-  readonly streaks?: ReadonlyArray<StreakOfFile>
-  readonly segments?: ReadonlyArray<SegmentOfFile>
-  readonly metrics?: ReadonlyArray<MetricOfFile>
-  readonly badges?: ReadonlyArray<BadgeOfFile>
-  readonly boosts?: ReadonlyArray<BoostOfFile>
-  readonly quests?: ReadonlyArray<QuestOfFile>
-  readonly rules?: ReadonlyArray<RuleOfFile>
+export type DefinitionsInput = { readonly settings?: SettingsChange } & {
+  readonly [N in Noun as (typeof plurals)[N]]?: ReadonlyArray<Given<N>>
 }
 
 /** `ifMatch` are versions of all definitions together (`ProjectState.definitionsVersion`). */
@@ -102,49 +52,80 @@ export interface ApplyDefinitions extends Conditional {
   readonly removes: boolean
 }
 
+/** A definition comes after the kinds that it may refer to. */
+const order: ReadonlyArray<Noun> = [
+  "currency",
+  "metric",
+  "streak",
+  "segment",
+  "badge",
+  "quest",
+  "rule",
+  "boost",
+]
+
+/** What the plan of a file asks of a kind. */
+interface InFile<N extends Noun> {
+  /** The conditions on events. */
+  readonly clauses?: (given: NewOf<N>) => ReadonlyArray<Clause>
+  /** The keys of definitions of the kind that must come before. */
+  readonly after?: (given: NewOf<N>) => ReadonlyArray<string>
+  /** The definition with `paid` of its rewards that may give a badge. */
+  readonly paying?: (given: Given<N>, paid: (reward: Gives) => Gives) => Given<N>
+  /** Whether the definition stays, although a file does not name it. */
+  readonly stays?: (definition: DefinitionByNoun[N]) => boolean
+}
+
+const inFile: { readonly [N in Noun]: InFile<N> } = {
+  currency: { stays: isBuiltIn },
+  metric: { clauses: (metric) => [metric] },
+  streak: {
+    paying: (streak, paid) => ({
+      ...streak,
+      milestones: streak.milestones.map((each) => ({ ...each, reward: paid(each.reward) })),
+    }),
+  },
+  segment: {},
+  badge: { clauses: ({ criteria }) => ("where" in criteria ? [criteria] : []) },
+  quest: {
+    clauses: ({ steps }) => steps,
+    after: ({ prerequisites }) => prerequisites,
+    paying: (quest, paid) => ({ ...quest, reward: paid(quest.reward) }),
+  },
+  rule: {
+    clauses: (rule) => [rule],
+    paying: (rule, paid) => ({ ...rule, reward: paid(rule.reward) }),
+  },
+  boost: {},
+}
+
 export const applyDefinitions = (
   state: ProjectState,
   { definitions, removes }: ApplyDefinitions,
   now: number,
 ): Decided<"invalid_request" | "quota_exceeded"> => {
-  const { badges, boosts, metrics, rules, segments, settings } = definitions
-  const plan = new Plan(state, now, badges)
+  const { quests, settings } = definitions
+  const file =
+    quests === undefined ? definitions : { ...definitions, quests: withKeys(state, quests) }
+  const plan = new Plan(state, now, file)
   if (settings !== undefined) plan.settings(settings)
-  for (const [index, currency] of definitions.currencies?.entries() ?? [])
-    plan.currency(currency, `/definitions/currencies/${index}`)
-  for (const [index, metric] of metrics?.entries() ?? [])
-    plan.metric(metric, `/definitions/metrics/${index}`)
-  const badgeIds = new Set(badges?.map(({ id }) => id))
-  for (const [index, streak] of definitions.streaks?.entries() ?? [])
-    plan.streak(streak, badgeIds, `/definitions/streaks/${index}`)
-  const badgeKeys = new Set(badges?.map(({ key }) => key))
-  for (const [index, segment] of segments?.entries() ?? [])
-    plan.segment(segment, badgeKeys, `/definitions/segments/${index}`)
-  for (const [index, badge] of badges?.entries() ?? [])
-    plan.badge(badge, `/definitions/badges/${index}`)
-  const quests = withKeys(state, definitions.quests ?? [])
-  const places = new Map(quests.map(({ key }, index) => [key, index]))
-  const prerequisitesOf = (key: string) => {
-    const place = places.get(key)
-    const quest = place === undefined ? definitionOf(plan.state.quests, key) : quests[place]
-    return quest?.prerequisites ?? []
-  }
-  for (const key of behind(places.keys(), prerequisitesOf)) {
-    const place = places.get(key)
-    if (place !== undefined) plan.quest(quests[place]!, `/definitions/quests/${place}`)
-  }
-  for (const [index, rule] of rules?.entries() ?? []) plan.rule(rule, `/definitions/rules/${index}`)
-  for (const [index, boost] of boosts?.entries() ?? [])
-    plan.boost(boost, `/definitions/boosts/${index}`)
-  if (removes) plan.remove(definitions)
+  for (const noun of order) plan.put(noun)
+  if (removes) plan.remove()
   return plan.result()
 }
+
+/** The definitions of a kind in a file. */
+const givenOf = <N extends Noun>(
+  file: DefinitionsInput,
+  noun: N,
+): ReadonlyArray<Given<N>> | undefined =>
+  file[plurals[noun]] as unknown as ReadonlyArray<Given<N>> | undefined
 
 /** The quests with the keys of their prerequisites in place of ids. */
 const withKeys = (
   state: ProjectState,
-  quests: ReadonlyArray<QuestOfFile>,
-): ReadonlyArray<QuestOfFile> => {
+  quests: ReadonlyArray<Given<"quest">>,
+): ReadonlyArray<Given<"quest">> => {
   const keys = new Map(quests.map(({ id, key }) => [id, key]))
   const keyOf = (idOrKey: string): string =>
     keys.get(idOrKey) ?? definitionOf(state.quests, idOrKey)?.key ?? idOrKey
@@ -161,14 +142,9 @@ const referencesPerWork = 20
 /** The changes of a file so far, and the state after them. */
 class Plan {
   state: ProjectState
-  readonly #currencies: Map<string, Currency>
-  readonly #streaks: Map<string, Streak>
-  readonly #segments: Map<string, Segment>
-  readonly #badges: Map<string, Badge>
-  readonly #boosts: Map<string, Boost>
-  readonly #quests: Map<string, Quest>
-  readonly #rules: Map<string, Rule>
-  readonly #metrics: Map<string, Metric>
+  readonly #file: DefinitionsInput
+  /** The ids and keys of the badges of the file. */
+  readonly #known: KnownBadges
   /** The ids of badges here by their ids in the file, where these differ. */
   readonly #badgeIds = new Map<string, string>()
   readonly #now: number
@@ -180,41 +156,25 @@ class Plan {
   #edges = 0
   #conditions = 0
 
-  constructor(state: ProjectState, now: number, badges: ReadonlyArray<Keyed> = []) {
-    this.#currencies = new Map(state.currencies)
-    this.#streaks = new Map(state.streaks)
-    this.#segments = new Map(state.segments)
-    this.#badges = new Map(state.badges)
-    this.#boosts = new Map(state.boosts)
-    this.#quests = new Map(state.quests)
-    this.#rules = new Map(state.rules)
-    this.#metrics = new Map(state.metrics)
-    const kinds = {
-      currencies: this.#currencies,
-      streaks: this.#streaks,
-      segments: this.#segments,
-      badges: this.#badges,
-      boosts: this.#boosts,
-      metrics: this.#metrics,
-      quests: this.#quests,
-      rules: this.#rules,
-    }
-    this.state = { ...state, ...kinds }
+  constructor(state: ProjectState, now: number, file: DefinitionsInput) {
+    this.state = { ...state, ...mapsOf((noun) => new Map(definitionsOf(state, noun))) }
     this.#now = now
+    this.#file = file
+    const { badges = [] } = file
+    this.#known = new Set(badges.flatMap(({ id, key }) => [id, key]))
     for (const { id, key } of badges) {
       const here = idsByKey(state.badges).get(key)
       if (here !== undefined) this.#badgeIds.set(id, here)
     }
-    for (const quest of state.quests.values()) this.#grow(quest.steps, quest.prerequisites)
-    for (const rule of state.rules.values()) this.#grow([rule])
-    for (const metric of state.metrics.values()) this.#grow([metric])
-    for (const { criteria } of state.badges.values())
-      if ("where" in criteria) this.#grow([criteria])
+    for (const noun of nouns)
+      for (const each of definitionsOf(state, noun).values()) this.#grow(noun, each)
   }
 
-  #grow(clauses: ReadonlyArray<Clause>, prerequisites?: ReadonlyArray<string>): void {
-    for (const { where } of clauses) this.#conditions += 1 + (where?.length ?? 0)
-    if (prerequisites !== undefined) this.#edges += 1 + prerequisites.length
+  #grow<N extends Noun>(noun: N, definition: DefinitionByNoun[N]): void {
+    const { after, clauses } = inFile[noun]
+    const given = definition as unknown as NewOf<N>
+    for (const { where } of clauses?.(given) ?? []) this.#conditions += 1 + (where?.length ?? 0)
+    if (after !== undefined) this.#edges += 1 + after(given).length
   }
 
   /** The work to find the text searches of the actions of `clauses` (`definitionChecks.ts`). */
@@ -231,203 +191,76 @@ class Plan {
     )
   }
 
-  currency(currency: CurrencyOfFile, pointer: string): void {
-    const created = { kind: "createCurrency", currency: published(currency) } as const
-    this.#put(
-      pointer,
-      () => 0,
-      this.#currencies,
-      currency,
-      (before, state, now) =>
-        before === undefined
-          ? createCurrency(state, created, now)
-          : replaceCurrency(before, currency, now),
-    )
+  /** Decides the definitions of a kind in the file, each after those of `after`. */
+  put<N extends Noun>(noun: N): void {
+    const given = givenOf(this.#file, noun) ?? []
+    for (const place of this.#placesOf(noun, given)) {
+      this.#put(noun, given[place]!, `${pointerTo(noun)}/${place}`)
+    }
   }
 
-  /** `known`: the keys of the badges of the file, which come after the segments. */
-  segment(segment: SegmentOfFile, known: ReadonlySet<string>, pointer: string): void {
-    const created = { kind: "createSegment", segment: published(segment) } as const
-    this.#put(
-      pointer,
-      () => 0,
-      this.#segments,
-      segment,
-      (before, state, now) =>
-        before === undefined
-          ? createSegment(state, created, now, known)
-          : replaceSegment(state, before, segment, now, known),
-    )
-  }
-  metric(metric: MetricOfFile, pointer: string): void {
-    const work = () => this.#searching([metric])
-    const created = { kind: "createMetric", metric } as const
-    this.#put(pointer, work, this.#metrics, metric, (before, state, now) =>
-      before === undefined
-        ? createMetric(state, created, now)
-        : replaceMetric(state, before, metric, now),
-    )
+  #placesOf<N extends Noun>(noun: N, given: ReadonlyArray<Given<N>>): Iterable<number> {
+    const { after } = inFile[noun]
+    if (after === undefined) return given.keys()
+    const places = new Map(given.map(({ key }, index) => [key, index]))
+    const keysAfter = (key: string): ReadonlyArray<string> => {
+      const place = places.get(key)
+      const here = definitionOf(definitionsOf(this.state, noun), key)
+      const one = place === undefined ? (here as unknown as NewOf<N> | undefined) : given[place]
+      return one === undefined ? [] : after(one)
+    }
+    return behind(places.keys(), keysAfter).flatMap((key) => places.get(key) ?? [])
   }
 
-  /** `known`: the ids of the badges of the file, which come after the streaks. */
-  streak(members: StreakOfFile, known: ReadonlySet<string>, pointer: string): void {
-    const milestones = members.milestones.map((milestone) => ({
-      ...milestone,
-      reward: this.#reward(milestone.reward),
-    }))
-    const streak = { ...members, milestones }
-    const created = { kind: "createStreak", streak: published(streak) } as const
-    this.#put(
-      pointer,
-      () => 0,
-      this.#streaks,
-      streak,
-      (before, state, now) =>
-        before === undefined
-          ? createStreak(state, created, now, known)
-          : replaceStreak(state, before, streak, now, known),
-    )
-  }
-
-  badge(badge: BadgeOfFile, pointer: string): void {
-    const work = () => this.#searching([badge.criteria])
-    const created = { kind: "createBadge", badge: published(badge) } as const
-    this.#put(pointer, work, this.#badges, badge, (before, state, now) =>
-      before === undefined
-        ? createBadge(state, created, now)
-        : replaceBadge(state, before, badge, now),
-    )
-  }
-
-  quest(members: QuestOfFile, pointer: string): void {
-    const work = () => this.#searching(members.steps) + members.prerequisites.length * this.#edges
-    const quest = { ...members, reward: this.#reward(members.reward) }
-    const created = { kind: "createQuest", quest: published(quest) } as const
-    this.#put(pointer, work, this.#quests, quest, (before, state, now) =>
-      before === undefined
-        ? createQuest(state, created, now)
-        : replaceQuest(state, before, quest, now),
-    )
-  }
-
-  rule(members: RuleOfFile, pointer: string): void {
-    const rule = { ...members, reward: this.#reward(members.reward) }
-    const work = () => this.#searching([rule])
-    const created = { kind: "createRule", rule: published(rule) } as const
-    this.#put(pointer, work, this.#rules, rule, (before, state, now) =>
-      before === undefined
-        ? createRule(state, created, now)
-        : replaceRule(state, before, rule, now),
-    )
-  }
-
-  boost(boost: BoostOfFile, pointer: string): void {
-    const created = { kind: "createBoost", boost: published(boost) } as const
-    this.#put(
-      pointer,
-      () => 0,
-      this.#boosts,
-      boost,
-      (before, state, now) =>
-        before === undefined
-          ? createBoost(state, created, now)
-          : replaceBoost(state, before, boost, now),
-    )
-  }
-
-  /** Decides a definition of the file. `before` has its key; `undefined`: it is new. */
-  #put<A extends Keyed>(
-    pointer: string,
-    workOf: () => number,
-    definitions: ReadonlyMap<string, A>,
-    { id, key }: Keyed,
-    decide: (before: A | undefined, state: ProjectState, now: number) => Decided,
-  ): void {
-    this.#take(pointer, workOf, (state, now) => {
-      const before = definitionWithKey(definitions, key)
-      const other = before === undefined ? definitions.get(id) : undefined
-      if (other === undefined) return decide(before, state, now)
+  #put<N extends Noun>(noun: N, members: Given<N>, pointer: string): void {
+    const kind = kindOf(noun)
+    const { after, clauses, paying } = inFile[noun]
+    const given = paying?.(members, (reward) => this.#paid(reward)) ?? members
+    const work = () =>
+      this.#searching(clauses?.(given) ?? []) + (after?.(given).length ?? 0) * this.#edges
+    this.#take(pointer, work, (state, now) => {
+      const all = definitionsOf(state, noun)
+      const before = definitionWithKey(all, given.key)
+      if (before !== undefined) return kind.replace(state, before, given, now, this.#known)
+      const other = all.get(given.id)
+      if (other === undefined) return kind.create(state, given, now, this.#known)
       const detail = `is the id of the definition with the key ${other.key}, which cannot change`
       return Result.fail(invalidRequest([{ pointer: "/id", code: "invalid_value", detail }]))
     })
   }
 
-  #reward(gives: Gives): Gives {
+  #paid(gives: Gives): Gives {
     const here = gives.badgeId === null ? undefined : this.#badgeIds.get(gives.badgeId)
     return here === undefined ? gives : { ...gives, badgeId: here }
   }
 
-  /**
-   * Removes the definitions that the file does not name. A definition is removed before those it
-   * refers to.
-   */
-  remove(definitions: DefinitionsInput): void {
-    const { badges, boosts, currencies, metrics, quests, rules, segments, streaks } = definitions
-    for (const boost of missing(this.#boosts, boosts)) {
-      if (!isInFile(boost, this.#now)) continue
-      this.#take(
-        "/definitions/boosts",
-        () => 0,
-        (state, now) => deleteBoost(state, { kind: "deleteBoost", boostId: boost.id }, now),
-      )
+  /** Removes the definitions that the file does not name. Only those that stay may use them. */
+  remove(): void {
+    const going = mapsOf((noun) => this.#unnamed(noun))
+    const staying = mapsOf((noun) => {
+      const all: ReadonlyMap<string, Definition> = this.state[plurals[noun]]
+      return new Map([...all].filter(([id]) => !going[plurals[noun]].has(id)))
+    })
+    const uses = { ...this.state, ...staying }
+    const referring = () => Math.ceil((this.#edges + this.state.rules.size) / referencesPerWork)
+    for (const noun of order.toReversed()) {
+      const kind = kindOf(noun)
+      const work = kind.hasUses ? referring : () => 0
+      for (const id of going[plurals[noun]].keys()) {
+        this.#take(pointerTo(noun), work, (state, now) => kind.remove(state, id, now, uses))
+      }
     }
-    for (const rule of missing(this.#rules, rules)) {
-      if (!isInFile(rule, this.#now)) continue
-      this.#take(
-        "/definitions/rules",
-        () => 0,
-        (state, now) => deleteRule(state, { kind: "deleteRule", ruleId: rule.id }, now),
-      )
-    }
-    const referring = () => Math.ceil((this.#edges + this.#rules.size) / referencesPerWork)
-    const keys = missing(this.#quests, quests).map(({ key }) => key)
-    const going = new Set(keys)
-    const inOrder = behind(keys, (key) => definitionOf(this.#quests, key)?.prerequisites ?? [])
-    for (const questId of inOrder.toReversed()) {
-      const quest = definitionOf(this.#quests, questId)
-      if (quest === undefined || !going.has(questId) || !isInFile(quest, this.#now)) continue
-      this.#take("/definitions/quests", referring, (state, now) =>
-        deleteQuest(state, { kind: "deleteQuest", questId }, now),
-      )
-    }
-    const ending = missing(this.#streaks, streaks).filter((streak) => isInFile(streak, this.#now))
-    const lasting = new Map(this.#streaks)
-    for (const { id } of ending) lasting.delete(id)
-    const leaving = missing(this.#segments, segments).filter(({ set }) => set !== "archived")
-    const staying = new Map(this.#segments)
-    for (const { id } of leaving) staying.delete(id)
-    for (const badge of missing(this.#badges, badges)) {
-      if (!isInFile(badge, this.#now)) continue
-      this.#take("/definitions/badges", referring, (state, now) =>
-        deleteBadge(
-          { ...state, segments: staying, streaks: lasting },
-          { kind: "deleteBadge", badgeId: badge.id },
-          now,
-        ),
-      )
-    }
-    for (const { id: segmentId } of leaving) {
-      this.#take("/definitions/segments", referring, (state, now) =>
-        deleteSegment(state, { kind: "deleteSegment", segmentId }, now),
-      )
-    }
-    for (const { id: streakId } of ending) {
-      this.#take("/definitions/streaks", referring, (state, now) =>
-        deleteStreak(state, { kind: "deleteStreak", streakId }, now),
-      )
-    }
-    for (const currency of missing(this.#currencies, currencies)) {
-      if (!isInFile(currency, this.#now) || isBuiltIn(currency)) continue
-      this.#take("/definitions/currencies", referring, (state, now) =>
-        deleteCurrency(state, { kind: "deleteCurrency", currencyId: currency.id }, now),
-      )
-    }
-    for (const metric of missing(this.#metrics, metrics)) {
-      if (!isInFile(metric, this.#now)) continue
-      this.#take("/definitions/metrics", referring, (state, now) =>
-        deleteMetric(state, { kind: "deleteMetric", metricId: metric.id }, now),
-      )
-    }
+  }
+
+  /** The definitions of a kind whose keys the file lacks. None if the file lacks the kind. */
+  #unnamed<N extends Noun>(noun: N): ReadonlyMap<string, DefinitionByNoun[N]> {
+    const { stays } = inFile[noun]
+    const named = givenOf(this.#file, noun)
+    const keys = new Set(named?.map(({ key }) => key))
+    const goes = (definition: DefinitionByNoun[N]) =>
+      !keys.has(definition.key) && isInFile(definition, this.#now) && stays?.(definition) !== true
+    const all = named === undefined ? [] : [...definitionsOf(this.state, noun)]
+    return new Map(all.filter(([, definition]) => goes(definition)))
   }
 
   #take(
@@ -459,51 +292,16 @@ class Plan {
 
   /** Applies a fact as `applyProject` does, in the maps of the plan. */
   #follow(fact: Fact): void {
-    switch (fact.kind) {
-      case "project.updated":
-        this.state = { ...this.state, settings: fact.settings }
-        break
-      case "streak.created":
-      case "streak.updated":
-        this.#set(this.#streaks, fact.streak)
-        break
-      case "currency.created":
-      case "currency.updated":
-        this.#set(this.#currencies, fact.currency)
-        break
-      case "segment.created":
-      case "segment.updated":
-        this.#set(this.#segments, fact.segment)
-        break
-      case "badge.created":
-      case "badge.updated":
-        this.#set(this.#badges, fact.badge)
-        break
-      case "boost.created":
-      case "boost.updated":
-        this.#set(this.#boosts, fact.boost)
-        break
-      case "metric.created":
-      case "metric.updated":
-        this.#set(this.#metrics, fact.metric)
-        this.#grow([fact.metric])
-        break
-      case "quest.created":
-      case "quest.updated":
-        this.#set(this.#quests, fact.quest)
-        this.#grow(fact.quest.steps, fact.quest.prerequisites)
-        break
-      case "rule.created":
-      case "rule.updated":
-        this.#set(this.#rules, fact.rule)
-        this.#grow([fact.rule])
-        break
-    }
-  }
-
-  #set<A extends Keyed>(definitions: Map<string, A>, definition: A): void {
-    definitions.set(definition.id, definition)
-    idsByKey(definitions).set(definition.key, definition.id)
+    if (fact.kind === "project.updated") this.state = { ...this.state, settings: fact.settings }
+    const changed = definitionIn(fact)
+    if (changed === undefined) return
+    const { definition, noun } = changed
+    const maps: ReadonlyMap<string, Definition> = this.state[plurals[noun]]
+    // The plan has made the maps.
+    const all = maps as Map<string, Definition>
+    all.set(definition.id, definition)
+    idsByKey(all).set(definition.key, definition.id)
+    this.#grow(noun, definition)
   }
 
   result(): Decided<"invalid_request" | "quota_exceeded"> {
@@ -523,21 +321,10 @@ class Plan {
   }
 }
 
-/** The definitions whose keys `named` lacks. Empty if `named` is absent. */
-const missing = <A extends Keyed>(
-  definitions: ReadonlyMap<string, A>,
-  named: ReadonlyArray<Keyed> | undefined,
-): ReadonlyArray<A> => {
-  if (named === undefined) return []
-  const keys = new Set(named.map(({ key }) => key))
-  return [...definitions.values()].filter(({ key }) => !keys.has(key))
-}
+const pointerTo = (noun: Noun): string => `/definitions/${plurals[noun]}`
 
-/** A new definition of a file: published, unless the file has another status. */
-const published = <A extends { readonly set?: Definition["set"] | undefined }>(given: A) => ({
-  ...given,
-  set: given.set ?? ("published" as const),
-})
+const mapsOf = (mapOf: (noun: Noun) => ReadonlyMap<string, Definition>): DefinitionMaps =>
+  Object.fromEntries(nouns.map((noun) => [plurals[noun], mapOf(noun)])) as unknown as DefinitionMaps
 
 /** Whether an exported file has this definition: it is neither archived nor over. */
 export const isInFile = (definition: Definition, now: number): boolean =>

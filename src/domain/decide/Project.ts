@@ -3,50 +3,15 @@
  * file.
  */
 import { Result } from "effect"
-import { definitionOf } from "../project/DefinitionKey.ts"
 import { type ProjectState, timeIn } from "../project/Project.ts"
 import type { BatchAnswer } from "../record/Record.ts"
 import type { ErrorCode, LaurelError } from "../values/Errors.ts"
-import {
-  type BackfillCommand,
-  type BadgeCommand,
-  createBadge,
-  deleteBadge,
-  finishBackfill,
-  startBackfill,
-  updateBadge,
-} from "./BadgeDefinitions.ts"
-import { type BoostCommand, createBoost, deleteBoost, updateBoost } from "./BoostDefinitions.ts"
+import { type BackfillCommand, finishBackfill, startBackfill } from "./BadgeDefinitions.ts"
 import { type CloseWindows, decideCloseWindows } from "./CloseWindows.ts"
-import {
-  type CurrencyCommand,
-  createCurrency,
-  deleteCurrency,
-  updateCurrency,
-} from "./CurrencyDefinitions.ts"
 import { type Conditional, type Decided, versionConflict } from "./Decided.ts"
 import { type ApplyDefinitions, applyDefinitions } from "./Definitions.ts"
-import {
-  createMetric,
-  deleteMetric,
-  type MetricCommand,
-  updateMetric,
-} from "./MetricDefinitions.ts"
-import { createQuest, deleteQuest, type QuestCommand, updateQuest } from "./QuestDefinitions.ts"
-import { createRule, deleteRule, type RuleCommand, updateRule } from "./RuleDefinitions.ts"
-import {
-  createSegment,
-  deleteSegment,
-  type SegmentCommand,
-  updateSegment,
-} from "./SegmentDefinitions.ts"
+import { type AnyDefinitionCommand, type DefinitionRefusals, definitionHandlings } from "./Kinds.ts"
 import { decideSettings, type SettingsCommand } from "./Settings.ts"
-import {
-  createStreak,
-  deleteStreak,
-  type StreakCommand,
-  updateStreak,
-} from "./StreakDefinitions.ts"
 import { type AdvanceClock, advanceClock, type StepClock, stepClock } from "./TestClock.ts"
 import {
   createWebhook,
@@ -58,14 +23,7 @@ import {
 } from "./Webhooks.ts"
 
 export type ProjectCommand =
-  | QuestCommand
-  | RuleCommand
-  | BadgeCommand
-  | BoostCommand
-  | CurrencyCommand
-  | SegmentCommand
-  | MetricCommand
-  | StreakCommand
+  | AnyDefinitionCommand
   | SettingsCommand
   | BackfillCommand
   | WebhookCommand
@@ -88,70 +46,7 @@ export interface KeepRefusal {
 type UsedWebhook = "webhook_not_found" | "webhook_disabled"
 
 /** The codes with which the decision may refuse each kind of command. */
-export interface ProjectRefusals {
-  readonly createQuest: "invalid_request" | "key_taken" | "quota_exceeded"
-  readonly updateQuest:
-    | "quest_not_found"
-    | "invalid_request"
-    | "invalid_transition"
-    | "in_use"
-    | "version_conflict"
-  readonly deleteQuest: "quest_not_found" | "in_use" | "version_conflict"
-  readonly createRule: "invalid_request" | "key_taken" | "quota_exceeded"
-  readonly updateRule:
-    | "rule_not_found"
-    | "invalid_request"
-    | "invalid_transition"
-    | "version_conflict"
-  readonly deleteRule: "rule_not_found" | "version_conflict"
-  readonly createBadge: "invalid_request" | "key_taken" | "quota_exceeded"
-  readonly updateBadge:
-    | "badge_not_found"
-    | "invalid_request"
-    | "invalid_transition"
-    | "in_use"
-    | "version_conflict"
-  readonly deleteBadge: "badge_not_found" | "in_use" | "version_conflict"
-  readonly createBoost: "invalid_request" | "key_taken" | "quota_exceeded"
-  readonly updateBoost:
-    | "boost_not_found"
-    | "invalid_request"
-    | "invalid_transition"
-    | "quota_exceeded"
-    | "version_conflict"
-  readonly deleteBoost: "boost_not_found" | "version_conflict"
-  readonly createCurrency: "invalid_request" | "key_taken" | "quota_exceeded"
-  readonly updateCurrency:
-    | "currency_not_found"
-    | "invalid_request"
-    | "invalid_transition"
-    | "in_use"
-    | "version_conflict"
-  readonly deleteCurrency: "currency_not_found" | "in_use" | "version_conflict"
-  readonly createSegment: "invalid_request" | "key_taken" | "quota_exceeded"
-  readonly updateSegment:
-    | "segment_not_found"
-    | "invalid_request"
-    | "invalid_transition"
-    | "in_use"
-    | "version_conflict"
-  readonly deleteSegment: "segment_not_found" | "in_use" | "version_conflict"
-  readonly createMetric: "invalid_request" | "key_taken" | "quota_exceeded"
-  readonly updateMetric:
-    | "metric_not_found"
-    | "invalid_request"
-    | "invalid_transition"
-    | "in_use"
-    | "version_conflict"
-  readonly deleteMetric: "metric_not_found" | "in_use" | "version_conflict"
-  readonly createStreak: "invalid_request" | "key_taken" | "quota_exceeded"
-  readonly updateStreak:
-    | "streak_not_found"
-    | "invalid_request"
-    | "invalid_transition"
-    | "in_use"
-    | "version_conflict"
-  readonly deleteStreak: "streak_not_found" | "in_use" | "version_conflict"
+export interface ProjectRefusals extends DefinitionRefusals {
   readonly updateSettings: "invalid_request" | "version_conflict"
   readonly applyDefinitions: "invalid_request" | "quota_exceeded" | "version_conflict"
   readonly startBackfill: "badge_not_found" | "invalid_transition" | "conflict"
@@ -194,56 +89,13 @@ type Handling<Kind extends keyof ProjectRefusals> = {
     }
   : { readonly version?: never })
 
-const questVersion = ({ quests }: ProjectState, { questId }: { readonly questId: string }) =>
-  definitionOf(quests, questId)?.version
-const ruleVersion = ({ rules }: ProjectState, { ruleId }: { readonly ruleId: string }) =>
-  definitionOf(rules, ruleId)?.version
-const badgeVersion = ({ badges }: ProjectState, { badgeId }: { readonly badgeId: string }) =>
-  definitionOf(badges, badgeId)?.version
-const boostVersion = ({ boosts }: ProjectState, { boostId }: { readonly boostId: string }) =>
-  definitionOf(boosts, boostId)?.version
-const currencyVersion = (
-  { currencies }: ProjectState,
-  { currencyId }: { readonly currencyId: string },
-) => definitionOf(currencies, currencyId)?.version
-const segmentVersion = (
-  { segments }: ProjectState,
-  { segmentId }: { readonly segmentId: string },
-) => definitionOf(segments, segmentId)?.version
-const metricVersion = ({ metrics }: ProjectState, { metricId }: { readonly metricId: string }) =>
-  definitionOf(metrics, metricId)?.version
-const streakVersion = ({ streaks }: ProjectState, { streakId }: { readonly streakId: string }) =>
-  definitionOf(streaks, streakId)?.version
 const webhookVersion = (
   { webhooks }: ProjectState,
   { webhookId }: { readonly webhookId: string },
 ) => webhooks.get(webhookId)?.version
 
 const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } = {
-  createQuest: { decide: createQuest },
-  updateQuest: { decide: updateQuest, version: questVersion },
-  deleteQuest: { decide: deleteQuest, version: questVersion },
-  createRule: { decide: createRule },
-  updateRule: { decide: updateRule, version: ruleVersion },
-  deleteRule: { decide: deleteRule, version: ruleVersion },
-  createBadge: { decide: createBadge },
-  updateBadge: { decide: updateBadge, version: badgeVersion },
-  deleteBadge: { decide: deleteBadge, version: badgeVersion },
-  createBoost: { decide: createBoost },
-  updateBoost: { decide: updateBoost, version: boostVersion },
-  deleteBoost: { decide: deleteBoost, version: boostVersion },
-  createCurrency: { decide: createCurrency },
-  updateCurrency: { decide: updateCurrency, version: currencyVersion },
-  deleteCurrency: { decide: deleteCurrency, version: currencyVersion },
-  createSegment: { decide: createSegment },
-  updateSegment: { decide: updateSegment, version: segmentVersion },
-  deleteSegment: { decide: deleteSegment, version: segmentVersion },
-  createMetric: { decide: createMetric },
-  updateMetric: { decide: updateMetric, version: metricVersion },
-  deleteMetric: { decide: deleteMetric, version: metricVersion },
-  createStreak: { decide: createStreak },
-  updateStreak: { decide: updateStreak, version: streakVersion },
-  deleteStreak: { decide: deleteStreak, version: streakVersion },
+  ...definitionHandlings,
   updateSettings: { decide: decideSettings, version: ({ settings }) => settings.version },
   applyDefinitions: {
     decide: applyDefinitions,

@@ -1,37 +1,20 @@
 /** Decides the commands on streaks. `Streaks.ts` extends, pays and breaks them. */
-import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { weekdays } from "../project/Boost.ts"
-import {
-  defaults,
-  firstVersion,
-  type New,
-  nextVersion,
-  type Replacement,
-  type Status,
-} from "../project/Definition.ts"
-import { definitionOf } from "../project/DefinitionKey.ts"
+import { defaults, type New, type Status } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Streak } from "../project/StreakDefinition.ts"
-import { type Fault, invalidRequest, quotaExceeded, refuse } from "../values/Errors.ts"
-import { type Metadata, patchedMetadata } from "../values/Metadata.ts"
-import { archivedFault, type Conditional, type Decided, noChange } from "./Decided.ts"
+import type { Fault } from "../values/Errors.ts"
+import type { Metadata } from "../values/Metadata.ts"
+import { noChange } from "./Decided.ts"
 import {
   badgeReferenceFaults,
-  claimedKey,
   currencyReferenceFaults,
   metadataFaults,
   streakInUse,
 } from "./definitionChecks.ts"
-import {
-  archived,
-  archivedCannotChange,
-  liveCount,
-  moved,
-  movedTo,
-  overFaults,
-  periodFaults,
-} from "./Lifecycle.ts"
+import { Decisions, type KnownBadges } from "./Kind.ts"
+import { periodFaults } from "./Lifecycle.ts"
 
 type Members = Pick<
   Streak,
@@ -52,111 +35,22 @@ export interface StreakChange extends Partial<Members> {
   readonly metadata?: Metadata | null
 }
 
-export type StreakCommand =
-  | { readonly kind: "createStreak"; readonly streak: New<Streak> }
-  | (Conditional & {
-      readonly kind: "updateStreak"
-      readonly streakId: string
-      readonly change: StreakChange
-    })
-  /** Archives the streak. */
-  | (Conditional & { readonly kind: "deleteStreak"; readonly streakId: string })
-
-type CommandOf<Kind> = Extract<StreakCommand, { readonly kind: Kind }>
-
-export const createStreak = (
-  state: ProjectState,
-  { streak: given }: CommandOf<"createStreak">,
-  now: number,
-  known?: KnownBadges,
-): Decided<"invalid_request" | "key_taken" | "quota_exceeded"> => {
-  const { streaks } = state
-  const key = claimedKey(streaks, "streak", given.key, given.name)
-  if (Result.isFailure(key)) return Result.fail(key.failure)
-  const streak = inOrder({
-    ...defaults,
-    set: "published",
-    ...given,
-    key: key.success,
-    ...firstVersion(now),
-  })
-  const faults = [...overFaults(streak, now), ...streakFaults(state, streak, known)]
-  if (faults.length > 0) return Result.fail(invalidRequest(faults))
-  const live = liveCount(streaks)
-  if (live >= limits.streaksMax) {
-    return quotaExceeded(limits.streaksMax, "streaks per environment")
-  }
-  if (streaks.size - live >= limits.archivedStreaksMax) {
-    return quotaExceeded(limits.archivedStreaksMax, "archived streaks per environment")
-  }
-  return Result.succeed([{ kind: "streak.created", streak }])
-}
-
-export const updateStreak = (
-  state: ProjectState,
-  { change: { metadata, status, ...change }, streakId }: CommandOf<"updateStreak">,
-  now: number,
-): Decided<"streak_not_found" | "invalid_request" | "invalid_transition" | "in_use"> => {
-  const streak = definitionOf(state.streaks, streakId)
-  if (streak === undefined) return notFound
-  if (streak.set === "archived") return archivedCannotChange
-  const changed = dated(
-    streak,
-    inOrder({
-      ...streak,
-      ...change,
-      metadata: patchedMetadata(streak.metadata, metadata),
-      ...nextVersion(streak, now),
-    }),
-    now,
-  )
-  const faults = streakFaults(state, changed)
-  if (faults.length > 0) return Result.fail(invalidRequest(faults))
-  return Result.flatMap(moved(changed, status, now), (set) => updated(state, { ...changed, set }))
-}
-
-export const deleteStreak = (
-  state: ProjectState,
-  { streakId }: CommandOf<"deleteStreak">,
-  now: number,
-): Decided<"streak_not_found" | "in_use"> => {
-  const streak = definitionOf(state.streaks, streakId)
-  return streak === undefined || streak.set === "archived"
-    ? notFound
-    : updated(state, archived(streak, now))
-}
-
-/** Replaces `before` by `members`, with the status `set` if given. No facts if both are equal. */
-export const replaceStreak = (
-  state: ProjectState,
-  before: Streak,
-  { id: _, set, ...members }: Replacement<Streak>,
-  now: number,
-  known?: KnownBadges,
-): Decided<"invalid_request" | "invalid_transition" | "in_use"> => {
-  if (before.set === "archived") return Result.fail(invalidRequest([archivedFault]))
-  const changed = dated(
-    before,
-    inOrder({ ...before, ...defaults, ...members, ...nextVersion(before, now) }),
-    now,
-  )
-  if (noChange(before, { ...changed, set: set ?? before.set })) return Result.succeed([])
-  const faults = [
-    ...streakFaults(state, changed, known),
-    ...(changed.every === before.every
+export const streaks = new Decisions<"streak", New<Streak>, StreakChange, "in_use">({
+  noun: "streak",
+  max: limits.streaksMax,
+  archivedMax: limits.archivedStreaksMax,
+  nameOf: ({ name }) => name,
+  members: (given) => ({ ...defaults, ...given }),
+  normal: (_, streak) => inOrder(streak),
+  faults: (state, streak, { before, known }) => [
+    ...streakFaults(state, streak, known),
+    ...(before === undefined || streak.every === before.every
       ? []
       : [{ pointer: "/every", code: "invalid_value", detail: "cannot change" }]),
-  ]
-  if (faults.length > 0) return Result.fail(invalidRequest(faults))
-  return Result.flatMap(movedTo(changed, set, now), (set) => updated(state, { ...changed, set }))
-}
-
-const updated = (state: ProjectState, streak: Streak) => {
-  const refusal = streak.set === "archived" ? streakInUse(state, streak.key) : undefined
-  return refusal === undefined
-    ? Result.succeed([{ kind: "streak.updated", streak } as const])
-    : Result.fail(refusal)
-}
+  ],
+  completed: (streak, before, now) => (before === undefined ? streak : dated(before, streak, now)),
+  inUse: (state, { key }) => streakInUse(state, key),
+})
 
 /** The milestones by target, as `Streaks.ts` pays them, and the rest days as in a week. */
 const inOrder = (streak: Streak): Streak => ({
@@ -173,9 +67,6 @@ const dated = (before: Streak, changed: Streak, now: number): Streak => {
   const former = [...termsBefore, { freezes, restDays, until: now }]
   return { ...changed, termsBefore: former.slice(-limits.streakEditsMax) }
 }
-
-/** The ids of badges that a file of definitions makes later, which milestones may give already. */
-type KnownBadges = ReadonlySet<string>
 
 const streakFaults = (
   state: ProjectState,
@@ -202,5 +93,3 @@ const streakFaults = (
   }
   return faults
 }
-
-const notFound = refuse("streak_not_found", "No streak of this project has this id or key.")

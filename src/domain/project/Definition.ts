@@ -240,15 +240,15 @@ export interface Targeted extends Definition {
   readonly segment: string | null
 }
 
-/** A new definition. Without `key` it gets a free one; `defaults` has the other absent members. */
+/**
+ * A definition as a caller gives it. Without `key` a new one gets a free one; without `set` it is
+ * published, and the status of an existing one stays. `defaults` has the other absent members.
+ */
 export type New<A extends Definition> = Omit<A, keyof Targeted> &
   Pick<A, "id"> &
-  Partial<Pick<A, Extract<keyof A, Exclude<keyof Targeted, "id" | keyof Versioned>>>>
-
-/** A definition of a file. Without `set` the status stays, and a new definition is published. */
-export type Replacement<A extends Definition> = Omit<New<A>, "set"> & {
-  readonly set?: Exclude<Definition["set"], "archived"> | undefined
-}
+  Partial<Pick<A, Extract<keyof A, Exclude<keyof Targeted, "id" | "set" | keyof Versioned>>>> & {
+    readonly set?: Definition["set"] | undefined
+  }
 
 export const defaults = { description: null, metadata: {}, startsAt: null, endsAt: null } as const
 export const targetedDefaults = { ...defaults, segment: null } as const

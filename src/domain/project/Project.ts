@@ -4,13 +4,10 @@
  * `ActionIndex.ts` the cost of an event does not depend on the number of definitions.
  */
 import type { PastZone, WindowKind } from "../values/Calendar.ts"
-import type { Boost } from "./Boost.ts"
-import { builtInCurrencies, type Currency } from "./Currency.ts"
-import type { Badge, Quest, Rule, Versioned } from "./Definition.ts"
+import { builtInCurrencies } from "./Currency.ts"
+import type { Versioned } from "./Definition.ts"
+import type { DefinitionMaps } from "./Kinds.ts"
 import { defaultLevelCurve, type LevelCurve } from "./Level.ts"
-import type { Metric } from "./Metric.ts"
-import type { Segment } from "./Segment.ts"
-import type { Streak } from "./StreakDefinition.ts"
 
 /**
  * Why a webhook is disabled: `gone`: it answered 410; `failing`: it only failed for
@@ -86,7 +83,7 @@ export interface TestClock {
   readonly status: "advancing" | "ready"
 }
 
-export interface ProjectState {
+export interface ProjectState extends DefinitionMaps {
   /** The sequence of the last record applied. */
   readonly sequence: number
   /** The sequence of the last record that may have moved due times of users (`Progress.ts`). */
@@ -96,14 +93,6 @@ export interface ProjectState {
   readonly settings: ProjectSettings
   /** The former time zones; absent: the time zone never changed. */
   readonly pastZones?: ReadonlyArray<PastZone<string>>
-  readonly quests: ReadonlyMap<string, Quest>
-  readonly rules: ReadonlyMap<string, Rule>
-  readonly badges: ReadonlyMap<string, Badge>
-  readonly boosts: ReadonlyMap<string, Boost>
-  readonly currencies: ReadonlyMap<string, Currency>
-  readonly segments: ReadonlyMap<string, Segment>
-  readonly metrics: ReadonlyMap<string, Metric>
-  readonly streaks: ReadonlyMap<string, Streak>
   readonly webhooks: ReadonlyMap<string, Webhook>
   /** The latest backfill of each badge that is not archived. */
   readonly backfills: ReadonlyMap<string, BackfillState>

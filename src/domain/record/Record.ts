@@ -6,14 +6,11 @@
  * `apply` and the reply need, and a later change of rules or level curves never changes its effect.
  */
 import type { AccountFact } from "../accounts/Account.ts"
-import type { Boost } from "../project/Boost.ts"
-import type { Amounts, Currency } from "../project/Currency.ts"
-import type { Badge, Gives, Quest, Reward, Rule } from "../project/Definition.ts"
+import type { Amounts } from "../project/Currency.ts"
+import type { Gives, Reward } from "../project/Definition.ts"
 import type { ApiKey, Project, ProjectLimit } from "../project/Directory.ts"
-import type { Metric } from "../project/Metric.ts"
+import type { DefinitionFact } from "../project/Kinds.ts"
 import type { DisabledReason, ProjectSettings, TestClock, Webhook } from "../project/Project.ts"
-import type { Segment } from "../project/Segment.ts"
-import type { Streak } from "../project/StreakDefinition.ts"
 import type { MetricChange, MetricState } from "../user/MetricState.ts"
 import type { StreakState } from "../user/Streak.ts"
 import type { Profile, StepCounts } from "../user/User.ts"
@@ -338,14 +335,7 @@ export type UserFact =
 
 /** The facts of a request to an environment. */
 export type ProjectFact =
-  | { readonly kind: "quest.created" | "quest.updated"; readonly quest: Quest }
-  | { readonly kind: "rule.created" | "rule.updated"; readonly rule: Rule }
-  | { readonly kind: "badge.created" | "badge.updated"; readonly badge: Badge }
-  | { readonly kind: "boost.created" | "boost.updated"; readonly boost: Boost }
-  | { readonly kind: "currency.created" | "currency.updated"; readonly currency: Currency }
-  | { readonly kind: "segment.created" | "segment.updated"; readonly segment: Segment }
-  | { readonly kind: "metric.created" | "metric.updated"; readonly metric: Metric }
-  | { readonly kind: "streak.created" | "streak.updated"; readonly streak: Streak }
+  | DefinitionFact
   | { readonly kind: "project.updated"; readonly settings: ProjectSettings }
   | ({ readonly kind: "testClock.moved" } & TestClock)
   | { readonly kind: "webhook.created"; readonly webhook: Omit<Webhook, "since"> }

@@ -3,10 +3,9 @@
  * only for a record that breaks an invariant (`invariants.ts`).
  */
 import { limits } from "../../Limits.ts"
-import { type Badge, type Definition, nextVersion, type Versioned } from "../project/Definition.ts"
-import type { Metric } from "../project/Metric.ts"
+import { type Definition, nextVersion, type Versioned } from "../project/Definition.ts"
+import { type AnyDefinition, definitionIn, type Noun, plurals } from "../project/Kinds.ts"
 import { aheadMsOf, type ProjectState, type Webhook } from "../project/Project.ts"
-import type { Segment } from "../project/Segment.ts"
 import { isSameTimeZone, withPastZone } from "../values/Calendar.ts"
 import {
   assertAfter,
@@ -45,9 +44,6 @@ const withLatest = <A extends Definition>(
 
 const isArchived = ({ set }: Definition): boolean => set === "archived"
 
-/** Archived currencies and streaks are never dropped (`Currency.ts`, `StreakDefinition.ts`). */
-const keptForEver = Number.POSITIVE_INFINITY
-
 /** Copies each map once, at its first change: a record may change hundreds of definitions. */
 class Copies {
   readonly #made = new Set<unknown>()
@@ -80,39 +76,9 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
   let next = begun(state, record)
   for (const fact of record.facts) {
     if (movesDueTimes(fact, next)) next = { ...next, dueSequence: record.sequence }
+    const changed = definitionIn(fact)
+    if (changed !== undefined) next = withDefinition(next, copies, changed)
     switch (fact.kind) {
-      case "quest.created":
-      case "quest.updated":
-        next = { ...next, quests: copies.with(next.quests, fact.quest, limits.archivedQuestsMax) }
-        break
-      case "rule.created":
-      case "rule.updated":
-        next = { ...next, rules: copies.with(next.rules, fact.rule, limits.archivedRulesMax) }
-        break
-      case "badge.created":
-      case "badge.updated":
-        next = withBadge(next, copies, fact.badge)
-        break
-      case "boost.created":
-      case "boost.updated":
-        next = { ...next, boosts: copies.with(next.boosts, fact.boost, limits.archivedBoostsMax) }
-        break
-      case "currency.created":
-      case "currency.updated":
-        next = { ...next, currencies: copies.with(next.currencies, fact.currency, keptForEver) }
-        break
-      case "metric.created":
-      case "metric.updated":
-        next = withMetric(next, copies, fact.metric)
-        break
-      case "segment.created":
-      case "segment.updated":
-        next = withSegment(next, copies, fact.segment)
-        break
-      case "streak.created":
-      case "streak.updated":
-        next = { ...next, streaks: copies.with(next.streaks, fact.streak, keptForEver) }
-        break
       case "webhook.created":
       case "webhook.updated":
         next = withWebhook(next, copies, { since: record.sequence, ...fact.webhook })
@@ -164,20 +130,27 @@ const withBackfill = (
   return { ...state, backfills: copies.of(state.backfills).set(badgeId, finished) }
 }
 
-const withBadge = (state: ProjectState, copies: Copies, badge: Badge): ProjectState => ({
-  ...state,
-  badges: copies.with(state.badges, badge, limits.archivedBadgesMax),
-  ...(isArchived(badge) && { backfills: copies.without(state.backfills, badge.id) }),
-})
+/** Archived currencies and streaks are never dropped (`Currency.ts`, `StreakDefinition.ts`). */
+const archivedMax: Readonly<Record<Noun, number>> = {
+  quest: limits.archivedQuestsMax,
+  rule: limits.archivedRulesMax,
+  badge: limits.archivedBadgesMax,
+  boost: limits.archivedBoostsMax,
+  currency: Number.POSITIVE_INFINITY,
+  segment: limits.archivedSegmentsMax,
+  metric: limits.archivedMetricsMax,
+  streak: Number.POSITIVE_INFINITY,
+}
 
-const withMetric = (state: ProjectState, copies: Copies, metric: Metric): ProjectState => ({
+const withDefinition = (
+  state: ProjectState,
+  copies: Copies,
+  { definition, noun }: AnyDefinition,
+): ProjectState => ({
   ...state,
-  metrics: copies.with(state.metrics, metric, limits.archivedMetricsMax),
-})
-
-const withSegment = (state: ProjectState, copies: Copies, segment: Segment): ProjectState => ({
-  ...state,
-  segments: copies.with(state.segments, segment, limits.archivedSegmentsMax),
+  [plurals[noun]]: copies.with<Definition>(state[plurals[noun]], definition, archivedMax[noun]),
+  ...(noun === "badge" &&
+    isArchived(definition) && { backfills: copies.without(state.backfills, definition.id) }),
 })
 
 const withWebhook = (state: ProjectState, copies: Copies, webhook: Webhook): ProjectState => ({
@@ -192,8 +165,8 @@ const begun = (state: ProjectState, { facts, sequence }: JournalRecord): Project
 }
 
 /** Whether the fact changes what a file of definitions has. */
-const isDefinition = ({ kind }: Fact): boolean =>
-  /^(?:project|quest|badge|boost|rule|currency|segment|metric|streak)\./.test(kind)
+const isDefinition = (fact: Fact): boolean =>
+  fact.kind === "project.updated" || definitionIn(fact) !== undefined
 
 const disabledWebhook = (
   webhook: Webhook,

@@ -143,6 +143,9 @@ export const invalidRequest = (errors: ReadonlyArray<Fault>): LaurelError<"inval
 export const refuse = <Code extends ErrorCode>(code: Code, detail: string) =>
   Result.fail(laurelError(code, detail))
 
-/** Refuses one more of `things` ("rules per environment"). */
-export const quotaExceeded = (max: number, things: string) =>
-  refuse("quota_exceeded", `At most ${max} ${things} are allowed.`)
+/** The refusal of one more of `things` ("rules per environment"). */
+export const quotaError = (max: number, things: string): LaurelError<"quota_exceeded"> =>
+  laurelError("quota_exceeded", `At most ${max} ${things} are allowed.`)
+
+/** Refuses one more of `things`. */
+export const quotaExceeded = (max: number, things: string) => Result.fail(quotaError(max, things))

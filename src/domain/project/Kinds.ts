@@ -1,0 +1,74 @@
+/**
+ * The kinds of definitions. The noun of a kind names it in commands, facts and error codes, its plural
+ * in the state, in paths and in files.
+ */
+import type { Boost } from "./Boost.ts"
+import type { Currency } from "./Currency.ts"
+import type { Badge, Quest, Rule } from "./Definition.ts"
+import type { Metric } from "./Metric.ts"
+import type { Segment } from "./Segment.ts"
+import type { Streak } from "./StreakDefinition.ts"
+
+/** The definition of each kind, by the noun of the kind. */
+export interface DefinitionByNoun {
+  readonly quest: Quest
+  readonly rule: Rule
+  readonly badge: Badge
+  readonly boost: Boost
+  readonly currency: Currency
+  readonly segment: Segment
+  readonly metric: Metric
+  readonly streak: Streak
+}
+
+export type Noun = keyof DefinitionByNoun
+
+export const plurals = {
+  quest: "quests",
+  rule: "rules",
+  badge: "badges",
+  boost: "boosts",
+  currency: "currencies",
+  segment: "segments",
+  metric: "metrics",
+  streak: "streaks",
+} as const satisfies Readonly<Record<Noun, string>>
+
+export type Plural = (typeof plurals)[Noun]
+
+export const nouns = Object.keys(plurals) as ReadonlyArray<Noun>
+
+/** All definitions, by their plurals and ids. */
+export type DefinitionMaps = {
+  readonly [N in Noun as (typeof plurals)[N]]: ReadonlyMap<string, DefinitionByNoun[N]>
+}
+
+/** The definitions of a kind, by id. */
+export const definitionsOf = <N extends Noun>(
+  maps: DefinitionMaps,
+  noun: N,
+): ReadonlyMap<string, DefinitionByNoun[N]> =>
+  // TypeScript does not see that the plural of N has the definitions of N.
+  maps[plurals[noun]] as unknown as ReadonlyMap<string, DefinitionByNoun[N]>
+
+/** Facts that make or change a definition have it under the noun of its kind. */
+export type DefinitionFact = {
+  readonly [N in Noun]: { readonly kind: `${N}.created` | `${N}.updated` } & {
+    readonly [Name in N]: DefinitionByNoun[N]
+  }
+}[Noun]
+
+/** A definition with the noun of its kind. */
+export type AnyDefinition = {
+  readonly [N in Noun]: { readonly noun: N; readonly definition: DefinitionByNoun[N] }
+}[Noun]
+
+const isNoun = (text: string): text is Noun => Object.hasOwn(plurals, text)
+
+/** The definition that a fact makes or changes; `undefined`: it is another fact. */
+export const definitionIn = (fact: { readonly kind: string }): AnyDefinition | undefined => {
+  const [noun = "", change] = fact.kind.split(".")
+  if (!isNoun(noun) || (change !== "created" && change !== "updated")) return undefined
+  const definition = (fact as Readonly<Partial<Record<Noun, unknown>>>)[noun]
+  return { noun, definition } as AnyDefinition
+}
