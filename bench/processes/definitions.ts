@@ -75,6 +75,8 @@ const quest = (id: string, action: string): ProjectCommand => ({
     endsAt: null,
     recurrence: "none",
     prerequisites: [],
+    optIn: false,
+    claim: "auto",
     metadata: {},
   },
 })

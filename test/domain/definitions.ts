@@ -53,6 +53,8 @@ export const questWith = ({ id = "qst_1", reward, ...rest }: Partly<Quest>): Que
   steps: [],
   recurrence: "none",
   prerequisites: [],
+  optIn: false,
+  claim: "auto",
   ...rest,
 })
 

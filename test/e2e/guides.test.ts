@@ -16,7 +16,7 @@ const comparable = (text: string): unknown =>
   })
 
 describe("A guide", () => {
-  it.each(["streak", "happy-hour", "segments", "currencies", "badges", "language-app"])(
+  it.each(["streak", "happy-hour", "segments", "currencies", "badges", "quests", "language-app"])(
     "is true from its first block to its last: %s",
     async (name) => {
       const folder = await temporaryFolder()

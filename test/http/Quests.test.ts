@@ -32,6 +32,8 @@ describe("POST /v1/quests", () => {
       endsAt: null,
       recurrence: "none",
       prerequisites: [],
+      optIn: false,
+      claim: "auto",
       metadata: {},
       version: 1,
       createdAt: expect.stringMatching(isoTime),

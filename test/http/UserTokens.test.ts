@@ -101,6 +101,7 @@ describe("A token gives access to", () => {
     "GET /v1/users/:id/rewards/:rewardId",
     "GET /v1/users/:id/streaks",
     "POST /v1/events",
+    "POST /v1/users/:id/quests/:quest/start",
   ]
 
   it("its own user, public reads and single events, and no other operation", async () => {

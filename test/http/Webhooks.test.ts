@@ -201,6 +201,12 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     for (let time = 0; time < 2; time++) await calls.track("quest-completed", "COMPLETED")
     return { userId: "quest-completed", questId: id, times: 1 }
   },
+  "quest.claimed": async (calls) => {
+    const { id } = await quest(calls, "CLAIMED", { claim: "manual" })
+    for (let time = 0; time < 2; time++) await calls.track("quest-claimed", "CLAIMED")
+    await calls.track("quest-claimed", "QUEST_COMPLETE", { metadata: { questId: id } })
+    return { userId: "quest-claimed", questId: id, key: "claimed-twice" }
+  },
   "quest.expired": async (calls) => {
     const { id } = await quest(calls, "EXPIRED", { endsAt: later(hour) })
     await calls.track("quest-expired", "EXPIRED")

@@ -224,6 +224,8 @@ export class DomainRun implements Surroundings {
         return known
           ? this.model.backfill(userId, command, this.definitions, moment)
           : { refused: "conflict" }
+      case "start":
+        return this.model.start(userId, command, this.definitions, moment)
       case "tick":
         return undefined
     }

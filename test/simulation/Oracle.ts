@@ -161,6 +161,8 @@ export class Oracle {
       case "erasure":
         model.erase(userId)
         return known ? undefined : { refused: "user_not_found" }
+      case "start":
+        return model.start(userId, command, definitions, moment)
       case "tick":
         model.tick(userId, moment)
         return undefined

@@ -544,6 +544,8 @@ export const randomQuest = (run: Surroundings): Quest => {
       random.chance(0.2) && project.quests.size > 0
         ? [random.pick([...project.quests.values()]).key]
         : [],
+    optIn: random.chance(0.3),
+    claim: random.pick(["auto", "auto", "manual"]),
     metadata: {},
     segment: targeted(run),
     ...firstVersion(now),
@@ -748,9 +750,10 @@ const backfill = (
 export const randomCommand = (run: Surroundings, userId: string): UserCommand => {
   const { project, random, records } = run
   const kind = random.next()
+  const questIds = [...project.quests.keys(), "qst_none"]
+  if (kind < 0.04) return { kind: "start", questId: random.pick(questIds) }
   if (kind < 0.6) {
-    const questIds = [...project.quests.keys(), "qst_none"]
-    const asks = random.chance(0.12)
+    const asks = random.chance(0.15)
     return {
       kind: "event",
       action: asks ? "QUEST_COMPLETE" : random.pick(actions),

@@ -8,6 +8,7 @@ import { badgesOf, numberFor, type Place, tiersOf } from "./model/badges.ts"
 import { statusOf } from "./model/Definitions.ts"
 import type { Log } from "./model/log.ts"
 import {
+  claimOf,
   completionsOf,
   latestPeriod,
   periodEndsAt,
@@ -88,6 +89,10 @@ const questsShown = (
       const counted = Math.min(target, stepCount(log, id, period, key))
       return { key, current: status === "completed" ? target : counted, target }
     })
+    const canClaim =
+      claimOf(log, id, period) === "open" &&
+      period === present &&
+      ["active", "ended"].includes(statusOf(quest, now))
     const ends = over ? quest.endsAt : periodEndsAt(quest, timezone, now)
     return [
       {
@@ -98,6 +103,7 @@ const questsShown = (
         steps,
         periodEndsAt: quest.set === "archived" ? null : ends,
         completedAt: completionsOf(log, id, period).at(-1)?.at ?? null,
+        ...(canClaim && { claimable: true }),
       },
     ]
   })

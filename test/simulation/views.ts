@@ -34,7 +34,14 @@ import { levelOf } from "./model/levels.ts"
 import type { Log } from "./model/log.ts"
 import { cutOf, nothingDone, type Outcome, type Refused } from "./model/Model.ts"
 import { metricsShown } from "./model/metrics.ts"
-import { completionsOf, periodOf, questCount, standingIn, stepCount } from "./model/quests.ts"
+import {
+  claimOf,
+  completionsOf,
+  periodOf,
+  questCount,
+  standingIn,
+  stepCount,
+} from "./model/quests.ts"
 import { openCounts, paidMilestones, streakOf } from "./model/streaks.ts"
 
 const byKey = <A>(pairs: Iterable<readonly [string, A]>): { readonly [key: string]: A } =>
@@ -85,6 +92,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
           quest.id,
           {
             status,
+            claim: present?.claim ?? null,
             completedAt: present?.completedAt ?? null,
             times: state?.times ?? 0,
             steps:
@@ -184,6 +192,7 @@ export const modelView = (
           quest.id,
           {
             status,
+            claim: claimOf(log, quest.id, period),
             completedAt: completionsOf(log, quest.id, period).at(-1)?.at ?? null,
             times: completionsOf(log, quest.id).length,
             steps:
@@ -266,11 +275,12 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
     badges,
     badgesRevoked: reply.badgesRevoked.map(({ id, tier }) => `${id} ${tier?.key ?? ""}`).sort(),
     quests: reply.quests
-      .map(({ alreadyCompleted, progress, questId, status }) => ({
+      .map(({ alreadyCompleted, claimable, progress, questId, status }) => ({
         questId,
         status,
         progress,
         alreadyCompleted,
+        ...(claimable && { claimable }),
       }))
       .sort((one, other) => (one.questId < other.questId ? -1 : 1)),
     streaks: [...reply.streaks].sort(ofKeys),

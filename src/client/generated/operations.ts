@@ -21,6 +21,7 @@ export const operations = {
     erase: "DELETE users/* - key",
     progress: "GET users/*/progress",
     streaks: "GET users/*/streaks",
+    startQuest: "POST users/*/quests/*/start - key",
     segments: "GET users/*/segments",
     history: "GET users/*/history query",
     export: "GET users/*/export",

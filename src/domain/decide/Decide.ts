@@ -39,7 +39,7 @@ import { awardBadges, awardStreakBadges, countAction, decideBackfill } from "./B
 import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults } from "./definitionChecks.ts"
 import { countMetrics, takeRecount } from "./Metrics.ts"
-import { completeByEvent, countSteps, expireQuests } from "./Quests.ts"
+import { completeByEvent, countSteps, decideStart, expireQuests } from "./Quests.ts"
 import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
 import { decideSpending, type SpendRefusal } from "./Spending.ts"
@@ -70,6 +70,7 @@ export interface UserRefusals {
   readonly profile: never
   readonly erasure: "user_not_found"
   readonly backfill: "conflict"
+  readonly start: "quest_not_found" | "quest_not_active" | "quest_locked" | "conflict"
   readonly tick: "user_not_found" | "conflict"
 }
 
@@ -139,6 +140,8 @@ export function decideUser(
       return decideErasure(user, command) satisfies DecidedKind<"erasure">
     case "backfill":
       return decideBackfill(user, project, command, now) satisfies DecidedKind<"backfill">
+    case "start":
+      return decideStart(userId, user, project, command, now) satisfies DecidedKind<"start">
     case "tick":
       return decideTick(user, project, command, now) satisfies DecidedKind<"tick">
   }

@@ -1,4 +1,14 @@
-/** Advances quests by events, and expires them by the clock. */
+/**
+ * Starts quests by request, advances and claims them by events, and expires them by the clock.
+ *
+ * A quest pays a user once in each of its periods. With `claim: manual` it pays by a `QUEST_COMPLETE`
+ * event of its own, in the period in which it was completed, also if the quest ends meanwhile. A
+ * claim does not ask for segment and prerequisites again, and has the boosts of its own time. What is
+ * not claimed in its period is lost. The undo of the claim takes the payment back, and the quest can
+ * be claimed again. The undo of the completing event keeps what a claim paid; the quest does not pay
+ * again in this period. A start gives nothing, and cannot be undone.
+ */
+import { Result } from "effect"
 import type { StepsOfQuest } from "../project/ActionIndex.ts"
 import {
   amountOf,
@@ -8,18 +18,20 @@ import {
   questPeriodOf,
   statusAt,
 } from "../project/Definition.ts"
-import { idsByKey } from "../project/DefinitionKey.ts"
-import type { TrackedEvent } from "../record/Record.ts"
+import { definitionOf, idsByKey } from "../project/DefinitionKey.ts"
+import type { ProjectState } from "../project/Project.ts"
+import type { QuestStart, TrackedEvent } from "../record/Record.ts"
 import {
   hasExpired,
   isMidway,
   type QuestState,
   type StepCounts,
   stepCountOf,
+  type UserState,
 } from "../user/User.ts"
-import { invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
+import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
-import type { Draft } from "./Draft.ts"
+import { type Decision, Draft } from "./Draft.ts"
 
 /** The period of the event; `undefined` if the period is over. */
 const openPeriod = (draft: Draft, quest: Quest): number | undefined => {
@@ -71,6 +83,7 @@ export const countSteps = (
     const stateBefore = draft.user?.quests.get(quest.id)
     const state = standing(stateBefore, period)
     if (state !== undefined && state.completedAt !== null) continue
+    if (quest.optIn && (state?.startedAt ?? Number.POSITIVE_INFINITY) > draft.occurredAt) continue
     if (quest.prerequisites.length > 0 && isLocked(draft, quest)) continue
     if (!draft.membership.has(quest.segment)) continue
     let counts = state?.steps
@@ -118,11 +131,12 @@ const start = (
   quest: Quest,
   period: number,
   before: QuestState | undefined,
+  joined?: { readonly joined: true },
 ): void => {
   if (before !== undefined && isMidway(before)) {
     draft.facts.push({ kind: "quest.expired", ...refer(quest, before.period) })
   }
-  draft.facts.push({ kind: "quest.started", ...refer(quest, period) })
+  draft.facts.push({ kind: "quest.started", ...refer(quest, period), ...joined })
 }
 
 const complete = (
@@ -130,16 +144,28 @@ const complete = (
   quest: Quest,
   period: number,
   before: QuestState | undefined,
+  claimed = quest.claim === "auto",
 ): void => {
   const times = (before?.times ?? 0) + 1
-  draft.facts.push({ kind: "quest.completed", ...refer(quest, period), times })
+  const hasPaid = before?.period === period && before.claim === "paid"
+  const claimable = !claimed && !hasPaid && ({ claimable: true } as const)
+  draft.facts.push({ kind: "quest.completed", ...refer(quest, period), times, ...claimable })
   draft.questsCompleted++
   draft.completed ??= new Set()
   draft.completed.add(quest.id)
+  if (claimed && !hasPaid) draft.earn(draft.boosted(quest.reward), { questId: quest.id })
+}
+
+/** Pays a completed quest. */
+const claim = (draft: Draft, quest: Quest, period: number): void => {
+  draft.facts.push({ kind: "quest.claimed", ...refer(quest, period) })
   draft.earn(draft.boosted(quest.reward), { questId: quest.id })
 }
 
-/** Handles a `QUEST_COMPLETE` event: completes the quest that it names, or returns the refusal. */
+/**
+ * Handles a `QUEST_COMPLETE` event: completes or claims the quest that it names, or returns the
+ * refusal.
+ */
 export const completeByEvent = (
   draft: Draft,
   event: TrackedEvent,
@@ -164,11 +190,16 @@ export const completeByEvent = (
   const before = draft.user?.quests.get(questId)
   const period = openPeriod(draft, quest)
   const state = period === undefined ? undefined : standing(before, period)
-  if (period !== undefined && state !== undefined && state.completedAt !== null) {
+  const status = statusAt(quest, draft.now)
+  const isCompleted = period !== undefined && state !== undefined && state.completedAt !== null
+  if (isCompleted && state.claim === "open" && (status === "active" || status === "ended")) {
+    claim(draft, quest, period)
+    return undefined
+  }
+  if (isCompleted && state.claim !== "open") {
     draft.facts.push({ kind: "quest.repeated", ...refer(quest, period) })
     return undefined
   }
-  const status = statusAt(quest, draft.now)
   if (status !== "active") {
     return laurelError("quest_not_active", `The quest's status is ${status}.`)
   }
@@ -178,18 +209,58 @@ export const completeByEvent = (
   if (draft.occurredAt < countsFrom(quest)) {
     return laurelError("quest_not_active", "The event occurred before the quest started.")
   }
-  if (!draft.membership.has(quest.segment)) {
-    return laurelError("quest_locked", "The user is not in the segment of the quest.")
+  if (quest.optIn && (state?.startedAt ?? Number.POSITIVE_INFINITY) > draft.occurredAt) {
+    return laurelError("quest_locked", "The user had not started the quest.")
   }
-  if (isLocked(draft, quest)) {
-    return laurelError("quest_locked", "The user has not completed the prerequisite quests.")
-  }
+  const locked = lockOf(draft, quest)
+  if (locked !== undefined) return locked
   if (!isDone(quest, state?.steps)) {
     return laurelError("quest_incomplete", "Not all steps of the quest are complete.")
   }
   if (state === undefined) start(draft, quest, period, before)
-  complete(draft, quest, period, before)
+  complete(draft, quest, period, before, true)
   return undefined
+}
+
+/** Why the quest is not open to the user. */
+const lockOf = (draft: Draft, quest: Quest): LaurelError<"quest_locked"> | undefined => {
+  if (!draft.membership.has(quest.segment)) {
+    return laurelError("quest_locked", "The user is not in the segment of the quest.")
+  }
+  return isLocked(draft, quest)
+    ? laurelError("quest_locked", "The user has not completed the prerequisite quests.")
+    : undefined
+}
+
+/** Starts a quest by request. No facts if the user is in it already, or has completed it. */
+export const decideStart = (
+  userId: string,
+  user: UserState | undefined,
+  project: ProjectState,
+  command: QuestStart,
+  now: number,
+): Result.Result<
+  Decision,
+  LaurelError<"quest_not_found" | "quest_not_active" | "quest_locked" | "conflict">
+> => {
+  const quest = definitionOf(project.quests, command.questId)
+  if (quest === undefined) {
+    return refuse("quest_not_found", "No quest of this project has this id or key.")
+  }
+  const status = statusAt(quest, now)
+  if (status !== "active") return refuse("quest_not_active", `The quest's status is ${status}.`)
+  if (!quest.optIn) {
+    return refuse("conflict", "The quest has no optIn: the first event that counts starts it.")
+  }
+  const draft = new Draft(userId, user, project, now)
+  const period = questPeriodOf(quest, draft.zone.dayAt(now))
+  const before = user?.quests.get(quest.id)
+  const cause: QuestStart = { kind: "start", questId: quest.id }
+  if (standing(before, period) !== undefined) return Result.succeed({ cause, facts: [] })
+  const locked = lockOf(draft, quest)
+  if (locked !== undefined) return Result.fail(locked)
+  start(draft, quest, period, before, { joined: true })
+  return Result.succeed({ cause, facts: draft.facts })
 }
 
 /** Expires the quests that ended by `draft.now`. */

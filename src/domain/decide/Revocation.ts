@@ -20,6 +20,8 @@
  * The remaining score has its place in a tie by the record that set it: the latest record that
  * earned xp and was not revoked.
  *
+ * A revoked claim of a quest can be made again (`Quests.ts`).
+ *
  * A revocation does not reverse: quests that another record completed; days of streaks and badges
  * earned by them, since other events of the day may count for it and are not counted; a cooldown
  * that the event started and the time of the latest event, since no record has the previous one;
@@ -252,6 +254,15 @@ class Undo {
       case "quest.completed":
         this.#reopen(fact)
         break
+      case "quest.claimed": {
+        const { questId, key, title, period } = fact
+        const state = this.#user.quests.get(questId)
+        if (state?.period !== period || state.claim !== "paid") break
+        const claimable = state.completedAt !== null && ({ claimable: true } as const)
+        const ref = { questId, key, title, period }
+        this.#draft.facts.push({ kind: "quest.claim_revoked", ...ref, ...claimable })
+        break
+      }
       case "streak.progressed":
       case "streak.milestone_reached":
         this.#draft.facts.push(...undoneStreak(this.#user, fact))
@@ -428,7 +439,8 @@ class Undo {
     const { period, steps, times } = state
     const quest = this.#draft.project.quests.get(questId)
     const done = quest === undefined ? 0 : questProgress(quest, steps)
-    const to = Object.keys(steps).length > 0 ? standingOf(state) : "not_started"
+    const isBegun = Object.keys(steps).length > 0 || state.joined === true
+    const to = isBegun ? standingOf(state) : "not_started"
     return {
       kind: "quest.reverted",
       questId,

@@ -165,6 +165,12 @@ const share = Schema.Finite.annotate({
   description: "Completed share of the quest, 0 to 1.",
   examples: [0.6],
 })
+/** Whether a completed quest waits to be claimed. */
+export const claimable = Schema.Literal(true).annotate({
+  description:
+    "Present if the quest is completed and its reward waits: a `QUEST_COMPLETE` event claims it. Absent otherwise.",
+  examples: [true],
+})
 const key = text("Key of the streak.", "daily")
 const best = count(7, "Its greatest length.")
 const streak = { key, current: count(3, "Days, weeks or months in a row."), best }
@@ -266,7 +272,13 @@ export const factMembers = {
     target: count(5, "The target of the step."),
     progress: share,
   },
-  "quest.completed": { ...quest, times: count(1, "The user's completions, this one included.") },
+  "quest.completed": {
+    ...quest,
+    times: count(1, "The user's completions, this one included."),
+    claimable: Schema.optionalKey(claimable),
+  },
+  "quest.claimed": quest,
+  "quest.claim_revoked": { ...quest, claimable: Schema.optionalKey(claimable) },
   "quest.repeated": quest,
   "quest.reverted": {
     ...quest,

@@ -102,11 +102,13 @@ export const HistoryCause = Schema.Union([
     description: "A backfill awarded the badge.",
   }),
   Schema.Struct({
-    kind: Schema.Literals(["profile", "clock"]).annotate({ description: "The other cause." }),
+    kind: Schema.Literals(["profile", "start", "clock"]).annotate({
+      description: "The other cause.",
+    }),
   }).annotate({
     identifier: "CauseOther",
     description:
-      "`profile`: a change of the profile. `clock`: the passage of time, or the recount of a metric in the background.",
+      "`profile`: a change of the profile. `start`: a request that started a quest. `clock`: the passage of time, or the recount of a metric in the background.",
   }),
 ])
 
@@ -170,6 +172,7 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
     case "metric.changed":
       return shownMetric(fact)
     case "quest.started":
+    case "quest.claimed":
     case "quest.repeated":
     case "quest.expired":
       return questOf(fact)
@@ -178,7 +181,9 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
       return { ...questOf(fact), step, current, target, progress }
     }
     case "quest.completed":
-      return { ...questOf(fact), times: fact.times }
+      return { ...questOf(fact), times: fact.times, ...claimableOf(fact) }
+    case "quest.claim_revoked":
+      return { ...questOf(fact), ...claimableOf(fact) }
     case "quest.reverted":
       return {
         ...questOf(fact),
@@ -245,6 +250,9 @@ const currencyMembers = (
   }
 }
 
+const claimableOf = ({ claimable }: { readonly claimable?: true }) =>
+  claimable === true && { claimable }
+
 const questOf = ({ key, questId, title }: QuestRef) => ({ questId, key, title })
 
 const showSource = (source: Source): MembersOf<"xp.earned">["source"] => {
@@ -287,7 +295,8 @@ const causeOf = (record: JournalRecord): CauseType => {
     case "tick":
       return { kind: "clock" }
     case "profile":
-      return { kind: "profile" }
+    case "start":
+      return { kind: cause.kind }
     default:
       throw new Error(`Record ${record.sequence} shows nothing in a history`)
   }

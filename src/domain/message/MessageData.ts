@@ -27,6 +27,7 @@ const user = {
       "revocation",
       "profile",
       "backfill",
+      "start",
       "clock",
     ]).annotate({ description: "Kind of cause." }),
     id: Schema.NullOr(Schema.String).annotate({
@@ -34,7 +35,8 @@ const user = {
     }),
   }).annotate({
     identifier: "MessageCause",
-    description: "The cause. `clock`: the passing of time.",
+    description:
+      "The cause. `start`: a request that started a quest. `clock`: the passing of time.",
   }),
 }
 
@@ -121,6 +123,7 @@ const data = {
   "quest.started": content({ ...user, ...factMembers["quest.started"] }),
   "quest.progressed": content({ ...user, ...factMembers["quest.progressed"] }),
   "quest.completed": content({ ...user, ...factMembers["quest.completed"] }),
+  "quest.claimed": content({ ...user, ...factMembers["quest.claimed"] }),
   "quest.expired": content({ ...user, ...factMembers["quest.expired"] }),
   "quest.created": content(quest),
   "quest.updated": content(quest),
@@ -350,6 +353,10 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   "quest.completed": {
     description: "A user completed a quest.",
     example: { ...of, ...first, times: 1 },
+  },
+  "quest.claimed": {
+    description: "A user claimed a completed quest with `claim: manual`, which paid.",
+    example: { ...of, ...first },
   },
   "quest.expired": {
     description: "A quest or its period ended before a user who had started it completed it.",

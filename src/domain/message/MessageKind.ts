@@ -23,6 +23,7 @@ export const messageKinds = [
   "quest.started",
   "quest.progressed",
   "quest.completed",
+  "quest.claimed",
   "quest.expired",
   "quest.created",
   "quest.updated",

@@ -30,6 +30,8 @@ export interface QuestChange extends Omit<QuestRef, "period"> {
   /** The completed share, 0 to 1. */
   readonly progress: number
   readonly alreadyCompleted: boolean
+  /** The completed quest has not paid, and waits to be claimed. */
+  readonly claimable?: true
 }
 
 /**
@@ -436,7 +438,14 @@ const achieve = (
       achieved.quests = changed(achieved.quests, fact, "in_progress", fact.progress)
       break
     case "quest.completed":
+      achieved.quests = changed(achieved.quests, fact, "completed", 1, false, fact.claimable)
+      break
+    case "quest.claimed":
       achieved.quests = changed(achieved.quests, fact, "completed", 1)
+      break
+    case "quest.claim_revoked":
+      if (fact.claimable !== true) break
+      achieved.quests = changed(achieved.quests, fact, "completed", 1, false, fact.claimable)
       break
     case "quest.repeated":
       achieved.quests = changed(achieved.quests, fact, "completed", 1, true)
@@ -478,10 +487,12 @@ const changed = (
   status: QuestChange["status"],
   progress: number,
   alreadyCompleted = false,
+  claimable?: true,
 ): Map<string, QuestChange> => {
   const changes = quests ?? new Map<string, QuestChange>()
   changes.delete(questId)
-  return changes.set(questId, { questId, key, title, status, progress, alreadyCompleted })
+  const change = { questId, key, title, status, progress, alreadyCompleted }
+  return changes.set(questId, claimable === undefined ? change : { ...change, claimable })
 }
 
 /**

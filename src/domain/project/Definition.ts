@@ -326,6 +326,10 @@ export interface QuestStep {
   readonly since?: number
 }
 
+/** Who gets a completed quest paid: everybody at once, or each user who claims it. */
+export const questClaims = ["auto", "manual"] as const
+export type QuestClaim = (typeof questClaims)[number]
+
 export interface Quest extends Targeted {
   readonly title: string
   readonly reward: Gives
@@ -340,6 +344,10 @@ export interface Quest extends Targeted {
   readonly recurrence: QuestRecurrence
   /** The keys of the quests that a user must complete before this quest. */
   readonly prerequisites: ReadonlyArray<string>
+  /** Events count only once the user has started the quest by request, in each of its periods. */
+  readonly optIn: boolean
+  /** With `manual`, a quest completed by its steps pays when a `QUEST_COMPLETE` event claims it. */
+  readonly claim: QuestClaim
 }
 
 /**

@@ -123,6 +123,12 @@ export interface Tick {
   }
 }
 
+/** Starts a quest that counts nothing before (`Quest.optIn`). A command may name it by its key. */
+export interface QuestStart {
+  readonly kind: "start"
+  readonly questId: string
+}
+
 export type UserCommand =
   | TrackedEvent
   | GrantedReward
@@ -131,6 +137,7 @@ export type UserCommand =
   | ProfileChange
   | Erasure
   | Backfill
+  | QuestStart
   | Tick
 
 /** The cause of a record. */
@@ -275,7 +282,8 @@ export type UserFact =
       readonly by?: number
     }
   | ({ readonly kind: "metric.changed" } & MetricChange)
-  | ({ readonly kind: "quest.started" } & QuestRef)
+  /** `joined`: the user started it by request. */
+  | ({ readonly kind: "quest.started"; readonly joined?: true } & QuestRef)
   | ({
       readonly kind: "quest.progressed"
       readonly step: string
@@ -286,8 +294,19 @@ export type UserFact =
       /** The completed share of the whole quest, 0 to 1. */
       readonly progress: number
     } & QuestRef)
-  /** `times`: the user's completions, this one included. */
-  | ({ readonly kind: "quest.completed"; readonly times: number } & QuestRef)
+  /**
+   * `times`: the user's completions, this one included. `claimable`: it has not paid, and waits to be
+   * claimed.
+   */
+  | ({
+      readonly kind: "quest.completed"
+      readonly times: number
+      readonly claimable?: true
+    } & QuestRef)
+  /** A `QUEST_COMPLETE` event claimed the completed quest, which pays. */
+  | ({ readonly kind: "quest.claimed" } & QuestRef)
+  /** The claim was revoked. `claimable`: the quest is still completed, and can be claimed again. */
+  | ({ readonly kind: "quest.claim_revoked"; readonly claimable?: true } & QuestRef)
   /**
    * A `QUEST_COMPLETE` event named a quest that the user had already completed. It earned nothing.
    */

@@ -9,7 +9,6 @@ import { awardName } from "../project/Definition.ts"
 import { type MetricState, metricTotal, plusEvent } from "../user/MetricState.ts"
 import { noLots, withLot } from "../user/Pending.ts"
 import { isKept, type StreakCounts } from "../user/Streak.ts"
-import type { QuestState } from "../user/User.ts"
 import {
   type Balance,
   balanceOf,
@@ -29,6 +28,7 @@ import {
   assertTotal,
 } from "../values/invariants.ts"
 import { countIn, type PeriodCounts, withCount } from "../values/Periods.ts"
+import { foldQuest } from "./foldQuest.ts"
 import { countedEvent } from "./MetricRecount.ts"
 import { creditedCurrency } from "./Past.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord, type UserFact } from "./Record.ts"
@@ -180,9 +180,11 @@ const foldProgress = (
     case "quest.started":
     case "quest.progressed":
     case "quest.completed":
+    case "quest.claimed":
+    case "quest.claim_revoked":
     case "quest.expired":
     case "quest.reverted":
-      foldQuest(state, own(state, before, "quests"), fact, decidedAt(record))
+      state.questsCompleted += foldQuest(own(state, before, "quests"), fact, decidedAt(record))
       break
   }
 }
@@ -387,55 +389,6 @@ const countsAfter = (
   return [...rest, { period, counts }]
     .sort((one, other) => one.period - other.period)
     .slice(-limits.streakCountsMax)
-}
-
-const foldQuest = (
-  state: Folding,
-  quests: Map<string, QuestState>,
-  fact: Extract<Fact, { readonly period: number; readonly questId: string }>,
-  at: number,
-): void => {
-  const before = quests.get(fact.questId) ?? notStarted
-  switch (fact.kind) {
-    case "quest.started": {
-      const { times } = before
-      quests.set(fact.questId, { ...notStarted, period: fact.period, startedAt: at, times })
-      break
-    }
-    case "quest.progressed": {
-      const steps = { ...before.steps, [fact.step]: fact.current }
-      quests.set(fact.questId, { ...before, steps })
-      break
-    }
-    case "quest.completed":
-      quests.set(fact.questId, { ...before, completedAt: at, times: fact.times })
-      state.questsCompleted++
-      break
-    case "quest.expired":
-      quests.set(fact.questId, { ...before, expired: true })
-      break
-    case "quest.reverted": {
-      const { from, period, steps, times, to } = fact
-      if (from === "completed" && to !== "completed") state.questsCompleted--
-      // The completion belongs to an earlier period, so the present period stays.
-      if (period !== before.period) quests.set(fact.questId, { ...before, times })
-      else if (to !== "not_started") {
-        const completedAt = to === "completed" ? before.completedAt : null
-        quests.set(fact.questId, { ...before, steps, completedAt, times })
-      } else if (times > 0) quests.set(fact.questId, { ...notStarted, period, times })
-      else quests.delete(fact.questId)
-      break
-    }
-  }
-}
-
-const notStarted: QuestState = {
-  period: 0,
-  steps: {},
-  startedAt: null,
-  completedAt: null,
-  expired: false,
-  times: 0,
 }
 
 const zonesAfter = ({ pastZones, profile }: UserState, at: number): UserState["pastZones"] =>

@@ -234,6 +234,8 @@ export interface QuestProgress {
    */
   readonly periodEndsAt: number | null
   readonly completedAt: number | null
+  /** The completed quest has not paid, and waits to be claimed. */
+  readonly claimable?: true
 }
 
 /**
@@ -300,7 +302,21 @@ const showQuest = (
     })),
     periodEndsAt: periodEndsAt(quest, zone, now),
     completedAt: state?.completedAt ?? null,
+    ...(isClaimable(quest, state, zone, now) && { claimable: true }),
   }
+}
+
+/** Whether a `QUEST_COMPLETE` event would be paid now. */
+const isClaimable = (
+  quest: Quest,
+  state: QuestState | undefined,
+  zone: Zone,
+  now: number,
+): boolean => {
+  if (state?.claim !== "open" || state.period !== questPeriodOf(quest, zone.dayAt(now)))
+    return false
+  const status = statusAt(quest, now)
+  return status === "active" || status === "ended"
 }
 
 const periodEndsAt = (quest: Quest, zone: Zone, now: number): number | null => {

@@ -38,6 +38,13 @@ export interface QuestState {
   readonly expired: boolean
   /** Completions over all periods. */
   readonly times: number
+  /** Set if the user started the quest by request: an undo of its progress does not end it. */
+  readonly joined?: true
+  /**
+   * `open`: the quest is completed and waits to be claimed. `paid`: a claim has paid, also if the
+   * completion was undone since; so the quest does not pay again in this period.
+   */
+  readonly claim?: "open" | "paid"
 }
 
 /** Whether the quest is in progress: started, neither completed nor expired. */

@@ -23,7 +23,6 @@ import {
   emptyProfile,
   noWindows,
   type Profile,
-  type QuestState,
   type RuleUse,
   type UserState,
   type WindowScores,
@@ -33,6 +32,7 @@ import type { PeriodCounts } from "../../domain/values/Periods.ts"
 import { awardCount, readBadges, writeBadges } from "./BadgeBytes.ts"
 import { readMetric, writeMetric } from "./MetricBytes.ts"
 import type { Names } from "./Names.ts"
+import { readQuest, writeQuest } from "./QuestBytes.ts"
 import {
   BadState,
   bad,
@@ -103,7 +103,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   if (begins(tags.badges, awardCount(user))) writeBadges(user, names)
   writeMap(tags.badgeCounts, user.badgeCounts, names, writeNumber)
   writeMap(tags.badgeRecounts, user.badgeRecounts, names, writeNumber)
-  writeQuests(user, names)
+  writeMap(tags.quests, user.quests, names, writeQuest)
   if (begins(tags.pastZones, user.pastZones.length)) {
     for (const { timezone, until } of user.pastZones) {
       writeByte(timezone === null ? 0 : 1)
@@ -222,32 +222,6 @@ const writeBalances = ({ points, pointsSpent, questsCompleted }: UserState, name
     writeName(questsName, names)
     writeNumber(questsCompleted)
     writeNumber(0)
-  }
-}
-
-const startedFlag = 1
-const completedFlag = 2
-const expiredFlag = 4
-
-const writeQuests = ({ quests }: UserState, names: Names): void => {
-  if (!begins(tags.quests, quests.size)) return
-  for (const [id, { completedAt, expired, period, startedAt, steps, times }] of quests) {
-    writeName(id, names)
-    writeByte(
-      (startedAt === null ? 0 : startedFlag) |
-        (completedAt === null ? 0 : completedFlag) |
-        (expired ? expiredFlag : 0),
-    )
-    writeNumber(period)
-    writeNumber(times)
-    if (startedAt !== null) writeNumber(startedAt)
-    if (completedAt !== null) writeNumber(completedAt)
-    const counted = Object.keys(steps)
-    writeNumber(counted.length)
-    for (const step of counted) {
-      writeName(step, names)
-      writeNumber(steps[step]!)
-    }
   }
 }
 
@@ -412,7 +386,7 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
       state.badgeRecounts = readMap(count, names, readCount)
       return
     case tags.quests:
-      state.quests = readMap(count, names, readQuest)
+      state.quests = readMap(count, names, () => readQuest(reader, names))
       return
     case tags.pastZones:
       state.pastZones = Array.from({ length: count }, () => ({
@@ -543,25 +517,6 @@ const readBalance = (): Balance => {
 }
 
 const readCount = (): number => reader.number()
-
-const readQuest = (names: Names): QuestState => {
-  const flags = reader.flags(startedFlag | completedFlag | expiredFlag)
-  const period = reader.number()
-  const times = reader.number()
-  const startedAt = (flags & startedFlag) === 0 ? null : reader.number()
-  const completedAt = (flags & completedFlag) === 0 ? null : reader.number()
-  const steps: Array<readonly [string, number]> = []
-  for (let left = reader.count(); left > 0; left--)
-    steps.push([reader.name(names), reader.number()])
-  return {
-    period,
-    steps: Object.fromEntries(steps),
-    startedAt,
-    completedAt,
-    expired: (flags & expiredFlag) !== 0,
-    times,
-  }
-}
 
 const readUse = (): RuleUse => {
   const lastAt = reader.number()

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import {
   AppliedBoosts,
+  claimable,
   Earned,
   factMembers,
   furtherOutcome,
@@ -86,6 +87,7 @@ export const QuestOutcome = Schema.Struct({
     description: "The user completed the quest earlier and earned nothing this time.",
     examples: [false],
   }),
+  claimable: Schema.optionalKey(claimable),
 }).annotate({
   identifier: "QuestOutcome",
   description: "The event's effect on a quest.",
@@ -273,7 +275,7 @@ export const Events = HttpApiGroup.make("events")
         OpenApi.annotations({
           summary: "Track an event",
           description:
-            "Applies one event of a user: the rules of its action or, for `QUEST_COMPLETE`, the reward of the quest that `metadata.questId` names. Replies once the outcome is on disk. An `id` that the user has used changes nothing: the reply is the first outcome with `duplicate: true`, `differs` if the body is not that of the first event, and `revoked: true` if that was revoked. With a user token: an event of that user, without `occurredAt`, whose action is one of the project's `clientActions`.",
+            "Applies one event of a user: the rules of its action or, for `QUEST_COMPLETE`, the reward of the quest that `metadata.questId` names: it completes a quest without steps, and claims a completed quest with `claim: manual`. Replies once the outcome is on disk. An `id` that the user has used changes nothing: the reply is the first outcome with `duplicate: true`, `differs` if the body is not that of the first event, and `revoked: true` if that was revoked. With a user token: an event of that user, without `occurredAt`, whose action is one of the project's `clientActions`.",
         }),
       ),
     HttpApiEndpoint.get("get", "/v1/events/:id", {

@@ -49,6 +49,8 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "quest.started": "The user began a quest.",
   "quest.progressed": "An event counted for a quest step.",
   "quest.completed": "The user completed a quest.",
+  "quest.claimed": "The user claimed a completed quest, which paid.",
+  "quest.claim_revoked": "The claim of a quest was revoked.",
   "quest.repeated": "A completed quest was claimed again; nothing was earned.",
   "quest.reverted": "Progress in a quest, or its completion, was revoked.",
   "quest.expired": "The quest ended before the user completed it.",

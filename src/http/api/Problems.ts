@@ -195,6 +195,16 @@ export const EventConflict = problem("EventConflict", [
   "balance_overflow",
   "idempotency_in_progress",
 ])
+export const QuestStartConflict = problem(
+  "QuestStartConflict",
+  ["conflict", "quest_not_active", "quest_locked", "idempotency_in_progress"],
+  {
+    conflict: {
+      detail: "The quest has no optIn: the first event that counts starts it.",
+      instance: "/v1/users/user-42/quests/first-steps/start",
+    },
+  },
+)
 export const RewardConflict = problem("RewardConflict", [
   "badge_not_active",
   "balance_overflow",

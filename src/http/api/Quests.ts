@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Reward } from "../../domain/message/FactMembers.ts"
-import { questRecurrences } from "../../domain/project/Definition.ts"
+import { questClaims, questRecurrences } from "../../domain/project/Definition.ts"
 import { limits } from "../../Limits.ts"
 import { ApiKey, distinct, list, OpenTo, oneOf, pageFields, text } from "./Common.ts"
 import {
@@ -103,6 +103,17 @@ const Prerequisites = list(text(1, limits.idCharactersMax), 0, limits.prerequisi
     examples: [["sign-up"]],
   })
 
+const OptIn = Schema.Boolean.annotate({
+  description:
+    "Whether a user must start the quest, with `POST /v1/users/{id}/quests/{quest}/start`, before events count for it, and again in each period if it recurs. Events that occurred before the start do not count. Default `false`.",
+  examples: [true],
+})
+const Claim = oneOf(questClaims).annotate({
+  description:
+    "`manual`: a quest that its steps completed pays when a `QUEST_COMPLETE` event claims it, in the same period; what is not claimed until the period ends is lost. A quest that does not recur can be claimed after its end too, until it is archived. A quest without steps is completed and paid by one `QUEST_COMPLETE` event either way. Default `auto`: it pays at once.",
+  examples: ["auto"],
+})
+
 export const NewQuest = Schema.Struct({
   title: Title,
   reward: NewQuestReward,
@@ -110,6 +121,8 @@ export const NewQuest = Schema.Struct({
   steps: Schema.optionalKey(Steps),
   recurrence: Schema.optionalKey(Recurrence),
   prerequisites: Schema.optionalKey(Prerequisites),
+  optIn: Schema.optionalKey(OptIn),
+  claim: Schema.optionalKey(Claim),
 }).annotate({
   identifier: "NewQuest",
   description: "A quest to create.",
@@ -132,6 +145,8 @@ export const NewQuest = Schema.Struct({
       title: "Run 42 km",
       reward: { xp: 500 },
       steps: [{ key: "km", action: "RUN_DONE", sumPath: "km", target: 42 }],
+      optIn: true,
+      claim: "manual",
     },
   ],
 })
@@ -143,6 +158,8 @@ export const QuestPatch = Schema.Struct({
   steps: Schema.optionalKey(Schema.NullOr(Steps)),
   recurrence: Schema.optionalKey(Schema.NullOr(Recurrence)),
   prerequisites: Schema.optionalKey(Schema.NullOr(Prerequisites)),
+  optIn: Schema.optionalKey(OptIn),
+  claim: Schema.optionalKey(Claim),
 }).annotate({ identifier: "QuestPatch", examples: [{ status: "paused" }] })
 
 const fields = {
@@ -163,6 +180,14 @@ const fields = {
   prerequisites: Schema.Array(Schema.String).annotate({
     description: "Keys of quests that a user must complete first.",
     examples: [[]],
+  }),
+  optIn: Schema.Boolean.annotate({
+    description: "Whether events count only once the user has started the quest.",
+    examples: [false],
+  }),
+  claim: oneOf(questClaims).annotate({
+    description: "Whether a completed quest pays at once, or when the user claims it.",
+    examples: ["auto"],
   }),
 }
 
@@ -233,7 +258,7 @@ export const Quests = HttpApiGroup.make("quests")
         summary: "Change a quest",
         description: `${patchWords}
 
-Users keep their progress. Steps are matched by key: a new step begins at 0, a removed one is dropped, and one with another action or other conditions continues from its count. If a target is lowered below a user's count, the next matching event completes the step. A new title and reward apply to completions from now on. Without \`startsAt\`, events count from the publication of the quest on, and for a step that is added afterwards from then on. A paused quest counts nothing. A later start, a pause and new prerequisites suspend progress. Progress expires at the end (\`expired\`) and restarts from 0 if the end is then moved to later; moving a future end has no effect on progress. A new recurrence restarts everybody, including users who completed the quest, in the current period. Otherwise, completions of the current period stay.
+Users keep their progress. Steps are matched by key: a new step begins at 0, a removed one is dropped, and one with another action or other conditions continues from its count. If a target is lowered below a user's count, the next matching event completes the step. A new title and reward apply to completions from now on. Without \`startsAt\`, events count from the publication of the quest on, and for a step that is added afterwards from then on. A paused quest counts nothing. A later start, a pause and new prerequisites suspend progress. Progress expires at the end (\`expired\`) and restarts from 0 if the end is then moved to later; moving a future end has no effect on progress. With a new \`optIn\`, users who have begun go on. A new \`claim\` applies to completions from now on; what waits to be claimed can still be claimed. A paused or archived quest cannot be claimed. A new recurrence restarts everybody, including users who completed the quest, in the current period. Otherwise, completions of the current period stay.
 
 ${statusWords}`,
       },

@@ -1,6 +1,6 @@
 /** Shapes of users. */
 import { Schema } from "effect"
-import { Balances, profileMembers, Tier } from "../../domain/message/FactMembers.ts"
+import { Balances, claimable, profileMembers, Tier } from "../../domain/message/FactMembers.ts"
 import { nameFault } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import {
@@ -22,7 +22,14 @@ import {
   UserId,
   Xp,
 } from "./Common.ts"
-import { levelProgress, progress, user, userExport, userPage } from "./examples/userExamples.ts"
+import {
+  levelProgress,
+  progress,
+  startedQuest,
+  user,
+  userExport,
+  userPage,
+} from "./examples/userExamples.ts"
 
 export const Points = Schema.Int.annotate({
   description: "Points, a balance separate from xp.",
@@ -206,6 +213,41 @@ export const LevelProgress = Schema.Struct({
   examples: [levelProgress],
 })
 
+export const QuestProgress = Schema.Struct({
+  questId: QuestId,
+  key: QuestKey,
+  title: QuestTitle,
+  status: oneOf(["not_started", "in_progress", "completed", "expired"]).annotate({
+    description: "The user's status in the quest now.",
+  }),
+  steps: Schema.Array(
+    Schema.Struct({
+      key: Schema.String.annotate({
+        description: "The key of the step.",
+        examples: ["lessons"],
+      }),
+      current: Schema.Finite.annotate({
+        description: "Current count or sum, at most `target`.",
+        examples: [3],
+      }),
+      target: Schema.Int.annotate({ description: "Required count or sum.", examples: [5] }),
+    }).annotate({ identifier: "StepProgress", description: "Progress in a step." }),
+  ).annotate({ description: "The quest's current steps." }),
+  periodEndsAt: Schema.NullOr(Time).annotate({
+    description:
+      "End of the current period or, without recurrence, of the quest; null: never, or archived.",
+  }),
+  completedAt: Schema.NullOr(Time).annotate({ description: "In the current period." }),
+  claimable: Schema.optionalKey(claimable),
+}).annotate({ identifier: "QuestProgress", description: "Progress in a quest." })
+
+/** A quest that the user started by request. */
+export const StartedQuest = Schema.Struct({ userId: UserId, quest: QuestProgress }).annotate({
+  identifier: "StartedQuest",
+  description: "The user's progress in the quest.",
+  examples: [startedQuest],
+})
+
 export const Progress = Schema.Struct({
   userId: UserId,
   xp: Xp,
@@ -252,34 +294,7 @@ export const Progress = Schema.Struct({
   ).annotate({
     description: "Badges that the user can earn or has earned; secret ones only once earned.",
   }),
-  quests: Schema.Array(
-    Schema.Struct({
-      questId: QuestId,
-      key: QuestKey,
-      title: QuestTitle,
-      status: oneOf(["not_started", "in_progress", "completed", "expired"]).annotate({
-        description: "The user's status in the quest now.",
-      }),
-      steps: Schema.Array(
-        Schema.Struct({
-          key: Schema.String.annotate({
-            description: "The key of the step.",
-            examples: ["lessons"],
-          }),
-          current: Schema.Finite.annotate({
-            description: "Current count or sum, at most `target`.",
-            examples: [3],
-          }),
-          target: Schema.Int.annotate({ description: "Required count or sum.", examples: [5] }),
-        }).annotate({ identifier: "StepProgress", description: "Progress in a step." }),
-      ).annotate({ description: "The quest's current steps." }),
-      periodEndsAt: Schema.NullOr(Time).annotate({
-        description:
-          "End of the current period or, without recurrence, of the quest; null: never, or archived.",
-      }),
-      completedAt: Schema.NullOr(Time).annotate({ description: "In the current period." }),
-    }).annotate({ identifier: "QuestProgress", description: "Progress in a quest." }),
-  ).annotate({
+  quests: Schema.Array(QuestProgress).annotate({
     description:
       "Active quests, and others that the user began, with their status now: a quest past its end has expired, a recurring one is not started in a new period.",
   }),

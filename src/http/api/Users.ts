@@ -31,9 +31,9 @@ import {
   UserId,
   UserNamed,
 } from "./Common.ts"
-import { NewReward } from "./DefinitionShapes.ts"
+import { NewReward, pathOf } from "./DefinitionShapes.ts"
 import { changedMetrics, QuestOutcome, repeatMembers } from "./Events.ts"
-import { badgeId, eventKey } from "./examples/exampleIds.ts"
+import { badgeId, eventKey, questId } from "./examples/exampleIds.ts"
 import {
   eventRevocation,
   repeatedReward,
@@ -48,6 +48,8 @@ import {
   bodyProblems,
   EventNotFound,
   keyedProblems,
+  QuestNotFound,
+  QuestStartConflict,
   RewardConflict,
   RewardedNotFound,
   RewardNotFound,
@@ -62,7 +64,7 @@ import {
 import { UserSegments } from "./Segments.ts"
 import { NewSpend, Refund, Spend } from "./Spends.ts"
 import { UserStreaks } from "./Streaks.ts"
-import { ProfileChange, Progress, User, UserExport, UserPage } from "./UserShapes.ts"
+import { ProfileChange, Progress, StartedQuest, User, UserExport, UserPage } from "./UserShapes.ts"
 
 /* Rewards granted by request, and revocations. */
 
@@ -375,6 +377,28 @@ export const Users = HttpApiGroup.make("users")
             "Returns the user's streaks with their present day, week or month: how far its needs are, and when the streak breaks.",
         }),
       ),
+    HttpApiEndpoint.post("startQuest", "/v1/users/:id/quests/:quest/start", {
+      params: { ...params, quest: pathOf("quest", questId).id },
+      headers: idempotencyHeaders,
+      success: StartedQuest,
+      error: [
+        ...readProblems,
+        ...keyedProblems,
+        BodyTooLarge,
+        UserNotFound,
+        QuestNotFound,
+        QuestStartConflict,
+      ],
+    })
+      .annotate(OpenTo, ["user"])
+      .annotate(UserNamed, named)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Start a quest for a user",
+          description:
+            "Starts a quest with `optIn`: events count for it from now on, in the present period. Creates the user if new. A start in the same period again changes nothing and replies with the present progress; so does a start after the completion. 409: the quest is not active, has no `optIn` (`conflict`), or is not open to the user (`quest_locked`: the segment or a prerequisite). A start gives nothing, so it cannot be revoked; progress expires with the period.",
+        }),
+      ),
     HttpApiEndpoint.get("segments", "/v1/users/:id/segments", {
       params,
       success: UserSegments,
@@ -429,7 +453,7 @@ export const Users = HttpApiGroup.make("users")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Make a token for a user",
-          description: `Returns a token with which the user's own browser or phone asks, in place of a key. Make it on your server, for the user who is signed in there, with a secret key. It reads this user, their progress, history and stream, leaderboards (\`around\` this user), active quests, and badges that are not secret; and sends single events of this user, not dated, with actions that the project's setting \`clientActions\` lists. Anything else is 403 \`insufficient_scope\`. A token needs no user yet; the first event creates one. It has its own rate limit, ${limits.userRequestsPerMinute} requests a minute for each user; all users together have that of the key's tier, apart from the key's own. Tokens are not stored: one ends when it expires, or when the key that made it is revoked or expires. Revoking that key is the only way to end a token early; erasing the user is none: an event sent with the token creates the user again. An \`Idempotency-Key\` is ignored.`,
+          description: `Returns a token with which the user's own browser or phone asks, in place of a key. Make it on your server, for the user who is signed in there, with a secret key. It reads this user, their progress, history and stream, leaderboards (\`around\` this user), active quests, and badges that are not secret; starts quests of this user; and sends single events of this user, not dated, with actions that the project's setting \`clientActions\` lists. Anything else is 403 \`insufficient_scope\`. A token needs no user yet; the first event creates one. It has its own rate limit, ${limits.userRequestsPerMinute} requests a minute for each user; all users together have that of the key's tier, apart from the key's own. Tokens are not stored: one ends when it expires, or when the key that made it is revoked or expires. Revoking that key is the only way to end a token early; erasing the user is none: an event sent with the token creates the user again. An \`Idempotency-Key\` is ignored.`,
         }),
       ),
     HttpApiEndpoint.post("reward", "/v1/users/:id/rewards", {

@@ -32,6 +32,7 @@ import { lotsAt, pendingAt } from "../../domain/user/Pending.ts"
 import {
   badgeProgress,
   badgesOf,
+  type QuestProgress as ProgressInQuest,
   questProgress,
   streakProgress,
 } from "../../domain/user/Progress.ts"
@@ -52,7 +53,7 @@ import { limits } from "../../Limits.ts"
 import { cursorOf, type Filters, type ListName, type Position, positionIn } from "../api/Cursor.ts"
 import type { RewardPatch } from "../api/DefinitionShapes.ts"
 import type { ProjectPatch } from "../api/Projects.ts"
-import type { Progress, User } from "../api/UserShapes.ts"
+import type { Progress, QuestProgress, User } from "../api/UserShapes.ts"
 
 /** Shows `earnedAt` of badges or tiers as ISO 8601. */
 export const showBadges = <Badge extends { readonly earnedAt: number }>(
@@ -258,6 +259,11 @@ export const userNotFound = laurelError(
   "No event, reward or profile of this user was accepted yet.",
 )
 
+export const questNotFound = laurelError(
+  "quest_not_found",
+  "No quest of this project has this id or key.",
+)
+
 export const segmentNotFound = laurelError(
   "segment_not_found",
   "No segment of this project has this id or key.",
@@ -393,12 +399,14 @@ export const showProgress = (
       tiers: tiers.map((tier) => ({ ...tier, earnedAt: isoTimeOrNull(tier.earnedAt) })),
     }),
   })),
-  quests: questProgress(user, project, now).map((quest) => ({
-    ...quest,
-    periodEndsAt: isoTimeOrNull(quest.periodEndsAt),
-    completedAt: isoTimeOrNull(quest.completedAt),
-  })),
+  quests: questProgress(user, project, now).map(showQuestProgress),
   streaks: streakProgress(user, project, now),
+})
+
+export const showQuestProgress = (quest: ProgressInQuest): typeof QuestProgress.Type => ({
+  ...quest,
+  periodEndsAt: isoTimeOrNull(quest.periodEndsAt),
+  completedAt: isoTimeOrNull(quest.completedAt),
 })
 
 /* Checks of references in a body to definitions of the project. The body may have any form. */

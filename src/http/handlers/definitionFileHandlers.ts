@@ -267,7 +267,7 @@ const fileReward = ({ badgeId, currencies, points, xp }: Rule["reward"]) =>
   given({ xp: xp || undefined, points: points || undefined, currencies, badgeId })
 
 const fileQuest = (quest: Quest) => {
-  const { prerequisites, recurrence, reward, steps, title } = quest
+  const { claim, optIn, prerequisites, recurrence, reward, steps, title } = quest
   const own = {
     title,
     reward: { xp: reward.xp, ...fileReward(reward) },
@@ -275,6 +275,8 @@ const fileQuest = (quest: Quest) => {
       steps: steps.map(({ since: _, where, ...step }) => ({ ...step, ...given({ where }) })),
       recurrence: recurrence === "none" ? null : recurrence,
       prerequisites,
+      optIn: optIn || null,
+      claim: claim === "auto" ? null : claim,
     }),
   }
   return fileDefinition(quest, own) as Item<"quests">

@@ -5,7 +5,6 @@ import type { QuestChange } from "../../domain/decide/QuestDefinitions.ts"
 import { type Quest, type QuestStep, statusAt } from "../../domain/project/Definition.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { decidedAt } from "../../domain/record/Record.ts"
-import { laurelError } from "../../domain/values/Errors.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { NewQuest, NewQuestStep, QuestPatch, Quests } from "../api/Quests.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
@@ -18,6 +17,7 @@ import {
   newMembers,
   partsChange,
   patchOf,
+  questNotFound,
   referenceFaults,
   replacementOf,
   showDefinition,
@@ -33,7 +33,7 @@ export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests
     isListed: (quest, query: StatusQuery, now) => isOfStatus(quest, query, now),
     isVisible: (quest, caller, now) =>
       isShown(quest, caller, now) && mayKnow(engine, quest, caller, now),
-    notFound: laurelError("quest_not_found", "No quest of this project has this id or key."),
+    notFound: questNotFound,
     moreFaults: referenceFaults(engine),
     show: showQuest,
     showFound: (quest, { environment }) =>
@@ -68,6 +68,8 @@ export const newQuest = (payload: typeof NewQuest.Type, id: string) => {
     steps: steps.map(newStep),
     recurrence: payload.recurrence ?? "none",
     prerequisites: payload.prerequisites ?? [],
+    optIn: payload.optIn ?? false,
+    claim: payload.claim ?? "auto",
   }
 }
 

@@ -5,6 +5,7 @@ import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { GrantedReward, Revocable, Revocation, Spending } from "../../domain/record/Record.ts"
 import { segmentsOf } from "../../domain/user/Membership.ts"
+import { questProgress } from "../../domain/user/Progress.ts"
 import type { Profile, UserState } from "../../domain/user/User.ts"
 import { canonicalTimeZone } from "../../domain/values/Calendar.ts"
 import {
@@ -19,7 +20,7 @@ import type { Answer, Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { continueWith } from "../../storage/exitOf.ts"
 import type { NewSpend } from "../api/Spends.ts"
-import type { ProfileChange, User } from "../api/UserShapes.ts"
+import type { ProfileChange, StartedQuest, User } from "../api/UserShapes.ts"
 import type { Users } from "../api/Users.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { OperationRequest } from "../contract/Operation.ts"
@@ -31,9 +32,11 @@ import {
   memberOf,
   type PageQuery,
   pageAsked,
+  questNotFound,
   rewardBody,
   segmentNotFound,
   showProgress,
+  showQuestProgress,
   showRepeat,
   showUser,
   spendBody,
@@ -56,6 +59,15 @@ export const userHandlers = (
   ...profileHandlers(engine, erasureMs),
   ...balanceHandlers(engine),
   ...revocationHandlers(engine),
+  startQuest: {
+    handle: ({ caller: { environment }, idempotency, params: { id: userId, quest } }) => {
+      const command = { kind: "start", questId: quest } as const
+      const asked = engine.askUser(environment, { userId, command }, idempotency)
+      return Effect.flatMap(asked, ({ replayed }) =>
+        Effect.map(showStarted(engine, environment, userId, quest), (body) => ({ body, replayed })),
+      )
+    },
+  },
   createToken: {
     handle: ({ caller, params, payload: { expiresInSeconds = limits.userTokenSeconds } }) => {
       const made = accounts.makeToken(caller, params.id, expiresInSeconds)
@@ -203,6 +215,29 @@ const show = (engine: Engine["Service"], environment: string, userId: string) =>
           body: showUser(user, engine.projectNow(environment), engine.timeIn(environment)),
         }),
   )
+
+type Started = Effect.Effect<
+  typeof StartedQuest.Type,
+  LaurelError<"user_not_found" | "quest_not_found">
+>
+
+/** The user's progress in the quest with this id or key. */
+const showStarted = (
+  engine: Engine["Service"],
+  environment: string,
+  userId: string,
+  idOrKey: string,
+) =>
+  continueWith(engine.userNow(environment, userId), (user): Started => {
+    if (user === undefined) return Effect.fail(userNotFound)
+    const project = engine.projectNow(environment)
+    const questId = definitionOf(project.quests, idOrKey)?.id
+    const progress = questProgress(user, project, engine.timeIn(environment))
+    const quest = progress.find((one) => one.questId === questId)
+    return quest === undefined
+      ? Effect.fail(questNotFound)
+      : Effect.succeed({ userId, quest: showQuestProgress(quest) })
+  })
 
 /*
  * The export of a user: all data about the user as one JSON text, streamed in pieces. At most one

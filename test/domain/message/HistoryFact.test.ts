@@ -47,6 +47,15 @@ const everything = () => {
   const refill = { amount: 1, everyMinutes: 1 }
   world.currency({ id: "cur_hearts", key: "hearts", max: 4, refill })
   world.spend({ hearts: 1 })
+  world.quest({
+    id: "m",
+    steps: [{ ...step, action: "SWIPE", target: 1 }],
+    optIn: true,
+    claim: "manual",
+  })
+  world.do({ kind: "start", questId: "m" })
+  world.track("SWIPE")
+  world.undo(world.complete("m"))
   return world
 }
 

@@ -67,6 +67,10 @@ const everything = (): World => {
   const gems = world.give({ gems: 5 })
   world.refund(world.spend({ gems: 2 }))
   world.undo(gems)
+  const swipe = { key: "swipe", action: "SWIPE", where: [], target: 1 }
+  world.quest({ id: "qst_swipe", steps: [swipe], claim: "manual" })
+  world.track("SWIPE")
+  world.complete("qst_swipe")
   world.at("2026-11-05T12:00:00Z")
   world.do({ kind: "tick" })
   world.do({ kind: "erasure" })

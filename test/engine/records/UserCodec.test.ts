@@ -93,6 +93,31 @@ const rich: UserState = {
       "qst_2",
       { period: -1, steps: {}, startedAt: null, completedAt: null, expired: true, times: 0 },
     ],
+    [
+      "qst_3",
+      {
+        period: 0,
+        steps: {},
+        startedAt: 7,
+        completedAt: 9,
+        expired: false,
+        times: 1,
+        joined: true,
+        claim: "open",
+      },
+    ],
+    [
+      "qst_4",
+      {
+        period: 3,
+        steps: {},
+        startedAt: null,
+        completedAt: null,
+        expired: false,
+        times: 0,
+        claim: "paid",
+      },
+    ],
   ]),
   pastZones: [
     { timezone: null, until: 5 },

@@ -58,7 +58,7 @@ const clientOf = (url: string) => {
     // biome-ignore lint/suspicious/noExplicitAny: each caller knows its reply
     return reply as any
   }
-  const post = (path: string, body: Body, idempotencyKey?: string) =>
+  const post = (path: string, body?: Body, idempotencyKey?: string) =>
     ask("POST", path, body, idempotencyKey)
   return { ask, post }
 }
@@ -155,6 +155,10 @@ await serve(directory, first, async (url) => {
   await post("/v1/quests", { title: "Tap", reward: { xp: 5 }, steps, recurrence: "weekly" })
   const long = [{ key: "read", action: "READ", target: 50 }]
   await post("/v1/quests", { title: "Read", reward: { xp: 1, badgeId: manual.id }, steps: long })
+  const once = [{ key: "read", action: "READ", target: 1 }]
+  const started = { optIn: true, claim: "manual" }
+  await post("/v1/quests", { title: "Start", reward: { xp: 1 }, steps: once, ...started })
+  await post("/v1/users/bob/quests/start/start")
   await post("/v1/events/batch", { events: events(1) }, "batch-1")
   await post("/v1/events", events(2)[0]!, "one-1")
   await post("/v1/users/bob/rewards", { type: "badge", badgeId: manual.id })

@@ -14,6 +14,7 @@ import { isCounting } from "../../../src/domain/project/Definition.ts"
 import type {
   Backfill,
   GrantedReward,
+  QuestStart,
   Revocation,
   Spending,
   TrackedEvent,
@@ -52,7 +53,7 @@ import type {
   Undone,
 } from "./log.ts"
 import { measure, measuredTotals, zoneNow } from "./metrics.ts"
-import { completeByHand, countForSteps, revertedBy, shareDone } from "./quests.ts"
+import { completeByHand, countForSteps, revertedBy, shareDone, startByHand } from "./quests.ts"
 import { type Named, whereDiffers } from "./repeats.ts"
 import { boosted, ruleGifts } from "./rules.ts"
 import { type Membership, membershipOf } from "./segments.ts"
@@ -83,6 +84,7 @@ export interface Outcome {
     readonly status: string
     readonly progress: number
     readonly alreadyCompleted: boolean
+    readonly claimable?: true
   }>
   readonly streaks: ReadonlyArray<{
     readonly key: string
@@ -220,8 +222,8 @@ export class Model {
     if (command.action === "QUEST_COMPLETE") {
       const asked = completeByHand(after, quests, settings.timezone, event, date, now, isIn)
       if (typeof asked === "string") return { refused: asked }
-      const { quest, repeated } = asked
-      if (!repeated) give(boosted(quest.reward, running()))
+      const { pays, quest, repeated } = asked
+      if (pays) give(boosted(quest.reward, running()))
       touched.push({
         questId: quest.id,
         status: "completed",
@@ -236,7 +238,7 @@ export class Model {
       for (const { gives, rule } of ruleGifts(before, rules, running, zoneThen, event, isIn)) {
         if (give(gives)) event.uses.push(rule.id)
       }
-      for (const { completed, period, quest } of countForSteps(
+      for (const { claimable, completed, paid, period, quest } of countForSteps(
         after,
         quests,
         settings.timezone,
@@ -245,12 +247,13 @@ export class Model {
         now,
         isIn,
       )) {
-        if (completed) give(boosted(quest.reward, running()))
+        if (paid) give(boosted(quest.reward, running()))
         touched.push({
           questId: quest.id,
           status: completed ? "completed" : "in_progress",
           progress: shareDone(after, quest, period),
           alreadyCompleted: false,
+          ...(claimable && { claimable }),
         })
       }
       countForBadges(badges, event, isIn)
@@ -399,11 +402,12 @@ export class Model {
     const { isIn } = this.membership(userId, place, now)
     const undone: Undone = { ...bare, lost, badges: regained(after, lost, place, now, isIn) }
     const reverted = revertedBy(before, after, of, quests, settings.timezone, now).map(
-      ({ quest, share, standing }) => ({
+      ({ claimable, quest, share, standing }) => ({
         questId: quest.id,
         status: standing,
         progress: share,
         alreadyCompleted: false,
+        ...(claimable && { claimable }),
       }),
     )
     return this.#done(userId, before, undone, place, { now, sequence }, reverted)
@@ -415,6 +419,22 @@ export class Model {
     const moves = timezone !== undefined && timezone !== this.profile(userId).timezone
     const made = moves ? { ...others, timezone } : others
     this.#append(userId, { kind: "profile", sequence, at: now, change: made })
+  }
+
+  start(
+    userId: string,
+    { questId }: QuestStart,
+    definitions: Definitions,
+    { now, sequence }: Moment,
+  ): Outcome | Refused {
+    const { quests, settings } = definitions
+    const { isIn } = this.membership(userId, this.place(userId, definitions), now)
+    const quest = quests.find(({ id, key }) => id === questId || key === questId)
+    const asked = startByHand(this.log(userId), quest, quests, settings.timezone, now, isIn)
+    if (asked === undefined) return nothingDone
+    if ("refused" in asked) return asked
+    this.#append(userId, { kind: "began", sequence, at: now, ...asked })
+    return nothingDone
   }
 
   tick(userId: string, { now, sequence }: Moment): void {
@@ -568,6 +588,7 @@ const nothing = (sequence: number, now: number): Happened => ({
   uses: [],
   steps: [],
   completions: [],
+  claims: [],
   counted: [],
   metrics: [],
   streaks: [],

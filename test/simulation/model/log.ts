@@ -54,7 +54,9 @@ export interface Happened extends Amounting {
     readonly step: string
     readonly amount: number
   }>
-  readonly completions: Array<{ readonly questId: string; readonly period: string }>
+  readonly completions: Array<Completion>
+  /** The completed quests that it claimed. */
+  readonly claims: Array<InPeriod>
   /** The badges by actions for which it counted when it came, and how much. */
   readonly counted: Array<Counted>
   /** The metrics for which it counted. */
@@ -70,6 +72,23 @@ export interface Happened extends Amounting {
   }>
   /** The milestones that it paid. */
   readonly milestones: Array<{ readonly key: string; readonly target: number }>
+}
+
+export interface InPeriod {
+  readonly questId: string
+  readonly period: string
+}
+
+/** `paid`: with the completion; otherwise a claim pays, or has paid before. */
+export interface Completion extends InPeriod {
+  readonly paid: boolean
+}
+
+/** The user started a quest by request. */
+export interface Began extends InPeriod {
+  readonly kind: "began"
+  readonly sequence: number
+  readonly at: number
 }
 
 export interface Capped {
@@ -155,7 +174,7 @@ export interface Refunded {
   readonly spent: Spent
 }
 
-export type Entry = Happened | Undone | Spent | Refunded | ProfileSet | Backfilled | Ticked
+export type Entry = Happened | Undone | Spent | Refunded | ProfileSet | Backfilled | Began | Ticked
 export type Log = ReadonlyArray<Entry>
 
 export const happened = (log: Log): ReadonlyArray<Happened> =>

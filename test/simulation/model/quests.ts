@@ -6,7 +6,7 @@ import { amountFor, sumOf } from "./amounts.ts"
 import { dateAt, nextWindow, startOf, windowOf } from "./calendar.ts"
 import { satisfies } from "./conditions.ts"
 import { statusOf } from "./Definitions.ts"
-import { type Happened, happened, type Log, standing } from "./log.ts"
+import { type Happened, type InPeriod, type Log, standing } from "./log.ts"
 import type { Membership } from "./segments.ts"
 
 /** The period of a quest at a moment; always the same if the quest does not recur. */
@@ -35,6 +35,55 @@ export const completionsOf = (
       (one) => one.questId === questId && (period === undefined || one.period === period),
     ),
   )
+
+const isOf =
+  (questId: string, period: string) =>
+  (one: InPeriod): boolean =>
+    one.questId === questId && one.period === period
+
+/** Whether a claim has paid the quest in this period. */
+const hasClaimed = (log: Log, questId: string, period: string): boolean =>
+  standing(log).some(({ claims }) => claims.some(isOf(questId, period)))
+
+/** The claim of a quest in a period: paid, open to be made, or none. */
+export const claimOf = (log: Log, questId: string, period: string): "open" | "paid" | null => {
+  if (hasClaimed(log, questId, period)) return "paid"
+  const completion = completionsOf(log, questId, period)
+    .at(-1)
+    ?.completions.find(isOf(questId, period))
+  return completion?.paid === false ? "open" : null
+}
+
+/**
+ * When the user was in the quest in this period first, by request or by an event that counted;
+ * `undefined`: never, or all of it was undone.
+ */
+export const begunAt = (log: Log, questId: string, period: string): number | undefined => {
+  const here = isOf(questId, period)
+  let begun: number | undefined
+  for (const [place, entry] of log.entries()) {
+    if (entry.kind === "began" && here(entry)) begun ??= entry.at
+    if ((entry.kind === "event" || entry.kind === "reward") && touches(entry, here)) {
+      begun ??= entry.at
+    }
+    if (entry.kind !== "undone" || begun === undefined) continue
+    const then = log.slice(0, place + 1)
+    if (!isBegun(then, questId, period)) begun = undefined
+  }
+  return begun
+}
+
+const touches = ({ completions, steps }: Happened, here: (one: InPeriod) => boolean): boolean =>
+  completions.some(here) || steps.some(here)
+
+/** Whether the user started the quest in this period, or something counts for it. */
+const isBegun = (log: Log, questId: string, period: string): boolean => {
+  const here = isOf(questId, period)
+  return (
+    log.some((entry) => entry.kind === "began" && here(entry)) ||
+    standing(log).some((entry) => touches(entry, here))
+  )
+}
 
 /** How often the user has completed any quest. */
 export const questCount = (log: Log): number =>
@@ -83,11 +132,20 @@ const locked = (log: Log, quests: ReadonlyArray<Quest>, quest: Quest): boolean =
 const isTooEarly = (quest: Quest, { occurredAt }: Happened): boolean =>
   occurredAt < (quest.startsAt ?? quest.publishedAt ?? quest.createdAt)
 
+/** Whether the quest must be started before, and was not when the event occurred. */
+const isBeforeStart = (log: Log, quest: Quest, period: string, event: Happened): boolean => {
+  if (!quest.optIn) return false
+  const begun = begunAt(log, quest.id, period)
+  return begun === undefined || begun > event.occurredAt
+}
+
 /** An event's effect on a quest that it touched. */
 export interface Touched {
   readonly quest: Quest
   readonly period: string
   readonly completed: boolean
+  readonly paid?: boolean
+  readonly claimable?: true
 }
 
 /**
@@ -103,10 +161,10 @@ export const countForSteps = (
   now: number,
   isIn: Membership["isIn"],
 ): ReadonlyArray<Touched> =>
-  quests.flatMap((quest) => {
+  quests.flatMap((quest): ReadonlyArray<Touched> => {
     const period = periodOn(quest, date)
     if (statusOf(quest, now) !== "active" || period !== periodOf(quest, zone, now)) return []
-    if (isTooEarly(quest, event)) return []
+    if (isTooEarly(quest, event) || isBeforeStart(log, quest, period, event)) return []
     if (locked(log, quests, quest) || completionsOf(log, quest.id, period).length > 0) return []
     const named = quest.steps.filter(
       ({ action, where }) => action === event.action && satisfies(where, event.metadata),
@@ -128,8 +186,12 @@ export const countForSteps = (
     // quest.
     const completed = matching.length > 0 && !stepsOpen(log, quest, period)
     if (counting.length === 0 && !completed) return []
-    if (completed) event.completions.push({ questId: quest.id, period })
-    return [{ quest, period, completed }]
+    if (!completed) return [{ quest, period, completed }]
+    const hasPaid = hasClaimed(log, quest.id, period)
+    const paid = quest.claim === "auto" && !hasPaid
+    event.completions.push({ questId: quest.id, period, paid })
+    const claimable = quest.claim === "manual" && !hasPaid
+    return [{ quest, period, completed, paid, ...(claimable && { claimable: true }) }]
   })
 
 /** A `QUEST_COMPLETE` event: a refusal, or the quest with whether it was completed before. */
@@ -141,18 +203,43 @@ export const completeByHand = (
   date: string,
   now: number,
   isIn: Membership["isIn"],
-): ErrorCode | { readonly quest: Quest; readonly repeated: boolean } => {
+): ErrorCode | { readonly quest: Quest; readonly repeated: boolean; readonly pays: boolean } => {
   const quest = quests.find(({ id }) => id === event.metadata?.questId)
   if (quest === undefined) return "quest_not_found"
   const period = periodOn(quest, date)
   if (period !== periodOf(quest, zone, now)) return "quest_not_active"
-  if (completionsOf(log, quest.id, period).length > 0) return { quest, repeated: true }
+  if (completionsOf(log, quest.id, period).length > 0) {
+    if (claimOf(log, quest.id, period) !== "open") return { quest, repeated: true, pays: false }
+    if (!["active", "ended"].includes(statusOf(quest, now))) return "quest_not_active"
+    event.claims.push({ questId: quest.id, period })
+    return { quest, repeated: false, pays: true }
+  }
   if (statusOf(quest, now) !== "active") return "quest_not_active"
   if (isTooEarly(quest, event)) return "quest_not_active"
   if (!isIn(quest.segment) || locked(log, quests, quest)) return "quest_locked"
+  if (isBeforeStart(log, quest, period, event)) return "quest_locked"
   if (stepsOpen(log, quest, period)) return "quest_incomplete"
-  event.completions.push({ questId: quest.id, period })
-  return { quest, repeated: false }
+  const paid = !hasClaimed(log, quest.id, period)
+  event.completions.push({ questId: quest.id, period, paid })
+  return { quest, repeated: false, pays: paid }
+}
+
+/** A start by request: a refusal, the period that begins, or nothing if the user is in it. */
+export const startByHand = (
+  log: Log,
+  quest: Quest | undefined,
+  quests: ReadonlyArray<Quest>,
+  zone: string,
+  now: number,
+  isIn: Membership["isIn"],
+): { readonly refused: ErrorCode } | InPeriod | undefined => {
+  if (quest === undefined) return { refused: "quest_not_found" }
+  if (statusOf(quest, now) !== "active") return { refused: "quest_not_active" }
+  if (!quest.optIn) return { refused: "conflict" }
+  const period = periodOf(quest, zone, now)
+  if (begunAt(log, quest.id, period) !== undefined) return undefined
+  if (!isIn(quest.segment) || locked(log, quests, quest)) return { refused: "quest_locked" }
+  return { questId: quest.id, period }
 }
 
 export type Standing = "not_started" | "in_progress" | "completed" | "expired"
@@ -166,18 +253,18 @@ export const standingIn = (
   now: number,
 ): Standing => {
   if (completionsOf(log, quest.id, period).length > 0) return "completed"
-  const started = standing(log).some(({ steps }) =>
-    steps.some((one) => one.questId === quest.id && one.period === period),
-  )
-  if (!started) return "not_started"
+  if (!isBegun(log, quest.id, period)) return "not_started"
   const over = ["ended", "archived"].includes(statusOf(quest, now))
   return over || period !== periodOf(quest, zone, now) ? "expired" : "in_progress"
 }
 
 /** The last period in which the user did something in a quest, also if that was undone. */
 export const latestPeriod = (log: Log, questId: string): string | undefined =>
-  happened(log)
-    .flatMap(({ completions, steps }) => [...steps, ...completions])
+  log
+    .flatMap((entry): ReadonlyArray<InPeriod> => {
+      if (entry.kind === "began") return [entry]
+      return "completions" in entry ? [...entry.steps, ...entry.completions] : []
+    })
     .findLast((one) => one.questId === questId)?.period
 
 /** A quest that an undo changed, with the user's progress after it. */
@@ -185,6 +272,7 @@ export interface Reverted {
   readonly quest: Quest
   readonly standing: Standing
   readonly share: number
+  readonly claimable?: true
 }
 
 /** The changes in quests by the undo of `undone`: `after` is `before` with the undo. */
@@ -196,12 +284,17 @@ export const revertedBy = (
   zone: string,
   now: number,
 ): ReadonlyArray<Reverted> =>
-  quests.flatMap((quest) => {
+  quests.flatMap((quest): ReadonlyArray<Reverted> => {
     const period = latestPeriod(before, quest.id)
     const completed = undone.completions.find(({ questId }) => questId === quest.id)
     // A completion in an earlier period is not reported.
     if (completed !== undefined && completed.period !== period)
       return [{ quest, standing: "not_started" as const, share: 0 }]
+    const unclaimed = undone.claims.some((one) => one.questId === quest.id && one.period === period)
+    if (period !== undefined && unclaimed) {
+      const isOpen = claimOf(after, quest.id, period) === "open"
+      return isOpen ? [{ quest, standing: "completed" as const, share: 1, claimable: true }] : []
+    }
     const touched = [...undone.completions, ...undone.steps].some(
       (one) => one.questId === quest.id && one.period === period,
     )

@@ -1,12 +1,13 @@
 /** The quests of an environment. */
 import { Effect } from "effect"
-import { questRecurrences } from "../../../domain/project/Definition.ts"
+import { questClaims, questRecurrences } from "../../../domain/project/Definition.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
 import type { Draft } from "../../view/Editing.ts"
 import {
   areaField,
+  checkField,
   type Form,
   group,
   numberField,
@@ -73,6 +74,8 @@ const textsOf = (quest: Quest) =>
       ] as const
     }),
     ["recurrence", quest.recurrence],
+    ...(quest.optIn ? [["optIn", "true"] as const] : []),
+    ["claim", quest.claim],
     ["prerequisites", quest.prerequisites.join("\n")],
   ])
 
@@ -93,6 +96,8 @@ const membersOf = (form: Form) => ({
   steps: stepsOf(form),
   recurrence: form.text("recurrence") || "none",
   prerequisites: form.lines("prerequisites"),
+  optIn: form.checked("optIn"),
+  claim: form.text("claim") || "auto",
 })
 
 const draftOf = (form: Form) => ({
@@ -144,6 +149,21 @@ const fields = (draft: Draft, badges: BadgeChoices, isNew: boolean): Content => 
       hint: "It restarts with each period of the project's time zone.",
       faults,
     }),
+    selectField({
+      name: "claim",
+      label: "Pays",
+      value: form.text("claim"),
+      options: questClaims.map((one) => [one, claimWords[one]]),
+      hint: "Your app claims by the event QUEST_COMPLETE. What is not claimed until the period ends is lost.",
+      faults,
+    }),
+    checkField({
+      name: "optIn",
+      label: "Users start it themselves",
+      checked: form.checked("optIn"),
+      hint: "Events count only after your app has started it for the user, again in each period.",
+      faults,
+    }),
     areaField({
       name: "prerequisites",
       label: "Prerequisites",
@@ -156,6 +176,11 @@ const fields = (draft: Draft, badges: BadgeChoices, isNew: boolean): Content => 
     tailFields(draft, "Unfinished progress expires then."),
   ]
 }
+
+const claimWords = {
+  auto: "with the last step",
+  manual: "when the user claims it",
+} as const
 
 const names = (form: Form) => [
   "title",
@@ -170,6 +195,8 @@ const names = (form: Form) => [
     ]
   }),
   "recurrence",
+  "claim",
+  "optIn",
   "prerequisites.*",
 ]
 

@@ -67,6 +67,27 @@ const sourceText = ({ id, kind }: FactOf<"xp.earned">["source"], base: string): 
 const tierText = (tier: FactOf<"badge.earned">["tier"]): Content =>
   tier !== undefined && html`, ${isolated(tier.name)}`
 
+const questText = (fact: Extract<Fact, { readonly questId: string }>): Content => {
+  switch (fact.kind) {
+    case "quest.started":
+      return html`Quest ${isolated(fact.title)} begun`
+    case "quest.progressed":
+      return html`Quest ${isolated(fact.title)}: step ${isolated(fact.step)} ${count(fact.current)} of ${count(fact.target)} (quest ${percent(fact.progress)})`
+    case "quest.completed":
+      return html`Quest ${isolated(fact.title)} completed${fact.times > 1 && `, ${count(fact.times)} times by then`}${fact.claimable && ", to be claimed"}`
+    case "quest.claimed":
+      return html`Quest ${isolated(fact.title)} claimed`
+    case "quest.claim_revoked":
+      return html`Claim of the quest ${isolated(fact.title)} revoked`
+    case "quest.repeated":
+      return html`Quest ${isolated(fact.title)} claimed again, nothing earned`
+    case "quest.reverted":
+      return html`Quest ${isolated(fact.title)} set back to ${percent(fact.progress)}`
+    case "quest.expired":
+      return html`Quest ${isolated(fact.title)} expired`
+  }
+}
+
 /** One fact in words. `base` is the path of the environment's pages. */
 const factText = (fact: Fact, base: string): Content => {
   switch (fact.kind) {
@@ -105,17 +126,14 @@ const factText = (fact: Fact, base: string): Content => {
     case "badge.revoked":
       return html`Badge ${isolated(fact.name)}${tierText(fact.tier)} revoked`
     case "quest.started":
-      return html`Quest ${isolated(fact.title)} begun`
     case "quest.progressed":
-      return html`Quest ${isolated(fact.title)}: step ${isolated(fact.step)} ${count(fact.current)} of ${count(fact.target)} (quest ${percent(fact.progress)})`
     case "quest.completed":
-      return html`Quest ${isolated(fact.title)} completed${fact.times > 1 && `, ${count(fact.times)} times by then`}`
+    case "quest.claimed":
+    case "quest.claim_revoked":
     case "quest.repeated":
-      return html`Quest ${isolated(fact.title)} claimed again, nothing earned`
     case "quest.reverted":
-      return html`Quest ${isolated(fact.title)} set back to ${percent(fact.progress)}`
     case "quest.expired":
-      return html`Quest ${isolated(fact.title)} expired`
+      return questText(fact)
     case "metric.changed":
       return html`Metric ${isolated(fact.key)}: ${fact.total ?? "none"}`
     case "streak.extended":

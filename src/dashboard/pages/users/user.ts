@@ -80,9 +80,9 @@ const questsSection = ({ quests }: Progress, base: string): Html =>
     quests.toSorted(
       (one, other) => questOrder.indexOf(one.status) - questOrder.indexOf(other.status),
     ),
-    ({ completedAt, periodEndsAt, questId, status, steps, title }) => [
+    ({ claimable, completedAt, periodEndsAt, questId, status, steps, title }) => [
       html`<a href="${base}/quests/${questId}">${isolated(title)}</a>`,
-      questLabels[status],
+      claimable ? "completed, to be claimed" : questLabels[status],
       html`<ul class="plain">${steps.map(
         ({ current, key, target }) =>
           html`<li>${isolated(key)} ${count(current)} of ${count(target)}</li>`,

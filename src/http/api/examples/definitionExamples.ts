@@ -37,6 +37,8 @@ export const quest = {
   segment: null,
   recurrence: "none",
   prerequisites: [],
+  optIn: false,
+  claim: "auto",
   metadata: { icon: "footprints" },
   ...changes,
 } as const

@@ -304,6 +304,17 @@ export const progress = {
   streaks: [{ key: "daily", current: 3, best: 7, lastDay: "2026-11-01", freezes: 1 }],
 } as const
 
+export const startedQuest = {
+  userId,
+  quest: {
+    ...firstSteps,
+    status: "in_progress",
+    steps: [{ key: "lessons", current: 0, target: 5 }],
+    periodEndsAt: later,
+    completedAt: null,
+  },
+} as const
+
 export const userMetrics = {
   userId,
   metrics: [

@@ -48,6 +48,8 @@ describe("The form of a new quest", () => {
       startsAt: "2026-11-20T09:00:00+01:00",
       endsAt: "2026-12-20T09:00:00Z",
       recurrence: "weekly",
+      claim: "manual",
+      optIn: "true",
       prerequisites: `${before.id}\r\n`,
       metadata: '{"icon": "x", "n": [1, null]}',
     })
@@ -68,6 +70,8 @@ describe("The form of a new quest", () => {
       startsAt: "2026-11-20T08:00:00.000Z",
       endsAt: "2026-12-20T09:00:00.000Z",
       recurrence: "weekly",
+      claim: "manual",
+      optIn: true,
       prerequisites: ["before"],
       metadata: { icon: "x", n: [1, null] },
     })
