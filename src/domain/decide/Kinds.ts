@@ -29,7 +29,8 @@ type Kinds = typeof kinds
 /** A definition of the kind as a caller gives it. */
 export type NewOf<N extends Noun> = Parameters<Kinds[N]["create"]>[1]
 
-type ChangeOf<N extends Noun> = Parameters<Kinds[N]["update"]>[2]
+/** A merge patch of a definition of the kind. */
+export type ChangeOf<N extends Noun> = Parameters<Kinds[N]["update"]>[2]
 
 /** The decisions on the kind. */
 export const kindOf = <N extends Noun>(noun: N) =>
@@ -68,9 +69,33 @@ type DefinitionHandlings = {
     : { readonly version?: never })
 }
 
+/** The noun as it stands in the names of commands. */
+const capitalized = (noun: Noun): string => `${noun[0]!.toUpperCase()}${noun.slice(1)}`
+
+// TypeScript does not see that these have the kind and the members of the command of N.
+
+export const createCommand = <N extends Noun>(noun: N, given: NewOf<N>) =>
+  ({
+    kind: `create${capitalized(noun)}`,
+    [noun]: given,
+  }) as unknown as CommandOf<`create${Capitalize<N>}`>
+
+export const updateCommand = <N extends Noun>(noun: N, id: string, change: ChangeOf<N>) =>
+  ({
+    kind: `update${capitalized(noun)}`,
+    [`${noun}Id`]: id,
+    change,
+  }) as unknown as CommandOf<`update${Capitalize<N>}`>
+
+export const deleteCommand = <N extends Noun>(noun: N, id: string) =>
+  ({
+    kind: `delete${capitalized(noun)}`,
+    [`${noun}Id`]: id,
+  }) as unknown as CommandOf<`delete${Capitalize<N>}`>
+
 const handlingsOf = <N extends Noun>(noun: N) => {
   const kind = kindOf(noun)
-  const name = `${noun[0]!.toUpperCase()}${noun.slice(1)}`
+  const name = capitalized(noun)
   const idName = `${noun}Id` as const
   type ById = { readonly [Name in typeof idName]: string }
   const version = (state: ProjectState, command: ById) =>

@@ -2,6 +2,7 @@
  * The kinds of definitions. The noun of a kind names it in commands, facts and error codes, its plural
  * in the state, in paths and in files.
  */
+import type { IdPrefix } from "../values/Ids.ts"
 import type { Boost } from "./Boost.ts"
 import type { Currency } from "./Currency.ts"
 import type { Badge, Quest, Rule } from "./Definition.ts"
@@ -24,17 +25,29 @@ export interface DefinitionByNoun {
 export type Noun = keyof DefinitionByNoun
 
 export const plurals = {
+  currency: "currencies",
+  metric: "metrics",
+  segment: "segments",
+  streak: "streaks",
+  badge: "badges",
   quest: "quests",
   rule: "rules",
-  badge: "badges",
   boost: "boosts",
-  currency: "currencies",
-  segment: "segments",
-  metric: "metrics",
-  streak: "streaks",
 } as const satisfies Readonly<Record<Noun, string>>
 
 export type Plural = (typeof plurals)[Noun]
+
+/** The prefix of the ids of each kind. */
+export const prefixes = {
+  quest: "qst",
+  rule: "rul",
+  badge: "bdg",
+  boost: "bst",
+  currency: "cur",
+  segment: "seg",
+  metric: "mtr",
+  streak: "stk",
+} as const satisfies Readonly<Record<Noun, IdPrefix>>
 
 export const nouns = Object.keys(plurals) as ReadonlyArray<Noun>
 
@@ -62,6 +75,12 @@ export type DefinitionFact = {
 export type AnyDefinition = {
   readonly [N in Noun]: { readonly noun: N; readonly definition: DefinitionByNoun[N] }
 }[Noun]
+
+/** The name of a definition for people. */
+export const nameOf = ({ definition, noun }: AnyDefinition): string => {
+  if (noun === "quest") return definition.title
+  return noun === "rule" ? (definition.name ?? definition.action) : definition.name
+}
 
 const isNoun = (text: string): text is Noun => Object.hasOwn(plurals, text)
 

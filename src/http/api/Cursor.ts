@@ -12,18 +12,12 @@
  * checks find mistakes: a damaged cursor, or one of another list, of other filters or of another
  * environment. `Common.ts` has the parameter, `handlers/Shapes.ts` makes the pages.
  */
+import { nouns, type Plural, plurals } from "../../domain/project/Kinds.ts"
+
 /** The position of an item in its list. */
-interface Positions {
+interface Positions extends Readonly<Record<Plural, readonly [createdAt: number, id: string]>> {
   /** The user's id. */
   readonly users: readonly [id: string]
-  readonly quests: readonly [createdAt: number, id: string]
-  readonly rules: readonly [createdAt: number, id: string]
-  readonly badges: readonly [createdAt: number, id: string]
-  readonly boosts: readonly [createdAt: number, id: string]
-  readonly currencies: readonly [createdAt: number, id: string]
-  readonly segments: readonly [createdAt: number, id: string]
-  readonly metrics: readonly [createdAt: number, id: string]
-  readonly streaks: readonly [createdAt: number, id: string]
   readonly webhooks: readonly [createdAt: number, id: string]
   /** The number of the fact in its record. */
   readonly history: readonly [sequence: number, index: number]
@@ -37,18 +31,18 @@ interface Positions {
 export type ListName = keyof Positions
 export type Position<List extends ListName> = Positions[List]
 
+type Parts = ReadonlyArray<"number" | "string">
+
+const ofDefinition: Parts = ["number", "string"]
+
 /** The types of a position's parts. */
-const partsOf: { readonly [List in ListName]: ReadonlyArray<"number" | "string"> } = {
+const partsOf: { readonly [List in ListName]: Parts } = {
+  ...(Object.fromEntries(nouns.map((noun) => [plurals[noun], ofDefinition])) as Record<
+    Plural,
+    Parts
+  >),
   users: ["string"],
-  quests: ["number", "string"],
-  rules: ["number", "string"],
-  badges: ["number", "string"],
-  boosts: ["number", "string"],
-  currencies: ["number", "string"],
-  segments: ["number", "string"],
-  metrics: ["number", "string"],
-  streaks: ["number", "string"],
-  webhooks: ["number", "string"],
+  webhooks: ofDefinition,
   history: ["number", "number"],
   rewards: ["number"],
   spends: ["number"],

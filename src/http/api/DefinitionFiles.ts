@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { type Noun, nouns, type prefixes } from "../../domain/project/Kinds.ts"
 import { limits } from "../../Limits.ts"
 import { NewBadge } from "./Badges.ts"
 import { NewBoost } from "./Boosts.ts"
@@ -30,10 +31,7 @@ import { NewRule, strayBounds } from "./Rules.ts"
 import { NewSegment } from "./Segments.ts"
 import { NewStreak } from "./Streaks.ts"
 
-const idOf = (
-  prefix: "bdg" | "bst" | "cur" | "mtr" | "qst" | "rul" | "seg" | "stk",
-  example: string,
-) =>
+const idOf = (prefix: (typeof prefixes)[Noun], example: string) =>
   Schema.optionalKey(
     pattern(
       new RegExp(`^${prefix}_[a-z0-9_-]{1,64}$`),
@@ -180,17 +178,7 @@ const change = {
     description: "`delete`: the definition is archived.",
     examples: ["update"],
   }),
-  kind: oneOf([
-    "settings",
-    "currency",
-    "metric",
-    "segment",
-    "streak",
-    "badge",
-    "quest",
-    "rule",
-    "boost",
-  ]).annotate({
+  kind: oneOf(["settings", ...nouns]).annotate({
     description: "The kind of definition.",
     examples: ["badge"],
   }),

@@ -11,6 +11,7 @@ import {
   segmentReferenceFaults,
   streakReferenceFaults,
 } from "../../domain/decide/definitionChecks.ts"
+import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import type { SettingsChange } from "../../domain/decide/Settings.ts"
 import { furtherOf, type RewardReply, type SpendReply } from "../../domain/message/UserReply.ts"
 import type { Amounts } from "../../domain/project/Currency.ts"
@@ -259,15 +260,9 @@ export const userNotFound = laurelError(
   "No event, reward or profile of this user was accepted yet.",
 )
 
-export const questNotFound = laurelError(
-  "quest_not_found",
-  "No quest of this project has this id or key.",
-)
+export const questNotFound = definitionNotFound("quest")
 
-export const segmentNotFound = laurelError(
-  "segment_not_found",
-  "No segment of this project has this id or key.",
-)
+export const segmentNotFound = definitionNotFound("segment")
 
 /**
  * Whether the caller may see a definition with this segment: a server may, a user only as a member,

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type Caller, isClient } from "../../accounts/Accounts.ts"
-import { makeId } from "../../accounts/KeyText.ts"
 import type { BadgeChange, CriterionParts } from "../../domain/decide/BadgeDefinitions.ts"
+import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import type { Badge, BadgeTier } from "../../domain/project/Definition.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { decidedAt } from "../../domain/record/Record.ts"
@@ -12,7 +12,7 @@ import type { BackfillProgress } from "../../engine/badges/Backfills.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { BadgePatch, Badges, NewBadge } from "../api/Badges.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { definitionOperations, isOfStatus, type StatusQuery } from "./definitionOperations.ts"
+import { kindOperations } from "./definitionOperations.ts"
 import {
   allParts,
   factOf,
@@ -22,39 +22,18 @@ import {
   newMembers,
   partsChange,
   patchOf,
-  referenceFaults,
   replacementOf,
   showDefinition,
   wholeReward,
 } from "./Shapes.ts"
 
 export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges> => ({
-  ...definitionOperations(engine, {
-    plural: "badges",
-    definitionsOf: ({ badges }) => badges,
-    find: (all, idOrKey) => definitionOf(all, idOrKey),
-    isListed: (badge, query: StatusQuery, now) => isOfStatus(badge, query, now),
+  ...kindOperations(engine, "badge", {
+    made: newBadge,
+    changed: badgeChange,
+    show: showBadge,
     isVisible: (badge, caller, now) =>
       isShown(badge, caller, now) && mayKnow(engine, badge, caller, now),
-    notFound: badgeNotFound,
-    moreFaults: referenceFaults(engine),
-    show: showBadge,
-    showFound: (badge, { environment }) =>
-      Effect.sync(() => showBadge(badge, engine.timeIn(environment))),
-    create: (payload: typeof NewBadge.Type) =>
-      ({ kind: "createBadge", badge: newBadge(payload, makeId("bdg")) }) as const,
-    showCreated: (record) => showBadge(factOf(record, "badge.created").badge, decidedAt(record)),
-    update: (badgeId, { reward, secret, tiers, ...patch }: typeof BadgePatch.Type) => {
-      const change = named({
-        ...patchOf(patch),
-        secret: secret === null ? false : secret,
-        tiers: tiers === null ? [] : tiers?.map(newTier),
-        reward: reward === null ? wholeReward(allParts({})) : reward && partsChange(reward),
-      })
-      return { kind: "updateBadge", badgeId, change } as const
-    },
-    showUpdated: (record) => showBadge(factOf(record, "badge.updated").badge, decidedAt(record)),
-    delete: (badgeId) => ({ kind: "deleteBadge", badgeId }) as const,
   }),
   startBackfill: {
     handle: ({ caller, idempotency, params, payload: { notify = false } }) => {
@@ -87,6 +66,14 @@ export const newBadge = (payload: typeof NewBadge.Type, id: string) => {
   const paid = { tiers: tiers.map(newTier), reward: allParts(reward) }
   return { id, ...newMembers(payload), name, icon, secret, criteria, ...paid }
 }
+
+const badgeChange = ({ reward, secret, tiers, ...patch }: typeof BadgePatch.Type): BadgeChange =>
+  named({
+    ...patchOf(patch),
+    secret: secret === null ? false : secret,
+    tiers: tiers === null ? [] : tiers?.map(newTier),
+    reward: reward === null ? wholeReward(allParts({})) : reward && partsChange(reward),
+  })
 
 const newTier = ({
   icon,
@@ -131,7 +118,7 @@ const showBackfill = (badgeId: string, progress: BackfillProgress) => ({
   finishedAt: isoTimeOrNull(progress.finishedAt),
 })
 
-const badgeNotFound = laurelError("badge_not_found", "No badge of this project has this id or key.")
+const badgeNotFound = definitionNotFound("badge")
 
 const isShown = (badge: Badge, caller: Caller, now: number): boolean =>
   !isClient(caller) || (!badge.secret && isShownAt(badge, now))

@@ -1,33 +1,17 @@
-import { Effect } from "effect"
-import { makeId } from "../../accounts/KeyText.ts"
 import type { CurrencyChange } from "../../domain/decide/CurrencyDefinitions.ts"
 import type { Currency } from "../../domain/project/Currency.ts"
-import { definitionOf } from "../../domain/project/DefinitionKey.ts"
-import { laurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { Currencies, CurrencyPatch, NewCurrency } from "../api/Currencies.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { definitionOperations, isOfStatus, type StatusQuery } from "./definitionOperations.ts"
-import { factOf, named, newMembers } from "./Shapes.ts"
+import { kindOperations } from "./definitionOperations.ts"
+import { named, newMembers } from "./Shapes.ts"
 
 export const currencyHandlers = (engine: Engine["Service"]): Handlers<typeof Currencies> =>
-  definitionOperations(engine, {
-    plural: "currencies",
-    definitionsOf: ({ currencies }) => currencies,
-    find: (all, idOrKey) => definitionOf(all, idOrKey),
-    isListed: (currency, query: StatusQuery, now) => isOfStatus(currency, query, now),
-    notFound: laurelError("currency_not_found", "No currency of this project has this id or key."),
-    moreFaults: () => [],
+  kindOperations(engine, "currency", {
+    made: newCurrency,
+    changed: currencyChange,
     show: showCurrency,
-    showFound: (currency) => Effect.succeed(showCurrency(currency)),
-    create: (payload: typeof NewCurrency.Type) =>
-      ({ kind: "createCurrency", currency: newCurrency(payload, makeId("cur")) }) as const,
-    showCreated: (record) => showCurrency(factOf(record, "currency.created").currency),
-    update: (currencyId, payload: typeof CurrencyPatch.Type) =>
-      ({ kind: "updateCurrency", currencyId, change: currencyChange(payload) }) as const,
-    showUpdated: (record) => showCurrency(factOf(record, "currency.updated").currency),
-    delete: (currencyId) => ({ kind: "deleteCurrency", currencyId }) as const,
   })
 
 export const newCurrency = (payload: typeof NewCurrency.Type, id: string) => {

@@ -9,10 +9,22 @@ import {
   type DefinitionsInput,
   isInFile,
 } from "../../domain/decide/Definitions.ts"
+import type { NewOf } from "../../domain/decide/Kinds.ts"
 import { decideProject } from "../../domain/decide/Project.ts"
 import type { Boost } from "../../domain/project/Boost.ts"
 import { type Currency, isBuiltIn } from "../../domain/project/Currency.ts"
 import type { Badge, Definition, Quest, Rule, Targeted } from "../../domain/project/Definition.ts"
+import {
+  type DefinitionByNoun,
+  definitionIn,
+  definitionsOf,
+  type Noun,
+  nameOf,
+  nouns,
+  type Plural,
+  plurals,
+  prefixes,
+} from "../../domain/project/Kinds.ts"
 import type { Metric } from "../../domain/project/Metric.ts"
 import type { ProjectSettings, ProjectState } from "../../domain/project/Project.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
@@ -80,78 +92,73 @@ type File = typeof DefinitionsFile.Type
 const nothing = { created: 0, updated: 0, deleted: 0, changes: [] }
 
 const commandOf = ({
-  definitions: { badges, boosts, currencies, metrics, quests, rules, segments, settings, streaks },
+  definitions: { settings, ...file },
   delete: removes = false,
 }: {
   readonly definitions: File
   readonly delete?: boolean
 }) => {
+  const made = nouns.flatMap((noun) => {
+    const items = itemsOf(file, noun)
+    return items === undefined ? [] : [[plurals[noun], items.map((item) => fromFile(noun, item))]]
+  })
   const definitions: DefinitionsInput = {
     ...(settings && { settings: settingsChange(settings) }),
-    ...(currencies && {
-      currencies: currencies.map((currency) => fromFile(currency, "cur", newCurrency)),
-    }),
-    ...(segments && { segments: segments.map((one) => fromFile(one, "seg", newSegment)) }),
-    ...(metrics && {
-      metrics: metrics.map(({ id = makeId("mtr"), ...metric }) => ({
-        ...newMetric(metric, id),
-        key: metric.key,
-      })),
-    }),
-    ...(streaks && { streaks: streaks.map((streak) => fromFile(streak, "stk", newStreak)) }),
-    ...(badges && { badges: badges.map((badge) => fromFile(badge, "bdg", newBadge)) }),
-    ...(quests && { quests: quests.map((quest) => fromFile(quest, "qst", newQuest)) }),
-    ...(boosts && { boosts: boosts.map((boost) => fromFile(boost, "bst", newBoost)) }),
-    ...(rules && { rules: rules.map((rule) => fromFile(rule, "rul", newRule)) }),
+    ...Object.fromEntries(made),
   }
   return { kind: "applyDefinitions", definitions, removes } as const
 }
 
-/** The definition of a file, with a new id unless the file has one. */
-const fromFile = <
-  A extends {
-    readonly id?: string
-    readonly key: string
-    readonly status?: "paused" | "draft" | "active"
-  },
-  Made,
->(
-  { id, status, ...members }: A,
-  prefix: "bdg" | "bst" | "cur" | "qst" | "rul" | "seg" | "stk",
-  make: (members: Omit<A, "id" | "status">, id: string) => Made & { readonly set: unknown },
-) => ({
-  ...make(members, id ?? makeId(prefix)),
-  key: members.key,
-  set: status === "active" ? ("published" as const) : status,
-})
+const itemsOf = <N extends Noun>(file: File, noun: N) =>
+  file[plurals[noun]] as unknown as ReadonlyArray<AnyItem & ItemOf<N>> | undefined
 
-const fileOf = (state: ProjectState, now: number): File => {
-  const { badges, boosts, currencies, metrics, quests, rules, segments, settings, streaks } = state
-  const inFile = <A extends Definition>(definitions: ReadonlyMap<string, A>) =>
-    [...definitions.values()].filter((definition) => isInFile(definition, now))
-  return {
-    settings: fileSettings(settings),
-    currencies: inFile(currencies).filter(isTold).map(fileCurrency),
-    metrics: inFile(metrics).map(fileMetric),
-    segments: inFile(segments).map(fileSegment),
-    streaks: inFile(streaks).map(fileStreak),
-    badges: inFile(badges).map(fileBadge),
-    quests: inFile(quests).map(fileQuest),
-    rules: inFile(rules).map(fileRule),
-    boosts: inFile(boosts).map(fileBoost),
-  }
+type ItemOf<N extends Noun> = Item<(typeof plurals)[N]>
+
+/** How a file has the definitions of a kind. */
+interface Form<N extends Noun> {
+  readonly made: (item: Omit<ItemOf<N>, "status">, id: string) => NewOf<N>
+  readonly shown: (definition: DefinitionByNoun[N]) => ItemOf<N>
 }
 
-type Kind =
-  | "badges"
-  | "boosts"
-  | "currencies"
-  | "metrics"
-  | "quests"
-  | "rules"
-  | "segments"
-  | "streaks"
-type Item<Of extends Kind> = NonNullable<File[Of]>[number]
+const forms: { readonly [N in Noun]: Form<N> } = {
+  currency: { made: newCurrency, shown: (currency) => fileCurrency(currency) },
+  metric: { made: newMetric, shown: (metric) => fileMetric(metric) },
+  segment: { made: newSegment, shown: (segment) => fileSegment(segment) },
+  streak: { made: newStreak, shown: (streak) => fileStreak(streak) },
+  badge: { made: newBadge, shown: (badge) => fileBadge(badge) },
+  quest: { made: newQuest, shown: (quest) => fileQuest(quest) },
+  rule: { made: newRule, shown: (rule) => fileRule(rule) },
+  boost: { made: newBoost, shown: (boost) => fileBoost(boost) },
+}
+
+/** The members of a definition of every kind in a file. */
+interface AnyItem {
+  readonly id?: string
+  readonly key: string
+  readonly status?: "paused" | "draft" | "active"
+}
+
+/** The definition of a file, with a new id unless the file has one. */
+const fromFile = <N extends Noun>(noun: N, item: AnyItem & ItemOf<N>) => {
+  const { status, ...members } = item
+  const made = forms[noun].made(members, members.id ?? makeId(prefixes[noun]))
+  return { ...made, key: item.key, set: status === "active" ? ("published" as const) : status }
+}
+
+const fileOf = (state: ProjectState, now: number): File => {
+  const definitions = nouns.map((noun) => {
+    const all = [...definitionsOf(state, noun).values()]
+    const told = all.filter((definition) => isInFile(definition, now) && isTold(definition))
+    return [plurals[noun], told.map((definition) => shownIn(noun, definition))]
+  })
+  return { settings: fileSettings(state.settings), ...Object.fromEntries(definitions) }
+}
+
+/** A definition in the form of a file. */
+const shownIn = <N extends Noun>(noun: N, definition: DefinitionByNoun[N]): object =>
+  forms[noun].shown(definition)
+
+type Item<Of extends Plural> = NonNullable<File[Of]>[number]
 
 /**
  * `members` without values that are undefined, null, false or empty: a file leaves out defaults.
@@ -191,8 +198,8 @@ const fileDefinition = (definition: Definition & Partial<Targeted>, own: object)
   }
 }
 
-/** Whether a file has the currency: `xp` and `points` exist without it. */
-const isTold = (currency: Currency): boolean => !isBuiltIn(currency) || currency.version > 1
+/** Whether a file has the definition: the currencies `xp` and `points` exist without it. */
+const isTold = (definition: Definition): boolean => !isBuiltIn(definition) || definition.version > 1
 
 const fileCurrency = (currency: Currency) => {
   const { earnLimit, key, max, name, pendingDays, refill, spendable } = currency
@@ -306,61 +313,21 @@ const fileBoost = (boost: Boost) => {
   return fileDefinition(boost, own) as Item<"boosts">
 }
 
-/** The definition in a fact, with its kind and its name for people. */
-const definitionIn = (fact: Fact) => {
-  switch (fact.kind) {
-    case "currency.created":
-    case "currency.updated":
-      return {
-        kind: "currency",
-        definition: fact.currency,
-        name: fact.currency.name,
-      } as const
-    case "segment.created":
-    case "segment.updated":
-      return { kind: "segment", definition: fact.segment, name: fact.segment.name } as const
-    case "metric.created":
-    case "metric.updated":
-      return { kind: "metric", definition: fact.metric, name: fact.metric.name } as const
-    case "streak.created":
-    case "streak.updated":
-      return { kind: "streak", definition: fact.streak, name: fact.streak.name } as const
-    case "badge.created":
-    case "badge.updated":
-      return { kind: "badge", definition: fact.badge, name: fact.badge.name } as const
-    case "quest.created":
-    case "quest.updated":
-      return { kind: "quest", definition: fact.quest, name: fact.quest.title } as const
-    case "rule.created":
-    case "rule.updated":
-      return {
-        kind: "rule",
-        definition: fact.rule,
-        name: fact.rule.name ?? fact.rule.action,
-      } as const
-    case "boost.created":
-    case "boost.updated":
-      return { kind: "boost", definition: fact.boost, name: fact.boost.name } as const
-    default:
-      return undefined
-  }
-}
-
 /** The change that a fact of an applied file describes. */
 const changeOf = (fact: Fact) => {
   const changed = definitionIn(fact)
   if (changed === undefined) {
     return { op: "update", kind: "settings", id: null, key: null, name: "settings" } as const
   }
-  const { definition, kind, name } = changed
+  const { definition, noun } = changed
   const { id, key, set } = definition
   const isNew = fact.kind.endsWith(".created")
   return {
     op: isNew ? "create" : set === "archived" ? "delete" : "update",
-    kind,
+    kind: noun,
     id,
     key,
-    name,
+    name: nameOf(changed),
   } as const
 }
 
@@ -373,46 +340,15 @@ const countsOf = (changes: ReadonlyArray<Change>) => {
 
 /** The members that a fact changes, in the form of the file. */
 const diffOf = (state: ProjectState, fact: Fact) => {
-  switch (fact.kind) {
-    case "currency.created":
-    case "currency.updated":
-      return differing(fileCurrency, state.currencies, fact.currency)
-    case "segment.created":
-    case "segment.updated":
-      return differing(fileSegment, state.segments, fact.segment)
-    case "metric.created":
-    case "metric.updated":
-      return differing(fileMetric, state.metrics, fact.metric)
-    case "streak.created":
-    case "streak.updated":
-      return differing(fileStreak, state.streaks, fact.streak)
-    case "badge.created":
-    case "badge.updated":
-      return differing(fileBadge, state.badges, fact.badge)
-    case "quest.created":
-    case "quest.updated":
-      return differing(fileQuest, state.quests, fact.quest)
-    case "rule.created":
-    case "rule.updated":
-      return differing(fileRule, state.rules, fact.rule)
-    case "boost.created":
-    case "boost.updated":
-      return differing(fileBoost, state.boosts, fact.boost)
-    case "project.updated":
-      return { members: membersOf(fileSettings(state.settings), fileSettings(fact.settings)) }
-    default:
-      return { members: [] }
+  if (fact.kind === "project.updated") {
+    return { members: membersOf(fileSettings(state.settings), fileSettings(fact.settings)) }
   }
-}
-
-const differing = <A extends Definition>(
-  show: (definition: A) => object,
-  all: ReadonlyMap<string, A>,
-  definition: A,
-) => {
-  const before = all.get(definition.id)
-  const after = definition.set === "archived" ? {} : show(definition)
-  return { members: membersOf(before === undefined ? {} : show(before), after) }
+  const changed = definitionIn(fact)
+  if (changed === undefined) return { members: [] }
+  const { definition, noun } = changed
+  const before = definitionsOf(state, noun).get(definition.id)
+  const after = definition.set === "archived" ? {} : shownIn(noun, definition)
+  return { members: membersOf(before === undefined ? {} : shownIn(noun, before), after) }
 }
 
 const membersOf = (before: object, after: object) => {

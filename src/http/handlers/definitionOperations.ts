@@ -5,11 +5,30 @@
  */
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
+import { makeId } from "../../accounts/KeyText.ts"
 import type { Conditional, IfMatch } from "../../domain/decide/Decided.ts"
+import { definitionNotFound } from "../../domain/decide/Kind.ts"
+import {
+  type ChangeOf,
+  createCommand,
+  deleteCommand,
+  type NewOf,
+  updateCommand,
+} from "../../domain/decide/Kinds.ts"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
 import { type Lifecycle, type Status, statusAt } from "../../domain/project/Definition.ts"
+import { definitionOf } from "../../domain/project/DefinitionKey.ts"
+import {
+  type DefinitionByNoun,
+  definitionIn,
+  definitionsOf,
+  type Noun,
+  type Plural,
+  plurals,
+  prefixes,
+} from "../../domain/project/Kinds.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
-import type { JournalRecord } from "../../domain/record/Record.ts"
+import { decidedAt, type JournalRecord } from "../../domain/record/Record.ts"
 import type { ErrorCode, Fault, LaurelError } from "../../domain/values/Errors.ts"
 import type { Answer, Engine, Idempotency, ProjectCode } from "../../engine/Engine.ts"
 import type { OperationRequest } from "../contract/Operation.ts"
@@ -20,6 +39,7 @@ import {
   type PageAsked,
   type PageQuery,
   pageAsked,
+  referenceFaults,
   shownVersion,
 } from "./Shapes.ts"
 
@@ -27,16 +47,7 @@ import {
 type Prepared<Command, Code extends ErrorCode> = Command | Effect.Effect<Command, LaurelError<Code>>
 
 /** The lists of definitions, and of webhooks, which are listed in the same way. */
-type DefinitionList =
-  | "badges"
-  | "boosts"
-  | "currencies"
-  | "metrics"
-  | "quests"
-  | "rules"
-  | "segments"
-  | "streaks"
-  | "webhooks"
+type DefinitionList = Plural | "webhooks"
 
 interface Shows {
   readonly version: number
@@ -59,13 +70,68 @@ const byId = <Definition>(
   id: string,
 ): Definition | undefined => definitions.get(id)
 
-export interface StatusQuery extends PageQuery {
+interface StatusQuery extends PageQuery {
   readonly status?: Status
 }
 
 /** Whether a list includes a definition with a lifecycle. */
-export const isOfStatus = (definition: Lifecycle, { status }: StatusQuery, now: number): boolean =>
+const isOfStatus = (definition: Lifecycle, { status }: StatusQuery, now: number): boolean =>
   status === undefined ? definition.set !== "archived" : statusAt(definition, now) === status
+
+/**
+ * The handlers of a kind of definition: `made` makes a definition from a request, `changed` a merge
+ * patch, `show` its reply.
+ */
+export const kindOperations = <
+  const N extends Noun,
+  New,
+  Patch,
+  Shown extends Shows & { readonly id: string },
+  Found = Shown,
+>(
+  engine: Engine["Service"],
+  noun: N,
+  kind: {
+    readonly made: (payload: New, id: string) => NewOf<N>
+    readonly changed: (patch: Patch) => ChangeOf<N>
+    readonly show: (definition: DefinitionByNoun[N], now: number) => Shown
+    /** The body of `get`; by default that of a list. */
+    readonly found?: (
+      definition: DefinitionByNoun[N],
+      shown: Shown,
+      caller: Caller,
+    ) => Effect.Effect<Found>
+    readonly isVisible?: (definition: DefinitionByNoun[N], caller: Caller, now: number) => boolean
+  },
+) => {
+  const { changed, found, isVisible, made, show } = kind
+  const showIn = (record: JournalRecord): Shown => {
+    const changes = record.facts.map(definitionIn)
+    const change = changes.find((one) => one?.noun === noun)
+    if (change === undefined) throw new Error(`Record ${record.sequence} has no ${noun}`)
+    return show(change.definition as DefinitionByNoun[N], decidedAt(record))
+  }
+  return definitionOperations(engine, {
+    plural: plurals[noun],
+    definitionsOf: (state) => definitionsOf(state, noun),
+    find: (all, idOrKey) => definitionOf(all, idOrKey),
+    isListed: isOfStatus,
+    ...(isVisible !== undefined && { isVisible }),
+    notFound: definitionNotFound(noun),
+    moreFaults: referenceFaults(engine),
+    show,
+    showFound: (definition, caller) =>
+      Effect.suspend(() => {
+        const shown = show(definition, engine.timeIn(caller.environment))
+        return found?.(definition, shown, caller) ?? Effect.succeed(shown as unknown as Found)
+      }),
+    create: (payload: New) => createCommand(noun, made(payload, makeId(prefixes[noun]))),
+    showCreated: showIn,
+    update: (id, patch: Patch) => updateCommand(noun, id, changed(patch)),
+    showUpdated: showIn,
+    delete: (id) => deleteCommand(noun, id),
+  })
+}
 
 /** The handlers of create, list, get, update and delete for one kind. */
 export const definitionOperations = <

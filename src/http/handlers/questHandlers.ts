@@ -1,24 +1,18 @@
 import { Effect } from "effect"
 import { type Caller, isClient } from "../../accounts/Accounts.ts"
-import { makeId } from "../../accounts/KeyText.ts"
 import type { QuestChange } from "../../domain/decide/QuestDefinitions.ts"
 import { type Quest, type QuestStep, statusAt } from "../../domain/project/Definition.ts"
-import { definitionOf } from "../../domain/project/DefinitionKey.ts"
-import { decidedAt } from "../../domain/record/Record.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { NewQuest, NewQuestStep, QuestPatch, Quests } from "../api/Quests.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { definitionOperations, isOfStatus, type StatusQuery } from "./definitionOperations.ts"
+import { kindOperations } from "./definitionOperations.ts"
 import {
   allParts,
-  factOf,
   mayKnow,
   named,
   newMembers,
   partsChange,
   patchOf,
-  questNotFound,
-  referenceFaults,
   replacementOf,
   showDefinition,
   wholeReward,
@@ -26,31 +20,17 @@ import {
 } from "./Shapes.ts"
 
 export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests> =>
-  definitionOperations(engine, {
-    plural: "quests",
-    definitionsOf: ({ quests }) => quests,
-    find: (all, idOrKey) => definitionOf(all, idOrKey),
-    isListed: (quest, query: StatusQuery, now) => isOfStatus(quest, query, now),
-    isVisible: (quest, caller, now) =>
-      isShown(quest, caller, now) && mayKnow(engine, quest, caller, now),
-    notFound: questNotFound,
-    moreFaults: referenceFaults(engine),
+  kindOperations(engine, "quest", {
+    made: newQuest,
+    changed: questChange,
     show: showQuest,
-    showFound: (quest, { environment }) =>
+    found: (quest, shown, { environment }) =>
       Effect.map(engine.readCounts(environment), ({ quests }) => {
         const { completed, inProgress } = quests.get(quest.id) ?? { completed: 0, inProgress: 0 }
-        return {
-          ...showQuest(quest, engine.timeIn(environment)),
-          counts: { inProgress, completed },
-        }
+        return { ...shown, counts: { inProgress, completed } }
       }),
-    create: (payload: typeof NewQuest.Type) =>
-      ({ kind: "createQuest", quest: newQuest(payload, makeId("qst")) }) as const,
-    showCreated: (record) => showQuest(factOf(record, "quest.created").quest, decidedAt(record)),
-    update: (questId, payload: typeof QuestPatch.Type) =>
-      ({ kind: "updateQuest", questId, change: questChange(payload) }) as const,
-    showUpdated: (record) => showQuest(factOf(record, "quest.updated").quest, decidedAt(record)),
-    delete: (questId) => ({ kind: "deleteQuest", questId }) as const,
+    isVisible: (quest, caller, now) =>
+      isShown(quest, caller, now) && mayKnow(engine, quest, caller, now),
   })
 
 const newStep = ({ sumPath, ...step }: typeof NewQuestStep.Type): QuestStep => ({

@@ -1,47 +1,23 @@
-import { Effect } from "effect"
-import { makeId } from "../../accounts/KeyText.ts"
 import type { RuleChange } from "../../domain/decide/RuleDefinitions.ts"
 import type { Rule } from "../../domain/project/Definition.ts"
-import { definitionOf } from "../../domain/project/DefinitionKey.ts"
-import { decidedAt } from "../../domain/record/Record.ts"
-import { laurelError } from "../../domain/values/Errors.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { NewRule, RulePatch, Rules } from "../api/Rules.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { definitionOperations, isOfStatus, type StatusQuery } from "./definitionOperations.ts"
+import { kindOperations } from "./definitionOperations.ts"
 import {
   allParts,
-  factOf,
   named,
   newMembers,
   partsChange,
   patchOf,
-  referenceFaults,
   replacementOf,
   showDefinition,
   wholeReward,
 } from "./Shapes.ts"
 
 export const ruleHandlers = (engine: Engine["Service"]): Handlers<typeof Rules> =>
-  definitionOperations(engine, {
-    plural: "rules",
-    definitionsOf: ({ rules }) => rules,
-    find: (all, idOrKey) => definitionOf(all, idOrKey),
-    isListed: (rule, query: StatusQuery, now) => isOfStatus(rule, query, now),
-    notFound: laurelError("rule_not_found", "No rule of this project has this id or key."),
-    moreFaults: referenceFaults(engine),
-    show: showRule,
-    showFound: (rule, { environment }) =>
-      Effect.sync(() => showRule(rule, engine.timeIn(environment))),
-    create: (payload: typeof NewRule.Type) =>
-      ({ kind: "createRule", rule: newRule(payload, makeId("rul")) }) as const,
-    showCreated: (record) => showRule(factOf(record, "rule.created").rule, decidedAt(record)),
-    update: (ruleId, payload: typeof RulePatch.Type) =>
-      ({ kind: "updateRule", ruleId, change: ruleChange(payload) }) as const,
-    showUpdated: (record) => showRule(factOf(record, "rule.updated").rule, decidedAt(record)),
-    delete: (ruleId) => ({ kind: "deleteRule", ruleId }) as const,
-  })
+  kindOperations(engine, "rule", { made: newRule, changed: ruleChange, show: showRule })
 
 export const newRule = (payload: typeof NewRule.Type, id: string) => {
   const {

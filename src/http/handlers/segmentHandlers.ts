@@ -1,7 +1,5 @@
 import { Effect } from "effect"
-import { makeId } from "../../accounts/KeyText.ts"
 import { conditionFaults } from "../../domain/decide/SegmentDefinitions.ts"
-import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
 import { comparedBy, holdsFor, isMember } from "../../domain/user/Membership.ts"
 import { invalidRequest } from "../../domain/values/Errors.ts"
@@ -9,30 +7,19 @@ import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { NewSegment, SegmentPatch, Segments } from "../api/Segments.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { definitionOperations, isOfStatus, type StatusQuery } from "./definitionOperations.ts"
-import { factOf, named, newMembers, segmentNotFound } from "./Shapes.ts"
+import { kindOperations } from "./definitionOperations.ts"
+import { named, newMembers } from "./Shapes.ts"
 
 export const segmentHandlers = (engine: Engine["Service"]): Handlers<typeof Segments> => ({
-  ...definitionOperations(engine, {
-    plural: "segments",
-    definitionsOf: ({ segments }) => segments,
-    find: (all, idOrKey) => definitionOf(all, idOrKey),
-    isListed: (segment, query: StatusQuery, now) => isOfStatus(segment, query, now),
-    notFound: segmentNotFound,
-    moreFaults: () => [],
+  ...kindOperations(engine, "segment", {
+    made: newSegment,
+    changed: (patch: typeof SegmentPatch.Type) => named(patch),
     show: showSegment,
-    showFound: (segment, { environment }) =>
+    found: (segment, shown, { environment }) =>
       Effect.map(engine.readSegmentCount(environment, segment.id), ({ countedAt, ...members }) => ({
-        ...showSegment(segment),
+        ...shown,
         members: { ...members, countedAt: isoTimeOrNull(countedAt) },
       })),
-    create: (payload: typeof NewSegment.Type) =>
-      ({ kind: "createSegment", segment: newSegment(payload, makeId("seg")) }) as const,
-    showCreated: (record) => showSegment(factOf(record, "segment.created").segment),
-    update: (segmentId, payload: typeof SegmentPatch.Type) =>
-      ({ kind: "updateSegment", segmentId, change: named(payload) }) as const,
-    showUpdated: (record) => showSegment(factOf(record, "segment.updated").segment),
-    delete: (segmentId) => ({ kind: "deleteSegment", segmentId }) as const,
   }),
   preview: {
     handle: ({ caller: { environment }, payload: { conditions, match = "all", userId } }) =>

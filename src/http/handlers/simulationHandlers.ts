@@ -1,7 +1,14 @@
 /** Simulated events, with the present definitions or with drafts. */
 import { Effect } from "effect"
+import {
+  type ChangeOf,
+  createCommand,
+  type NewOf,
+  updateCommand,
+} from "../../domain/decide/Kinds.ts"
 import { type EventReply, furtherOf, replyOf } from "../../domain/message/UserReply.ts"
 import { type Amounts, plusAmountOf } from "../../domain/project/Currency.ts"
+import { type Noun, prefixes } from "../../domain/project/Kinds.ts"
 import type { Source } from "../../domain/record/BalanceFact.ts"
 import { heldSegments } from "../../domain/record/Record.ts"
 import type { ErrorCode, Fault, LaurelError } from "../../domain/values/Errors.ts"
@@ -36,7 +43,7 @@ export const simulationHandlers = (
   },
   preview: {
     moreFaults: (body, caller) =>
-      ["rule", "quest", "badge", "boost", "metric"].flatMap((noun) =>
+      tried.flatMap((noun) =>
         below(`/${noun}`, referenceFaults(engine)(memberOf(body, noun), caller)),
       ),
     handle: ({ caller, payload }) => {
@@ -51,8 +58,6 @@ export const simulationHandlers = (
   },
 })
 
-const draftPointer = /^\/(?:badge|boost|currency|metric|quest|rule|settings|streak)\//
-
 /** Adds `/event` to the pointers of all faults that are not faults of a draft. */
 const ofEvent = <Code extends ErrorCode>(error: LaurelError<Code>): LaurelError<Code> =>
   error.errors === undefined
@@ -60,79 +65,61 @@ const ofEvent = <Code extends ErrorCode>(error: LaurelError<Code>): LaurelError<
     : {
         ...error,
         errors: error.errors.map((fault) =>
-          draftPointer.test(fault.pointer) ? fault : below("/event", [fault])[0]!,
+          isOfDraft(fault) ? fault : below("/event", [fault])[0]!,
         ),
       }
+
+const isOfDraft = ({ pointer }: Fault): boolean =>
+  ["settings", ...tried].some((name) => pointer.startsWith(`/${name}/`))
 
 const below = (pointer: string, faults: ReadonlyArray<Fault>): ReadonlyArray<Fault> =>
   faults.map((fault) => ({ ...fault, pointer: `${pointer}${fault.pointer}` }))
 
-/**
- * Currency and metric come before the streak, then the badge, the quest and the rule, so that
- * drafts can refer to each other.
- */
-const draftsOf = ({
-  badge,
-  badgeId,
-  boost,
-  boostId,
-  currency,
-  currencyId,
-  metric,
-  quest,
-  questId,
-  rule,
-  ruleId,
-  settings,
-  streak,
-  streakId,
-}: typeof PreviewRequest.Type): ReadonlyArray<DraftCommand> => [
-  ...draft(settings, "/settings", (patch) => ({
-    kind: "updateSettings",
-    change: settingsChange(patch),
-  })),
-  ...draft(currency, "/currency", (body) =>
-    currencyId === undefined
-      ? { kind: "createCurrency", currency: newCurrency(body, "cur_draft") }
-      : { kind: "updateCurrency", currencyId, change: currencyReplacement(body) },
-  ),
-  ...draft(metric, "/metric", (body) => ({
-    kind: "createMetric",
-    metric: newMetric(body, "mtr_draft"),
-  })),
-  ...draft(streak, "/streak", (body) =>
-    streakId === undefined
-      ? { kind: "createStreak", streak: newStreak(body, "stk_draft") }
-      : { kind: "updateStreak", streakId, change: streakReplacement(body) },
-  ),
-  ...draft(badge, "/badge", (body) =>
-    badgeId === undefined
-      ? { kind: "createBadge", badge: newBadge(body, "bdg_draft") }
-      : { kind: "updateBadge", badgeId, change: badgeReplacement(body) },
-  ),
-  ...draft(boost, "/boost", (body) =>
-    boostId === undefined
-      ? { kind: "createBoost", boost: newBoost(body, "bst_draft") }
-      : { kind: "updateBoost", boostId, change: boostReplacement(body) },
-  ),
-  ...draft(quest, "/quest", (body) =>
-    questId === undefined
-      ? { kind: "createQuest", quest: newQuest(body, "qst_draft") }
-      : { kind: "updateQuest", questId, change: questReplacement(body) },
-  ),
-  ...draft(rule, "/rule", (body) =>
-    ruleId === undefined
-      ? { kind: "createRule", rule: newRule(body, "rul_draft") }
-      : { kind: "updateRule", ruleId, change: ruleReplacement(body) },
-  ),
-]
+/** The kinds that a preview may try. */
+type Tried = Exclude<Noun, "segment">
 
-const draft = <Body>(
-  body: Body | undefined,
-  pointer: string,
-  commandOf: (body: Body) => DraftCommand["command"],
-): ReadonlyArray<DraftCommand> =>
-  body === undefined ? [] : [{ pointer, command: commandOf(body) }]
+type Preview = typeof PreviewRequest.Type
+
+/** How a preview tries a definition: as a new one, or in the place of one that exists. */
+interface Trial<N extends Tried> {
+  readonly made: (body: NonNullable<Preview[N]>, id: string) => NewOf<N>
+  readonly replaced?: (body: NonNullable<Preview[N]>) => ChangeOf<N>
+}
+
+/** A draft may refer to those before it. */
+const trials: { readonly [N in Tried]: Trial<N> } = {
+  currency: { made: newCurrency, replaced: currencyReplacement },
+  metric: { made: newMetric },
+  streak: { made: newStreak, replaced: streakReplacement },
+  badge: { made: newBadge, replaced: badgeReplacement },
+  boost: { made: newBoost, replaced: boostReplacement },
+  quest: { made: newQuest, replaced: questReplacement },
+  rule: { made: newRule, replaced: ruleReplacement },
+}
+const tried = Object.keys(trials) as ReadonlyArray<Tried>
+
+const draftsOf = (preview: Preview): ReadonlyArray<DraftCommand> => {
+  const { settings } = preview
+  const change = settings && settingsChange(settings)
+  return [
+    ...(change === undefined
+      ? []
+      : [{ pointer: "/settings", command: { kind: "updateSettings", change } } as const]),
+    ...tried.flatMap((noun) => draftOf(preview, noun)),
+  ]
+}
+
+const draftOf = <N extends Tried>(preview: Preview, noun: N): ReadonlyArray<DraftCommand> => {
+  const body = preview[noun]
+  if (body === undefined || body === null) return []
+  const { made, replaced } = trials[noun]
+  const id = (preview as { readonly [Name in `${N}Id`]?: string })[`${noun}Id`]
+  const command =
+    id === undefined || replaced === undefined
+      ? createCommand<Tried>(noun, made(body, `${prefixes[noun]}_draft`))
+      : updateCommand<Tried>(noun, id, replaced(body))
+  return [{ pointer: `/${noun}`, command: command as DraftCommand["command"] }]
+}
 
 const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
   const { record } = simulated

@@ -1,47 +1,17 @@
-import { Effect } from "effect"
-import { makeId } from "../../accounts/KeyText.ts"
 import type { StreakChange } from "../../domain/decide/StreakDefinitions.ts"
-import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Streak } from "../../domain/project/StreakDefinition.ts"
-import { decidedAt } from "../../domain/record/Record.ts"
 import { streakStandings } from "../../domain/user/Progress.ts"
 import type { UserState } from "../../domain/user/User.ts"
-import { laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { NewStreak, StreakPatch, Streaks, UserStreaks } from "../api/Streaks.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { definitionOperations, isOfStatus, type StatusQuery } from "./definitionOperations.ts"
-import {
-  allParts,
-  factOf,
-  named,
-  newMembers,
-  patchOf,
-  replacementOf,
-  showDefinition,
-} from "./Shapes.ts"
+import { kindOperations } from "./definitionOperations.ts"
+import { allParts, named, newMembers, patchOf, replacementOf, showDefinition } from "./Shapes.ts"
 
 export const streakHandlers = (engine: Engine["Service"]): Handlers<typeof Streaks> =>
-  definitionOperations(engine, {
-    plural: "streaks",
-    definitionsOf: ({ streaks }) => streaks,
-    find: (all, idOrKey) => definitionOf(all, idOrKey),
-    isListed: (streak, query: StatusQuery, now) => isOfStatus(streak, query, now),
-    notFound: laurelError("streak_not_found", "No streak of this project has this id or key."),
-    moreFaults: () => [],
-    show: showStreak,
-    showFound: (streak, { environment }) =>
-      Effect.sync(() => showStreak(streak, engine.timeIn(environment))),
-    create: (payload: typeof NewStreak.Type) =>
-      ({ kind: "createStreak", streak: newStreak(payload, makeId("stk")) }) as const,
-    showCreated: (record) => showStreak(factOf(record, "streak.created").streak, decidedAt(record)),
-    update: (streakId, payload: typeof StreakPatch.Type) =>
-      ({ kind: "updateStreak", streakId, change: streakChange(payload) }) as const,
-    showUpdated: (record) => showStreak(factOf(record, "streak.updated").streak, decidedAt(record)),
-    delete: (streakId) => ({ kind: "deleteStreak", streakId }) as const,
-  })
+  kindOperations(engine, "streak", { made: newStreak, changed: streakChange, show: showStreak })
 
 /** The members of a request with their defaults. */
 const membersOf = ({
