@@ -123,7 +123,6 @@ export const limits = {
   boostCurrenciesMax: 20,
   clientActionsMax: 100,
   streakNeedsMax: 50,
-  streakTargetMax: 1_000,
   streakMilestonesMax: 50,
   streakMilestoneTargetMax: 10_000,
   streakFreezesMax: 366,

@@ -32,9 +32,11 @@ const fill = async (place: Place) => {
     clientActions: ["TAP"],
     levelCurve: { kind: "table", thresholds: [0, 10] },
   })
+  const distance = { name: "Distance", aggregate: "sum", actions: ["RUN"], value: "km" }
+  await place.create("/v1/metrics", distance)
   await place.create("/v1/streaks", {
     name: "Daily",
-    needs: [{ action: "RUN" }, { action: "SWIM", target: 2 }],
+    needs: [{ action: "RUN" }, { action: "SWIM", target: 2 }, { metric: "distance", target: 5 }],
     match: "any",
     restDays: ["sunday"],
     freezes: { initial: 1, max: 2, everyDays: 7 },
@@ -57,6 +59,7 @@ const fill = async (place: Place) => {
     steps: [
       { key: "km", action: "RUN", sumPath: "km", target: 3 },
       { key: "n", action: "RUN", where: [{ path: "a", op: "exists" }], target: 3 },
+      { key: "m", metric: "distance", target: 3 },
     ],
     startsAt: "2030-01-01T00:00:00+01:00",
     endsAt: "2031-01-01T00:00:00Z",
@@ -117,11 +120,11 @@ describe("A file of definitions", () => {
     await fill(sandbox)
     const file = await exported(sandbox)
     const plan = (await send(production, "diff", file)).json
-    expect(plan).toMatchObject({ created: 10, updated: 1, deleted: 0 })
+    expect(plan).toMatchObject({ created: 11, updated: 1, deleted: 0 })
     const { members: _, ...settings } = plan.changes[0]
     const done = await applied(production, file)
     expect(done.changes[0]).toEqual(settings)
-    expect(done.changes.length).toBe(11)
+    expect(done.changes.length).toBe(12)
     expect(await exported(production)).toEqual(file)
     for (const path of [
       "/v1/rules",
@@ -203,7 +206,7 @@ describe("A file of definitions", () => {
     await fill(place)
     const less = { metrics: [], badges: [], boosts: [], quests: [], rules: [], streaks: [] }
     expect((await applied(place, less)).changes).toEqual([])
-    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 10 })
+    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 11 })
     const { settings: _, ...left } = await exported(place)
     expect(left).toEqual({ currencies: [], ...less, segments: [] })
   })

@@ -11,6 +11,7 @@ let paths: Record<Kind, string>
 beforeAll(async () => {
   server = await startServer()
   place = new Place(server, "input")
+  await place.create("/v1/metrics", { key: "m", name: "M", aggregate: "count", actions: ["A"] })
   paths = {
     quest: `/v1/quests/${await place.create("/v1/quests", { title: "T", reward: { xp: 1 } })}`,
     rule: `/v1/rules/${await place.create("/v1/rules", { action: "A", reward: { xp: 1 } })}`,
@@ -75,6 +76,22 @@ const accepted: ReadonlyArray<readonly [Kind, string, object]> = [
     "quest",
     "no path to sum, as it is shown",
     { steps: [step({ sumPath: null, target: limits.targetMax })] },
+  ],
+  [
+    "quest",
+    "the largest target of a metric",
+    {
+      steps: [
+        {
+          key: "k",
+          action: null,
+          where: [],
+          sumPath: null,
+          metric: "m",
+          target: limits.sumTargetMax,
+        },
+      ],
+    },
   ],
   ["quest", "a key of 64 characters", { steps: [step({ key: "k-_9".repeat(16) })] }],
   [
@@ -147,7 +164,12 @@ const accepted: ReadonlyArray<readonly [Kind, string, object]> = [
       ),
     },
   ],
-  ["streak", "the largest target", { needs: [{ action: "A", target: limits.streakTargetMax }] }],
+  ["streak", "the largest target", { needs: [{ action: "A", target: limits.sumTargetMax }] }],
+  [
+    "streak",
+    "the largest target of a metric",
+    { needs: [{ metric: "m", target: limits.sumTargetMax }, need(1)] },
+  ],
   ["streak", "6 rest days", { restDays: weekdays.slice(1) }],
   ["streak", "the most freezes", { freezes: { initial: 366, max: 366, everyDays: 366 } }],
   ["streak", "the fewest freezes", { freezes: { initial: 0, max: 0, everyDays: 1 } }],
@@ -223,6 +245,48 @@ const refused: ReadonlyArray<readonly [Kind, string, object, string, string]> = 
     "a badge that is not there",
     { reward: { xp: 1, badgeId: "bdg_none" } },
     "/reward/badgeId",
+    "unknown_reference",
+  ],
+  [
+    "quest",
+    "a step of nothing",
+    { steps: [{ key: "k", target: 1 }] },
+    "/steps/0/action",
+    "missing",
+  ],
+  [
+    "quest",
+    "a step of both",
+    { steps: [step({ metric: "m" })] },
+    "/steps/0/action",
+    "unknown_member",
+  ],
+  [
+    "quest",
+    "a step by a metric with conditions",
+    { steps: [{ key: "k", metric: "m", target: 1, where: [condition()] }] },
+    "/steps/0/where",
+    "unknown_member",
+  ],
+  [
+    "quest",
+    "a step by a metric with a path",
+    { steps: [{ key: "k", metric: "m", target: 1, sumPath: "km" }] },
+    "/steps/0/sumPath",
+    "unknown_member",
+  ],
+  [
+    "quest",
+    "a metric that is too far",
+    { steps: [{ key: "k", metric: "m", target: limits.sumTargetMax + 1 }] },
+    "/steps/0/target",
+    "out_of_range",
+  ],
+  [
+    "quest",
+    "an unknown metric",
+    { steps: [{ key: "k", metric: "none", target: 1 }] },
+    "/steps/0/metric",
     "unknown_reference",
   ],
   ["quest", "21 steps", { steps: steps(limits.questStepsMax + 1) }, "/steps", "too_long"],
@@ -532,11 +596,40 @@ const refused: ReadonlyArray<readonly [Kind, string, object, string, string]> = 
     "/needs",
     "too_long",
   ],
-  ["streak", "a need twice", { needs: [need(1), need(1)] }, "/needs/1/action", "duplicate"],
+  ["streak", "a need twice", { needs: [need(1), need(1)] }, "/needs/1", "duplicate"],
+  [
+    "streak",
+    "a metric twice",
+    { needs: [{ metric: "m" }, { metric: "m", target: 2 }] },
+    "/needs/1",
+    "duplicate",
+  ],
+  ["streak", "a need of nothing", { needs: [{ target: 2 }] }, "/needs/0/action", "missing"],
+  [
+    "streak",
+    "a need of both",
+    { needs: [{ action: "A", metric: "m" }] },
+    "/needs/0/action",
+    "unknown_member",
+  ],
+  [
+    "streak",
+    "a metric that is too far",
+    { needs: [{ metric: "m", target: limits.sumTargetMax + 1 }] },
+    "/needs/0/target",
+    "out_of_range",
+  ],
+  [
+    "streak",
+    "an unknown metric",
+    { needs: [{ metric: "none" }] },
+    "/needs/0/metric",
+    "unknown_reference",
+  ],
   [
     "streak",
     "a target too large",
-    { needs: [{ action: "A", target: limits.streakTargetMax + 1 }] },
+    { needs: [{ action: "A", target: limits.sumTargetMax + 1 }] },
     "/needs/0/target",
     "out_of_range",
   ],

@@ -178,7 +178,10 @@ const milestones = (run: Surroundings): Streak["milestones"] => {
 }
 
 /** What keeps a period of each streak. Periods of several events are long, so that few are open. */
-const needsOf = (key: string, random: Random): Pick<Streak, "match" | "needs"> => {
+const needsOf = (
+  key: string,
+  { project, random }: Surroundings,
+): Pick<Streak, "match" | "needs"> => {
   switch (key) {
     case "daily":
       return { match: "all", needs: [] }
@@ -192,7 +195,10 @@ const needsOf = (key: string, random: Random): Pick<Streak, "match" | "needs"> =
         match: random.pick(["all", "any"]),
         needs: [
           { action: "TAP", target: random.integer(1, 4) },
-          { action: "SWIPE", target: random.integer(1, 3) },
+          ...(random.chance(0.5) ? [{ action: "SWIPE", target: random.integer(1, 3) }] : []),
+          ...liveMetrics(project)
+            .slice(0, random.integer(0, 2))
+            .map(({ key: metric }) => ({ metric, target: random.integer(1, 6) })),
         ],
       }
   }
@@ -215,7 +221,7 @@ export const randomStreak = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     startsAt: null,
     endsAt: random.chance(0.2) ? now + random.integer(1, 40) * day : null,
     every,
-    ...needsOf(key, random),
+    ...needsOf(key, run),
     restDays: every === "day" && random.chance(0.5) ? ["wednesday", "sunday"] : [],
     freezes: random.pick([
       { initial: 0, max: 0, everyDays: null },
@@ -238,7 +244,7 @@ const editedStreak = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     ? ("archived" as const)
     : random.pick(["published", "paused"] as const)
   const { termsBefore: _, ...kept } = streak
-  const changes = { ...needsOf(streak.key, random), milestones: milestones(run), set }
+  const changes = { ...needsOf(streak.key, run), milestones: milestones(run), set }
   return [{ kind: "streak.updated", streak: { ...kept, ...changes, updatedAt: now } }]
 }
 
@@ -282,7 +288,7 @@ const segmentCondition = (run: Surroundings): SegmentCondition => {
   const { project, random } = run
   switch (random.integer(0, 9)) {
     case 7: {
-      const live = [...project.metrics.values()].filter(({ set }) => set !== "archived")
+      const live = liveMetrics(project)
       return live.length === 0
         ? { kind: "inactive_days", op: "exists" }
         : {
@@ -404,6 +410,9 @@ const shared = (run: Surroundings): Omit<Targeted, "id" | "key"> => {
   }
 }
 
+const liveMetrics = ({ metrics }: ProjectState): ReadonlyArray<Metric> =>
+  [...metrics.values()].filter(({ set }) => set !== "archived")
+
 export const randomMetric = ({ now, random, sequence }: Surroundings): Metric => {
   const aggregate = random.pick(metricAggregates)
   const isCounted = hasValue(aggregate)
@@ -458,9 +467,7 @@ const criterion = ({ project, random }: Surroundings): Criterion => {
         streak: random.chance(0.5) ? null : random.pick(streakKeys),
       }
     case 7: {
-      const metrics = [...project.metrics.values()].filter(
-        ({ aggregate, set }) => aggregate !== "min" && set !== "archived",
-      )
+      const metrics = liveMetrics(project).filter(({ aggregate }) => aggregate !== "min")
       if (metrics.length === 0) return { kind: "manual" }
       return { kind: "metric", target: random.integer(1, 8), metric: random.pick(metrics).key }
     }
@@ -516,15 +523,20 @@ export const randomBadge = (run: Surroundings): Badge => {
 
 const stepKeys = ["one", "constructor", "__proto__"]
 
-const steps = ({ now, random }: Surroundings): Quest["steps"] =>
-  stepKeys.slice(0, random.integer(0, 3)).map((key) => ({
-    key,
-    action: random.pick(actions),
-    where: where(random),
-    target: random.integer(1, 4),
-    ...(random.chance(0.3) && { sumPath: "amount" }),
-    ...(random.chance(0.2) && { since: now - random.integer(-2, 5) * day }),
-  }))
+const steps = ({ now, project, random }: Surroundings): Quest["steps"] =>
+  stepKeys.slice(0, random.integer(0, 3)).map((key) => {
+    const shared = {
+      key,
+      target: random.integer(1, 4),
+      ...(random.chance(0.2) && { since: now - random.integer(-2, 5) * day }),
+    }
+    const metrics = liveMetrics(project)
+    if (metrics.length > 0 && random.chance(0.3)) {
+      return { ...shared, metric: random.pick(metrics).key }
+    }
+    const counted = { action: random.pick(actions), where: where(random) }
+    return { ...shared, ...counted, ...(random.chance(0.3) && { sumPath: "amount" }) }
+  })
 
 export const randomQuest = (run: Surroundings): Quest => {
   const { now, project, random, sequence, settled } = run
@@ -613,7 +625,7 @@ const editedSet = (
 }
 
 const editedMetric = ({ now, project, random }: Surroundings): ReadonlyArray<ProjectFact> => {
-  const live = [...project.metrics.values()].filter(({ set }) => set !== "archived")
+  const live = liveMetrics(project)
   if (live.length === 0) return []
   const metric = { ...random.pick(live), updatedAt: now }
   const isNeeded =
@@ -623,6 +635,13 @@ const editedMetric = ({ now, project, random }: Surroundings): ReadonlyArray<Pro
     ) ||
     [...project.segments.values()].some(({ conditions }) =>
       conditions.some((condition) => condition.metric === metric.key),
+    ) ||
+    [...project.quests.values(), ...project.streaks.values()].some(
+      (definition) =>
+        definition.set !== "archived" &&
+        ("steps" in definition ? definition.steps : definition.needs).some(
+          (counting) => counting.metric === metric.key,
+        ),
     )
   return isNeeded || random.chance(0.5)
     ? [{ kind: "metric.updated", metric: { ...metric, name: `${metric.name}!` } }]

@@ -120,7 +120,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
       [...user.streakCounts].flatMap(([key, periods]) =>
         periods.flatMap(({ counts, period }) =>
           Object.entries(counts).map(
-            ([action, count]) => [`${key} ${period} ${action}`, count] as const,
+            ([need, count]) => [`${key} ${period} ${need}`, count] as const,
           ),
         ),
       ),
@@ -216,7 +216,7 @@ export const modelView = (
     streakCounts: byKey(
       streaks.flatMap(({ key }) =>
         openCounts(log, key).map(
-          ({ action, count, period }) => [`${key} ${period} ${action}`, count] as const,
+          ({ count, need, period }) => [`${key} ${period} ${need}`, count] as const,
         ),
       ),
     ),

@@ -22,9 +22,9 @@ import type { Decided } from "./Decided.ts"
 import { type KindMembers, partFaults, patchedParts } from "./Draft.ts"
 import {
   badgeInUse,
+  badgeMetricFaults,
   currencyReferenceFaults,
   metadataFaults,
-  metricReferenceFaults,
   segmentReferenceFaults,
   streakReferenceFaults,
   sumTargetFaults,
@@ -126,7 +126,7 @@ const badgeFaults = (state: ProjectState, badge: Badge): ReadonlyArray<Fault> =>
     ...tierFaults(badge, parts),
     ...paymentFaults(state, badge),
     ...(kind === "streak" ? streakReferenceFaults(state, streak, "/criteria/streak") : []),
-    ...(kind === "metric" ? metricReferenceFaults(state, metric, "/criteria/metric") : []),
+    ...(kind === "metric" ? badgeMetricFaults(state, metric, "/criteria/metric") : []),
     ...textSearchFaults(
       state,
       badge.id,

@@ -81,16 +81,15 @@ export const awardBadges = (draft: Draft): void => {
 }
 
 const awardMetricBadges = (draft: Draft): void => {
-  for (const [metricId, after] of draft.metrics ?? noMetrics) {
-    const ofMetric = draft.index.metricThresholds.get(metricId)
+  if (draft.metrics === undefined) return
+  for (const { metric, state: after } of draft.metrics.values()) {
+    const ofMetric = draft.index.metricThresholds.get(metric.id)
     if (ofMetric === undefined) continue
     const { decimals, thresholds } = ofMetric
     const numberOf = (state: MetricState | undefined) => unscaled(metricTotal(state) ?? 0, decimals)
-    award(draft, thresholds, numberOf(draft.user?.metrics.get(metricId)), numberOf(after))
+    award(draft, thresholds, numberOf(draft.user?.metrics.get(metric.id)), numberOf(after))
   }
 }
-
-const noMetrics: ReadonlyMap<string, MetricState> = new Map()
 
 /** Awards the badges for a streak that grew from `before` to `after` days. */
 export const awardStreakBadges = (

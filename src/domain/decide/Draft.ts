@@ -17,6 +17,7 @@ import {
   paysAt,
 } from "../project/Definition.ts"
 import { levelAt } from "../project/Level.ts"
+import { amountTowards, type Metric } from "../project/Metric.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { CapReason, Source } from "../record/BalanceFact.ts"
 import { HistoryNeeded, type Past } from "../record/Past.ts"
@@ -44,6 +45,13 @@ export interface Decision {
 }
 
 type Summary = "event.tracked" | "reward.granted"
+
+/** A metric that the event counted for: the scaled value that it added, and the state after it. */
+interface Measured {
+  readonly metric: Metric
+  readonly added: number
+  readonly state: MetricState
+}
 
 /** The member of a fact that names the user's record of its kind before it; `last` 0: there is none. */
 export const behind = (last = 0): { readonly before: number } | undefined =>
@@ -74,8 +82,8 @@ export class Draft {
   /** What this decision credited of currencies with an `earnLimit`, all in one period. */
   #credited: Map<string, number> | undefined
   questsCompleted: number
-  /** The states of the metrics that the event counted for, after it. */
-  metrics: Map<string, MetricState> | undefined
+  /** The metrics that the event counted for, by key. */
+  metrics: Map<string, Measured> | undefined
   /** Quests completed by this decision. */
   completed: Set<string> | undefined
   /** Ids of badges and names of awards (`awardName`) that this decision gave. */
@@ -273,6 +281,12 @@ export class Draft {
     if (key === "xp") return this.xp
     if (key === "points") return this.points
     return this.#balances?.get(key) ?? balanceAt(this.user, this.project, key, this.now).amount
+  }
+
+  /** What the event adds to a step or a need by the metric with this key. */
+  towards(metric: string, target: number): number {
+    const measured = this.metrics?.get(metric)
+    return measured === undefined ? 0 : amountTowards(measured.metric, measured.added, target)
   }
 
   hasBadge(badgeId: string): boolean {

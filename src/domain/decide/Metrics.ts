@@ -47,10 +47,10 @@ export const countMetrics = (
     const value = addedValue(draft, metric, before, day, metadata)
     if (value === undefined) continue
     const counted = { aggregate, value, day }
-    const after = plusEvent(before, { ...counted, occurredAt })
-    const total = metricTotal(after)
+    const state = plusEvent(before, { ...counted, occurredAt })
+    const total = metricTotal(state)
     draft.metrics ??= new Map()
-    draft.metrics.set(metricId, after)
+    draft.metrics.set(key, { metric, added: value, state })
     draft.facts.push({ kind: "metric.changed", metricId, key, decimals, total, counted })
   }
 }

@@ -18,6 +18,7 @@ import {
   currencyReferenceFaults,
   keysOf,
   metadataFaults,
+  metricReferenceFaults,
   prerequisiteFaults,
   questInUse,
   segmentReferenceFaults,
@@ -82,7 +83,14 @@ const questFaults = (state: ProjectState, quest: Quest): ReadonlyArray<Fault> =>
   faults.push(...currencyReferenceFaults(state, reward.currencies, "/reward/currencies"))
   faults.push(...prerequisiteFaults(state, quest))
   faults.push(...steps.flatMap((step, index) => sumTargetFaults(step, `/steps/${index}/target`)))
-  const clauses = steps.map((step, index) => ({ ...step, pointer: `/steps/${index}/where` }))
+  faults.push(
+    ...steps.flatMap(({ metric }, index) =>
+      metricReferenceFaults(state, metric, `/steps/${index}/metric`),
+    ),
+  )
+  const clauses = steps.flatMap(({ action, where }, index) =>
+    action === undefined ? [] : [{ action, where, pointer: `/steps/${index}/where` }],
+  )
   faults.push(...textSearchFaults(state, id, clauses))
   return faults
 }

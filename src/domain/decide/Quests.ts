@@ -13,6 +13,7 @@ import type { StepsOfQuest } from "../project/ActionIndex.ts"
 import {
   amountOf,
   countsFrom,
+  isSum,
   plusAmount,
   type Quest,
   questPeriodOf,
@@ -40,11 +41,11 @@ const openPeriod = (draft: Draft, quest: Quest): number | undefined => {
 }
 
 /**
- * The completed share of the quest, 0 to 1: of all events to count, or, if a step sums a number,
- * the mean over the steps.
+ * The completed share of the quest, 0 to 1: of all events to count, or, if a step sums a number or
+ * is by a metric, the mean over the steps.
  */
 export const questProgress = ({ steps }: Quest, counts: StepCounts): number => {
-  const sums = steps.some(({ sumPath }) => sumPath !== undefined)
+  const sums = steps.some(isSum)
   let done = 0
   let asked = 0
   for (const { key, target } of steps) {
@@ -92,7 +93,8 @@ export const countSteps = (
     for (const step of steps) {
       const { key, since, target } = step
       if (since !== undefined && draft.occurredAt < since) continue
-      const by = amountOf(step, metadata)
+      const by =
+        step.metric === undefined ? amountOf(step, metadata) : draft.towards(step.metric, target)
       const before = stepCountOf(counts, key)
       const isFull = before >= target
       if (by === 0 || (isFull && !isDone(quest, state?.steps))) continue

@@ -11,6 +11,7 @@ import {
   badgeReferenceFaults,
   currencyReferenceFaults,
   metadataFaults,
+  metricReferenceFaults,
   streakInUse,
 } from "./definitionChecks.ts"
 import { Decisions, type KnownBadges } from "./Kind.ts"
@@ -82,6 +83,9 @@ const streakFaults = (
   if (freezes.initial > freezes.max) {
     const detail = "must be at most max"
     faults.push({ pointer: "/freezes/initial", code: "out_of_range", detail })
+  }
+  for (const [index, { metric }] of streak.needs.entries()) {
+    faults.push(...metricReferenceFaults(state, metric, `/needs/${index}/metric`))
   }
   for (const [index, { reward }] of milestones.entries()) {
     const pointer = `/milestones/${index}/reward`

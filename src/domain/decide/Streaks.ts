@@ -1,7 +1,14 @@
 /** Extends streaks by events, pays their milestones, and records their breaks by the clock. */
 import type { ActionEntry } from "../project/ActionIndex.ts"
-import { paysAt } from "../project/Definition.ts"
-import { countsAt, isKeptBy, isShown, needsOne, type Streak } from "../project/StreakDefinition.ts"
+import { minusAmount, paysAt, plusAmount } from "../project/Definition.ts"
+import {
+  countsAt,
+  isKeptBy,
+  isShown,
+  needName,
+  needsOne,
+  type Streak,
+} from "../project/StreakDefinition.ts"
 import type { Fact, TrackedEvent } from "../record/Record.ts"
 import {
   isSettled,
@@ -48,15 +55,28 @@ interface Growth {
   readonly after: number
 }
 
-/** Counts the event for a period. Returns whether the period is then kept. */
-const countFor = ({ facts, user }: Draft, definition: Streak, period: number, action: string) => {
-  const { key } = definition
-  const before = streakCountOf(user, key, period, action)
-  if (before === undefined) return false
-  const current = before + 1
-  facts.push({ kind: "streak.progressed", key, period, action, current })
-  return isKeptBy(definition, (counted) =>
-    counted === action ? current : (streakCountOf(user, key, period, counted) ?? 0),
+/** Counts the event for the needs of a period. Returns whether the period is then kept. */
+const countFor = (draft: Draft, definition: Streak, period: number, action: string): boolean => {
+  const { facts, user } = draft
+  const { key, needs } = definition
+  const counts = new Map<string, number>()
+  for (const need of needs) {
+    const by =
+      need.metric === undefined
+        ? Number(need.action === action)
+        : draft.towards(need.metric, need.target)
+    const name = needName(need)
+    const before = by === 0 ? undefined : streakCountOf(user, key, period, name)
+    if (before === undefined) continue
+    const current = plusAmount(need, before, by)
+    counts.set(name, current)
+    const of = { key, period, need: name, current }
+    facts.push({ kind: "streak.progressed", ...of, ...(by !== 1 && { by }) })
+  }
+  if (counts.size === 0) return false
+  return isKeptBy(
+    definition,
+    (name) => counts.get(name) ?? streakCountOf(user, key, period, name) ?? 0,
   )
 }
 
@@ -129,8 +149,9 @@ type StreakGain = Extract<
 export const undoneStreak = (user: UserState, fact: StreakGain): ReadonlyArray<Fact> => {
   const { key } = fact
   if (fact.kind === "streak.progressed") {
-    const count = streakCountOf(user, key, fact.period, fact.action) ?? 0
-    return count > 0 ? [{ ...fact, current: count - 1 }] : []
+    const { by = 1, ...counted } = fact
+    const count = streakCountOf(user, key, fact.period, fact.need) ?? 0
+    return count > 0 ? [{ ...counted, current: minusAmount(count, by) }] : []
   }
   const isPaid = user.streaks.get(key)?.paid?.includes(fact.target) === true
   return isPaid ? [{ ...fact, kind: "streak.milestone_revoked" }] : []

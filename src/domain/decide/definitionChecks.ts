@@ -8,7 +8,7 @@ import { limits } from "../../Limits.ts"
 import type { Boost } from "../project/Boost.ts"
 import { type Amounts, activeCurrency } from "../project/Currency.ts"
 import type { Badge, Condition, Gives, Quest, Rule } from "../project/Definition.ts"
-import { isCounting } from "../project/Definition.ts"
+import { isCounting, isSum } from "../project/Definition.ts"
 import {
   definitionOf,
   definitionWithKey,
@@ -19,6 +19,7 @@ import {
 } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { SegmentCondition } from "../project/Segment.ts"
+import type { Streak } from "../project/StreakDefinition.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
 import { type Metadata, metadataFault } from "../values/Metadata.ts"
 
@@ -126,13 +127,14 @@ export const currencyReferenceFaults = (
  * The refusal to archive a currency that definitions pay, boosts multiply, or a segment asks for.
  */
 export const currencyInUse = (state: ProjectState, key: string): InUse | undefined => {
-  const pays = ({ reward }: Pick<Quest, "reward">) => Object.hasOwn(reward.currencies ?? {}, key)
+  const pays = ({ reward }: { readonly reward: Gives }) =>
+    Object.hasOwn(reward.currencies ?? {}, key)
   return inUse("currency", [
     ...liveRules(state, pays),
     ...liveQuests(state, pays),
     ...liveBoosts(state, ({ currencies }) => currencies.includes(key)),
     ...liveBadges(state, (badge) => pays(badge) || badge.tiers.some(pays)),
-    ...liveStreaks(state, (reward) => pays({ reward })),
+    ...liveStreaks(state, ({ milestones }) => milestones.some(pays)),
     ...liveSegments(state, ({ currency }) => currency === key),
   ])
 }
@@ -197,12 +199,9 @@ const liveBoosts = ({ boosts }: ProjectState, refers: (boost: Boost) => boolean)
     .filter((boost) => boost.set !== "archived" && refers(boost))
     .map(({ id, name }) => `boost ${id} (${name})`)
 
-/** The streaks with a milestone that gives such a reward. */
-const liveStreaks = ({ streaks }: ProjectState, gives: (reward: Gives) => boolean) =>
+const liveStreaks = ({ streaks }: ProjectState, refers: (streak: Streak) => boolean) =>
   [...streaks.values()]
-    .filter(
-      ({ milestones, set }) => set !== "archived" && milestones.some(({ reward }) => gives(reward)),
-    )
+    .filter((streak) => streak.set !== "archived" && refers(streak))
     .map(({ id, name }) => `streak ${id} (${name})`)
 
 /** The segments with such a condition. */
@@ -219,7 +218,9 @@ export const badgeInUse = (state: ProjectState, { id, key }: Keyed): InUse | und
   inUse("badge", [
     ...liveRules(state, ({ reward }) => reward.badgeId === id),
     ...liveQuests(state, ({ reward }) => reward.badgeId === id),
-    ...liveStreaks(state, ({ badgeId }) => badgeId === id),
+    ...liveStreaks(state, ({ milestones }) =>
+      milestones.some(({ reward }) => reward.badgeId === id),
+    ),
     ...liveSegments(state, ({ badge }) => badge === key),
   ])
 
@@ -246,9 +247,11 @@ export const segmentReferenceFaults = (
     : noFaults
 }
 
-/** The refusal to archive a metric that badges need, or that a segment asks for. */
+/** The refusal to archive a metric that quests, badges or streaks need, or a segment asks for. */
 export const metricInUse = (state: ProjectState, { key }: Keyed): InUse | undefined =>
   inUse("metric", [
+    ...liveQuests(state, ({ steps }) => steps.some(({ metric }) => metric === key)),
+    ...liveStreaks(state, ({ needs }) => needs.some(({ metric }) => metric === key)),
     ...liveBadges(state, ({ criteria }) => criteria.kind === "metric" && criteria.metric === key),
     ...liveSegments(state, ({ metric }) => metric === key),
   ])
@@ -281,9 +284,7 @@ export const streakReferenceFaults = (
     : noFaults
 }
 
-/**
- * The fault of a badge's reference to a metric. A minimum only falls, so it reaches no target.
- */
+/** The fault of the metric of a step, of a need, or of the criteria of a badge. */
 export const metricReferenceFaults = (
   { metrics }: ProjectState,
   key: string | undefined,
@@ -292,9 +293,23 @@ export const metricReferenceFaults = (
   if (key === undefined) return noFaults
   const metric = definitionWithKey(metrics, key)
   if (metric === undefined) return unknownReference(pointer, "matches no metric of this project")
-  if (metric.set === "archived") return unknownReference(pointer, "matches an archived metric")
+  return metric.set === "archived"
+    ? unknownReference(pointer, "matches an archived metric")
+    : noFaults
+}
+
+/** The fault of the metric of a badge's criteria. A minimum only falls, so it reaches no target. */
+export const badgeMetricFaults = (
+  state: ProjectState,
+  key: string | undefined,
+  pointer: string,
+): ReadonlyArray<Fault> => {
+  const faults = metricReferenceFaults(state, key, pointer)
+  if (faults.length > 0 || key === undefined) return faults
   const detail = "must not be a minimum, which only falls"
-  return metric.aggregate === "min" ? [{ pointer, code: "invalid_value", detail }] : noFaults
+  return definitionWithKey(state.metrics, key)?.aggregate === "min"
+    ? [{ pointer, code: "invalid_value", detail }]
+    : noFaults
 }
 
 /*
@@ -356,7 +371,7 @@ function* clausesOf({
   for (const rule of rules.values()) if (rule.set !== "archived") yield rule
   for (const { id, set, steps } of quests.values()) {
     if (set === "archived") continue
-    for (const { action, where } of steps) yield { id, action, where }
+    for (const { action, where } of steps) if (action !== undefined) yield { id, action, where }
   }
   for (const { actions, id, set, where } of metrics.values()) {
     if (set === "archived") continue
@@ -370,10 +385,13 @@ function* clausesOf({
 
 /** The fault of a target that is too large for an exact sum. */
 export const sumTargetFaults = (
-  { sumPath, target = 0 }: { readonly sumPath?: string; readonly target?: number },
+  {
+    target = 0,
+    ...of
+  }: { readonly sumPath?: string; readonly metric?: string; readonly target?: number },
   pointer: string,
 ): ReadonlyArray<Fault> => {
-  if (sumPath === undefined || target <= limits.sumTargetMax) return []
+  if (!isSum(of) || target <= limits.sumTargetMax) return []
   const detail = `must be at most ${limits.sumTargetMax} where numbers are summed`
   return [{ pointer, code: "out_of_range", detail }]
 }

@@ -28,6 +28,7 @@ import {
   testOf,
   valueAtNames,
 } from "./Definition.ts"
+import { definitionWithKey } from "./DefinitionKey.ts"
 import type { Metric } from "./Metric.ts"
 import type { ProjectState } from "./Project.ts"
 import { isShown, type Streak } from "./StreakDefinition.ts"
@@ -307,6 +308,8 @@ export interface ActionIndex extends AllThresholds {
 interface QuestWithStep {
   readonly quest: Quest
   readonly step: QuestStep
+  /** The conditions of the step, or of its metric. */
+  readonly where: ReadonlyArray<Condition>
 }
 
 interface Index extends ActionIndex {
@@ -345,7 +348,7 @@ class Entry implements ActionEntry {
     if (
       metrics.every(isOpen) &&
       rules.every(isOpen) &&
-      steps.every(({ step }) => isOpen(step)) &&
+      steps.every(isOpen) &&
       badges.every(({ criteria }) => isOpen(criteria))
     ) {
       const work = metrics.length + rules.length + steps.length + badges.length
@@ -355,7 +358,7 @@ class Entry implements ActionEntry {
     const conditions = this.#conditionsToShare()
     const ofMetrics = new Matcher(metrics, ({ where }) => where, conditions)
     const ofRules = new Matcher(rules, ({ where }) => where, conditions)
-    const ofSteps = new Matcher(steps, ({ step }) => step.where, conditions)
+    const ofSteps = new Matcher(steps, ({ where }) => where, conditions)
     const ofBadges = new Matcher(badges, ({ criteria }) => criteria.where, conditions)
     return (metadata) => {
       conditions.begin(metadata)
@@ -373,7 +376,7 @@ class Entry implements ActionEntry {
     let count = 0
     for (const { where } of this.metrics) count += where.length
     for (const { where } of this.rules) count += where.length
-    for (const { step } of this.steps) count += step.where.length
+    for (const { where } of this.steps) count += where.length
     for (const { criteria } of this.badges) count += criteria.where.length
     const before = this.#conditions
     this.#conditions =
@@ -391,6 +394,24 @@ const byQuest = (steps: ReadonlyArray<QuestWithStep>): ReadonlyArray<StepsOfQues
     else quests.push({ quest, steps: [step] })
   }
   return quests
+}
+
+/** The actions, and their conditions, that a step or a need counts: its own, or those of its metric. */
+const countedBy = (
+  { metrics }: ProjectState,
+  {
+    action,
+    metric,
+    where = [],
+  }: {
+    readonly action?: string
+    readonly metric?: string
+    readonly where?: ReadonlyArray<Condition>
+  },
+): Pick<Metric, "actions" | "where"> => {
+  if (action !== undefined) return { actions: [action], where }
+  const counting = definitionWithKey(metrics, metric ?? "")
+  return counting?.set === "published" ? counting : { actions: [], where }
 }
 
 /** The rules, badges and streaks that are open at `now`; without `now`, all that are published. */
@@ -424,7 +445,10 @@ const build = (project: ProjectState, before: Index | undefined, now?: number): 
   }
   for (const quest of project.quests.values()) {
     if (quest.set !== "published") continue
-    for (const step of quest.steps) of(step.action).steps.push({ quest, step })
+    for (const step of quest.steps) {
+      const { actions, where } = countedBy(project, step)
+      for (const action of actions) of(action).steps.push({ quest, step, where })
+    }
   }
   const crossed = new Map<string, Array<Badge>>()
   for (const badge of project.badges.values()) {
@@ -444,10 +468,16 @@ const build = (project: ProjectState, before: Index | undefined, now?: number): 
     (streak) => isShown(streak) && isOpen(streak),
   )
   const anyAction = streaks.filter(({ needs }) => needs.length === 0)
-  for (const { needs } of streaks) for (const { action } of needs) of(action)
+  const actionsOf = new Map(
+    streaks.map((streak) => [
+      streak,
+      new Set(streak.needs.flatMap((need) => countedBy(project, need).actions)),
+    ]),
+  )
+  for (const actions of actionsOf.values()) for (const action of actions) of(action)
   for (const [action, entry] of byAction) {
     entry.streaks = streaks.filter(
-      ({ needs }) => needs.length === 0 || needs.some((need) => need.action === action),
+      (streak) => streak.needs.length === 0 || actionsOf.get(streak)!.has(action),
     )
   }
   const other = new Entry()

@@ -311,20 +311,31 @@ export type QuestRecurrence = "none" | WindowKind
 
 /**
  * A step of a quest. `target` events with this action that satisfy `where` complete the step. With
- * `sumPath`, the numbers at this path of their metadata must add up to `target` instead.
+ * `sumPath`, the numbers at this path of their metadata must add up to `target` instead. With the key
+ * of a metric, what events add to the metric (`amountTowards`) must add up to `target`.
  */
-export interface QuestStep {
+export type QuestStep = {
   readonly key: string
-  readonly action: string
-  readonly where: ReadonlyArray<Condition>
   readonly target: number
-  readonly sumPath?: string
   /**
    * The time at which an edit added the step to the published quest. Earlier events do not count
    * for the step.
    */
   readonly since?: number
-}
+} & (
+  | {
+      readonly action: string
+      readonly where: ReadonlyArray<Condition>
+      readonly sumPath?: string
+      readonly metric?: never
+    }
+  | {
+      readonly metric: string
+      readonly action?: never
+      readonly where?: never
+      readonly sumPath?: never
+    }
+)
 
 /** Who gets a completed quest paid: everybody at once, or each user who claims it. */
 export const questClaims = ["auto", "manual"] as const
@@ -491,13 +502,18 @@ export const amountOf = (
   return isAmount ? rounded(value) : 0
 }
 
+/** Whether something adds up numbers, rather than events. */
+export const isSum = ({ metric, sumPath }: Summing): boolean =>
+  sumPath !== undefined || metric !== undefined
+
+interface Summing {
+  readonly sumPath?: string
+  readonly metric?: string
+}
+
 /** The sum or count plus `amount`. A sum does not exceed `sumMax`. */
-export const plusAmount = (
-  { sumPath }: { readonly sumPath?: string },
-  before: number,
-  amount: number,
-): number =>
-  sumPath === undefined ? before + amount : Math.min(limits.sumMax, rounded(before + amount))
+export const plusAmount = (of: Summing, before: number, amount: number): number =>
+  isSum(of) ? Math.min(limits.sumMax, rounded(before + amount)) : before + amount
 
 /** The sum or count minus `amount`, at least 0. */
 export const minusAmount = (before: number, amount: number): number =>

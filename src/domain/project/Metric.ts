@@ -64,6 +64,21 @@ const scaledBy = (value: number, decimals: number): number => {
   return value < 0 && size > 0 ? -size : size
 }
 
+/**
+ * What an event whose value the metric counted adds to a step or a need with this target. What a
+ * count, a sum or a number of days grew by adds up. For a maximum or a latest value one event is
+ * enough, whose value is at least the target; for a minimum one whose value is at most the target.
+ */
+export const amountTowards = (
+  { aggregate, decimals }: Metric,
+  scaled: number,
+  target: number,
+): number => {
+  const value = unscaled(scaled, decimals)
+  if (!isExtremum(aggregate)) return Math.min(value, limits.sumAmountMax)
+  return (aggregate === "min" ? value <= target : value >= target) ? target : 0
+}
+
 /** The number that a scaled value stands for. */
 export const unscaled = <Scaled extends number | null>(
   scaled: Scaled,

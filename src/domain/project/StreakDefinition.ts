@@ -16,11 +16,17 @@ import { type Definition, type Gives, isOpenAt } from "./Definition.ts"
 export const streakPeriods = ["day", "week", "month"] as const
 export type StreakPeriod = (typeof streakPeriods)[number]
 
-/** At least `target` events with this action in a period. */
-export interface StreakNeed {
-  readonly action: string
-  readonly target: number
-}
+/**
+ * At least `target` events with this action in a period, or as much of the metric with this key
+ * (`amountTowards`).
+ */
+export type StreakNeed = { readonly target: number } & (
+  | { readonly action: string; readonly metric?: never }
+  | { readonly metric: string; readonly action?: never }
+)
+
+/** The name of a need in counts. An action never looks like a key of a metric. */
+export const needName = ({ action, metric }: StreakNeed): string => action ?? metric
 
 export interface StreakMilestone {
   /** The length of a streak at which it pays. */
@@ -57,14 +63,15 @@ export interface Streak extends Definition, StreakTerms {
 
 /** Whether one event keeps a period, so that nothing needs to be counted. */
 export const needsOne = ({ match, needs }: Pick<Streak, "match" | "needs">): boolean =>
-  (match === "any" || needs.length <= 1) && needs.every(({ target }) => target === 1)
+  (match === "any" || needs.length <= 1) &&
+  needs.every(({ metric, target }) => metric === undefined && target === 1)
 
 /** Whether the counts of a period reach the targets. */
 export const isKeptBy = (
   { match, needs }: Pick<Streak, "match" | "needs">,
-  countOf: (action: string) => number,
+  countOf: (need: string) => number,
 ): boolean => {
-  const reached = ({ action, target }: StreakNeed) => countOf(action) >= target
+  const reached = (need: StreakNeed) => countOf(needName(need)) >= need.target
   return match === "all" ? needs.every(reached) : needs.some(reached)
 }
 

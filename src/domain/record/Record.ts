@@ -325,13 +325,17 @@ export type UserFact =
       readonly steps: StepCounts
       readonly times: number
     } & QuestRef)
-  /** The events with this action that count for a period that was not kept; fewer after an undo. */
+  /**
+   * What counts for a need (`needName`) of a period that was not kept; less after an undo. `by`: the
+   * amount that the event added, if not 1.
+   */
   | {
       readonly kind: "streak.progressed"
       readonly key: string
       readonly period: number
-      readonly action: string
+      readonly need: string
       readonly current: number
+      readonly by?: number
     }
   /** The streak after a new period at its end (`extended`) or in its past (`counted`). */
   | {

@@ -380,10 +380,10 @@ const setCounts = (all: Map<string, StreakCounts>, key: string, counts: StreakCo
 /** The counts of the latest periods after a fact. A period without counts is left out. */
 const countsAfter = (
   before: StreakCounts,
-  { action, current, period }: FactOf<"streak.progressed">,
+  { current, need, period }: FactOf<"streak.progressed">,
 ): StreakCounts => {
-  const { [action]: _, ...others } = before.find((one) => one.period === period)?.counts ?? {}
-  const counts = current > 0 ? { ...others, [action]: current } : others
+  const { [need]: _, ...others } = before.find((one) => one.period === period)?.counts ?? {}
+  const counts = current > 0 ? { ...others, [need]: current } : others
   const rest = before.filter((one) => one.period !== period)
   if (Object.keys(counts).length === 0) return rest
   return [...rest, { period, counts }]

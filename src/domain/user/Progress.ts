@@ -16,7 +16,13 @@ import { definitionOf } from "../project/DefinitionKey.ts"
 import { levelAt } from "../project/Level.ts"
 import { isExtremum, unscaled } from "../project/Metric.ts"
 import type { ProjectState } from "../project/Project.ts"
-import { isShown, type Streak, type StreakNeed, streakTime } from "../project/StreakDefinition.ts"
+import {
+  isShown,
+  needName,
+  type Streak,
+  type StreakNeed,
+  streakTime,
+} from "../project/StreakDefinition.ts"
 import {
   dateOf,
   firstDayOf,
@@ -395,7 +401,7 @@ export const streakStandings = (
     const progress = showStreak(user, definition, zones, now)
     const present = periodAt(definition, zones, streakTime(definition, now))
     const kept = isKept(streak, present)
-    const countOf = (action: string) => streakCountOf(user, key, present, action) ?? 0
+    const countOf = (need: StreakNeed) => streakCountOf(user, key, present, needName(need)) ?? 0
     const breaksAt =
       progress.current === 0 || streak === undefined
         ? Number.POSITIVE_INFINITY
@@ -407,10 +413,9 @@ export const streakStandings = (
         firstDay: dateOf(firstDayOfPeriod(definition, present)),
         endsAt: zones.at(-1)!.zone.startOfDay(firstDayOfPeriod(definition, present + 1)),
         kept,
-        needs: needs.map(({ action, target }) => ({
-          action,
-          current: kept ? target : Math.min(target, countOf(action)),
-          target,
+        needs: needs.map((need) => ({
+          ...need,
+          current: kept ? need.target : Math.min(need.target, countOf(need)),
         })),
       },
       breaksAt: Number.isFinite(breaksAt) ? breaksAt : null,

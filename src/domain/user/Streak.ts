@@ -16,8 +16,8 @@
  *   missed; an event on a rest day counts as on any other day.
  * - Each period counts with the terms that the definition had in that period: an edit of freezes
  *   or rest days does not change earlier ones.
- * - Unless one event is enough (`needsOne`), the events of a period that is not kept yet are counted
- *   by action (`StreakCounts`). An undo takes such a count back. A kept period stays.
+ * - Unless one event is enough (`needsOne`), what the events of a period that is not kept yet add is
+ *   counted by need (`StreakCounts`). An undo takes such a count back. A kept period stays.
  *
  * The periods are stored as ranges, at most `streakRangesMax`. Of older ranges the state keeps only
  * the last run, and an event in such a period adds nothing. Counts are kept for the latest
@@ -74,10 +74,13 @@ export interface StreakState {
   readonly paid?: ReadonlyArray<number>
 }
 
-/** The events of periods that are not kept, by action; oldest period first, at least one. */
+/**
+ * What counts for the needs (`needName`) of periods that are not kept; oldest period first, at least
+ * one.
+ */
 export type StreakCounts = ReadonlyArray<{
   readonly period: number
-  readonly counts: { readonly [action: string]: number }
+  readonly counts: { readonly [need: string]: number }
 }>
 
 /** The user's day at `ms`: the latest day that the user had reached. */

@@ -285,19 +285,19 @@ export const projectZoneAt = (
     : zoneOf(zoneAt(pastZones, settings.timezone, Math.max(at, user.createdAt)))
 
 /**
- * The events with `action` that count for a period that is not kept; `undefined`: the period is
- * older than all that the state has counts of, and no event counts for it.
+ * What counts for a need (`needName`) of a period that is not kept; `undefined`: the period is older
+ * than all that the state has counts of, and no event counts for it.
  */
 export const streakCountOf = (
   user: UserState | undefined,
   key: string,
   period: number,
-  action: string,
+  need: string,
 ): number | undefined => {
   const known = user?.streakCounts.get(key)
   if (known === undefined) return 0
   const counts = known.find((one) => one.period === period)?.counts
-  if (counts !== undefined) return Object.hasOwn(counts, action) ? counts[action]! : 0
+  if (counts !== undefined) return Object.hasOwn(counts, need) ? counts[need]! : 0
   return known.length >= limits.streakCountsMax && period < known[0]!.period ? undefined : 0
 }
 

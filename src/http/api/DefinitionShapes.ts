@@ -275,6 +275,43 @@ export const Where = list(Condition, 0, limits.conditionsMax).annotate({
   examples: [[{ path: "score", op: "gte", value: 90 }]],
 })
 
+/** The metric of a step or a need, in requests and in replies. */
+export const CountedMetric = DefinitionKey.annotate({
+  description:
+    "Key of a metric, in place of `action`: what events add to it counts. For `max` and `last` one event is enough, whose value is at least `target`; for `min` one whose value is at most `target`.",
+  examples: ["kilometres-run"],
+})
+export const ShownMetric = Schema.NullOr(Schema.String).annotate({
+  description: "Key of the metric that counts in place of an action; null: none.",
+  examples: [null],
+})
+
+/** The faults of what counts either events with an action, or a metric. */
+export const actionOrMetric = ({
+  action,
+  metric,
+  sumPath,
+  where = [],
+}: {
+  readonly action?: string | null
+  readonly metric?: string | null
+  readonly sumPath?: string | null
+  readonly where?: ReadonlyArray<unknown>
+}) => {
+  if (typeof metric !== "string") {
+    const isMissing = typeof action !== "string"
+    return isMissing ? [faultAt(["action"], "missing", "is required, or metric")] : []
+  }
+  const stray = {
+    action: typeof action === "string",
+    sumPath: typeof sumPath === "string",
+    where: where.length > 0,
+  }
+  return Object.entries(stray).flatMap(([name, isThere]) =>
+    isThere ? [faultAt([name], "unknown_member", "must not be sent together with metric")] : [],
+  )
+}
+
 /** The conditions of a definition, in replies. */
 export const ShownWhere = Schema.Array(Condition).annotate({
   description: "Conditions on the metadata; all must hold.",

@@ -6,7 +6,9 @@ import { questClaims, questRecurrences } from "../../domain/project/Definition.t
 import { limits } from "../../Limits.ts"
 import { ApiKey, distinct, list, OpenTo, oneOf, pageFields, text } from "./Common.ts"
 import {
+  actionOrMetric,
   CountedAction,
+  CountedMetric,
   Key,
   listQuery,
   NewQuestReward,
@@ -15,6 +17,7 @@ import {
   patchWords,
   pathOf,
   RewardPatch,
+  ShownMetric,
   ShownWhere,
   SumPath,
   shownMembers,
@@ -47,25 +50,32 @@ const StepTarget = Target.annotate({
 
 export const NewQuestStep = Schema.Struct({
   key: StepKey,
-  action: CountedAction,
+  action: Schema.optionalKey(Schema.NullOr(CountedAction)),
   where: Schema.optionalKey(Where),
   target: StepTarget,
   sumPath: Schema.optionalKey(Schema.NullOr(SumPath)),
-}).annotate({
-  identifier: "NewQuestStep",
-  description:
-    "A step: a number of events with this action that satisfy `where`, or with `sumPath` the sum of a number of theirs.",
+  metric: Schema.optionalKey(Schema.NullOr(CountedMetric)),
 })
+  .check(Schema.makeFilter(actionOrMetric, { toJsonSchema: () => [{}, true] }))
+  .annotate({
+    identifier: "NewQuestStep",
+    description:
+      "A step: a number of events with this action that satisfy `where`, or with `sumPath` the sum of a number of theirs; or what the events of the period add to a metric.",
+  })
 
 export const QuestStep = Schema.Struct({
   key: StepKey,
-  action: CountedAction,
+  action: Schema.NullOr(Schema.String).annotate({
+    description: "The action of the events; null: the step is by a metric.",
+    examples: ["LESSON_DONE"],
+  }),
   where: ShownWhere,
   target: StepTarget,
   sumPath: Schema.NullOr(SumPath).annotate({
     description: "The path to the number that the step sums; null: it counts events.",
     examples: [null],
   }),
+  metric: ShownMetric,
 }).annotate({ identifier: "QuestStep" })
 
 export const Steps = list(NewQuestStep, 0, limits.questStepsMax)
@@ -147,6 +157,12 @@ export const NewQuest = Schema.Struct({
       steps: [{ key: "km", action: "RUN_DONE", sumPath: "km", target: 42 }],
       optIn: true,
       claim: "manual",
+    },
+    {
+      title: "20 km a week",
+      reward: { xp: 100 },
+      steps: [{ key: "distance", metric: "kilometres-run", target: 20 }],
+      recurrence: "weekly",
     },
   ],
 })

@@ -18,12 +18,15 @@ import {
   UserId,
 } from "./Common.ts"
 import {
+  actionOrMetric,
+  CountedMetric,
   listQuery,
   NewReward,
   newMembers,
   patchMembers,
   patchWords,
   pathOf,
+  ShownMetric,
   shownMembers,
   statusWords,
 } from "./DefinitionShapes.ts"
@@ -49,20 +52,24 @@ const Every = oneOf(streakPeriods).annotate({
   examples: ["day"],
 })
 const Need = Schema.Struct({
-  action: Action,
+  action: Schema.optionalKey(Schema.NullOr(Action)),
+  metric: Schema.optionalKey(Schema.NullOr(CountedMetric)),
   target: Schema.optionalKey(
-    integer(1, limits.streakTargetMax).annotate({
-      description: "Events with this action in a period. Default 1.",
+    integer(1, limits.sumTargetMax).annotate({
+      description:
+        "Events with this action in a period, or what they add to the metric. Default 1.",
       examples: [2],
     }),
   ),
-}).annotate({
-  identifier: "NewStreakNeed",
-  description: "What a user does in each period.",
-  examples: [{ action: "LESSON_DONE", target: 2 }],
 })
+  .check(Schema.makeFilter(actionOrMetric, { toJsonSchema: () => [{}, true] }))
+  .annotate({
+    identifier: "NewStreakNeed",
+    description: "What a user does in each period: events with an action, or progress in a metric.",
+    examples: [{ action: "LESSON_DONE", target: 2 }],
+  })
 const Needs = list(Need, 0, limits.streakNeedsMax)
-  .check(distinct<typeof Need.Type>(["action"], ({ action }) => action))
+  .check(distinct<typeof Need.Type>([], ({ action, metric }) => action ?? metric))
   .annotate({
     description: "What keeps a period. Default: one event with any action.",
     examples: [[{ action: "LESSON_DONE" }]],
@@ -145,6 +152,7 @@ export const NewStreak = Schema.Struct({
       needs: [{ action: "RUN_DONE", target: 3 }],
       milestones: [{ target: 4, reward: { points: 50 } }],
     },
+    { name: "5 km a day", needs: [{ metric: "kilometres-run", target: 5 }] },
   ],
 })
 
@@ -168,10 +176,13 @@ export const StreakPatch = Schema.Struct({
 
 const target = (description: string, example: number) =>
   Schema.Int.annotate({ description, examples: [example] })
-const action = Schema.String.annotate({
-  description: "The action of the events.",
-  examples: ["LESSON_DONE"],
-})
+const counted = {
+  action: Schema.NullOr(Schema.String).annotate({
+    description: "The action of the events; null: the need is by a metric.",
+    examples: ["LESSON_DONE"],
+  }),
+  metric: ShownMetric,
+}
 
 export const Streak = Schema.Struct({
   id: Schema.String.annotate({ description: "Laurel's id of the streak.", examples: [streakId] }),
@@ -182,7 +193,10 @@ export const Streak = Schema.Struct({
     examples: ["day"],
   }),
   needs: Schema.Array(
-    Schema.Struct({ action, target: target("Events in a period.", 1) }).annotate({
+    Schema.Struct({
+      ...counted,
+      target: target("Events in a period, or what they add to the metric.", 1),
+    }).annotate({
       identifier: "StreakNeed",
       description: "What a user does in each period.",
     }),
@@ -264,9 +278,12 @@ export const UserStreaks = Schema.Struct({
         }),
         needs: Schema.Array(
           Schema.Struct({
-            action,
-            current: target("Events so far, at most `target`; once it is kept, `target`.", 1),
-            target: target("Events in a period.", 1),
+            ...counted,
+            current: Schema.Finite.annotate({
+              description: "How much so far, at most `target`; once the period is kept, `target`.",
+              examples: [1],
+            }),
+            target: target("Events in a period, or what they add to the metric.", 1),
           }).annotate({ identifier: "StreakNeedProgress" }),
         ).annotate({ description: "The needs, and how far they are." }),
       }).annotate({

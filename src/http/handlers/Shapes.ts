@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import type { Conditional, IfMatch } from "../../domain/decide/Decided.ts"
 import {
+  badgeMetricFaults,
   badgeReferenceFaults,
   currencyFaults,
   currencyReferenceFaults,
@@ -16,7 +17,6 @@ import type { SettingsChange } from "../../domain/decide/Settings.ts"
 import { furtherOf, type RewardReply, type SpendReply } from "../../domain/message/UserReply.ts"
 import type { Amounts } from "../../domain/project/Currency.ts"
 import {
-  type Condition,
   type Definition,
   type Gives,
   type Reward,
@@ -108,14 +108,6 @@ export const named = <A extends object>(members: A): Named<A> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Named<A>
 
 type Named<A> = { readonly [Name in keyof A]?: Exclude<A[Name], undefined> }
-
-/** Adds the empty list of conditions to a step, rule or criterion without conditions. */
-export const withWhere = <A extends { readonly where?: ReadonlyArray<Condition> }>(
-  counted: A,
-): A & { readonly where: ReadonlyArray<Condition> } => ({
-  ...counted,
-  where: counted.where ?? [],
-})
 
 /* Pages of lists. */
 
@@ -442,9 +434,17 @@ export const referenceFaults =
     }
     const segment = memberOf(body, "segment")
     if (typeof segment === "string") faults.push(...segmentReferenceFaults(state, segment))
+    const steps = memberOf(body, "steps")
+    if (Array.isArray(steps)) {
+      for (const [index, step] of steps.slice(0, limits.questStepsMax).entries()) {
+        const metric = memberOf(step, "metric")
+        if (typeof metric !== "string") continue
+        faults.push(...metricReferenceFaults(state, metric, `/steps/${index}/metric`))
+      }
+    }
     const metric = memberOf(criteria, "metric")
     if (memberOf(criteria, "kind") === "metric" && typeof metric === "string") {
-      faults.push(...metricReferenceFaults(state, metric, "/criteria/metric"))
+      faults.push(...badgeMetricFaults(state, metric, "/criteria/metric"))
     }
     const prerequisites = memberOf(body, "prerequisites")
     if (Array.isArray(prerequisites)) {

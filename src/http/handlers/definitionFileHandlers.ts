@@ -236,7 +236,7 @@ const fileStreak = (streak: Streak) => {
     name,
     ...(every !== "day" && { every }),
     ...given({
-      needs: needs.map(({ action, target }) => ({ action, ...(target !== 1 && { target }) })),
+      needs: needs.map(({ target, ...need }) => ({ ...need, ...(target !== 1 && { target }) })),
     }),
     ...(match !== "all" && { match }),
     ...given({

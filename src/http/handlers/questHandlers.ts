@@ -16,7 +16,6 @@ import {
   replacementOf,
   showDefinition,
   wholeReward,
-  withWhere,
 } from "./Shapes.ts"
 
 export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests> =>
@@ -33,9 +32,20 @@ export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests
       isShown(quest, caller, now) && mayKnow(engine, quest, caller, now),
   })
 
-const newStep = ({ sumPath, ...step }: typeof NewQuestStep.Type): QuestStep => ({
-  ...withWhere(step),
-  ...(typeof sumPath === "string" && { sumPath }),
+const newStep = (step: typeof NewQuestStep.Type): QuestStep => {
+  const { action, key, metric, sumPath, target, where = [] } = step
+  // A step has one of both (`actionOrMetric`).
+  if (typeof action !== "string") return { key, metric: metric!, target }
+  return { key, action, where, target, ...(typeof sumPath === "string" && { sumPath }) }
+}
+
+const showStep = ({ action, key, metric, sumPath, target, where }: QuestStep) => ({
+  key,
+  action: action ?? null,
+  where: where ?? [],
+  target,
+  sumPath: sumPath ?? null,
+  metric: metric ?? null,
 })
 
 export const newQuest = (payload: typeof NewQuest.Type, id: string) => {
@@ -78,5 +88,5 @@ const isShown = (quest: Quest, caller: Caller, now: number): boolean =>
 
 const showQuest = ({ publishedAt: _, ...quest }: Quest, now: number) => ({
   ...showDefinition(quest, now),
-  steps: quest.steps.map(({ since: _, ...step }) => ({ ...step, sumPath: step.sumPath ?? null })),
+  steps: quest.steps.map(showStep),
 })

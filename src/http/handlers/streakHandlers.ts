@@ -1,6 +1,6 @@
 import type { StreakChange } from "../../domain/decide/StreakDefinitions.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
-import type { Streak } from "../../domain/project/StreakDefinition.ts"
+import type { Streak, StreakNeed } from "../../domain/project/StreakDefinition.ts"
 import { streakStandings } from "../../domain/user/Progress.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
@@ -23,7 +23,10 @@ const membersOf = ({
 }: Pick<typeof NewStreak.Type, "freezes" | "match" | "milestones" | "needs" | "restDays">) => {
   const { everyDays = null, initial = 0, max = initial } = freezes
   return {
-    needs: needs.map(({ action, target = 1 }) => ({ action, target })),
+    needs: needs.map(({ action, metric, target = 1 }) =>
+      // A need has one of both (`actionOrMetric`).
+      typeof action === "string" ? { action, target } : { metric: metric!, target },
+    ),
     match,
     restDays,
     freezes: { initial, max, everyDays },
@@ -56,8 +59,16 @@ const streakChange = (patch: typeof StreakPatch.Type): StreakChange => {
   return named({ ...patchOf(others), ...Object.fromEntries(own) })
 }
 
-const showStreak = ({ termsBefore: _, ...streak }: Streak, now: number) =>
-  showDefinition(streak, now)
+const showStreak = ({ termsBefore: _, ...streak }: Streak, now: number) => ({
+  ...showDefinition(streak, now),
+  needs: streak.needs.map(showNeed),
+})
+
+const showNeed = <Need extends StreakNeed>({ action, metric, ...others }: Need) => ({
+  action: action ?? null,
+  metric: metric ?? null,
+  ...others,
+})
 
 /** The streaks of a user. */
 export const userStreaks = (
@@ -76,7 +87,11 @@ export const userStreaks = (
       lastDay,
       freezes,
       breaksAt: isoTimeOrNull(breaksAt),
-      period: { ...period, endsAt: isoTime(period.endsAt) },
+      period: {
+        ...period,
+        endsAt: isoTime(period.endsAt),
+        needs: period.needs.map(showNeed),
+      },
       milestones,
     }),
   ),

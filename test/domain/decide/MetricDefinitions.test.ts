@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { limits } from "../../../src/Limits.ts"
-import { badgeWith, metricWith } from "../definitions.ts"
+import { badgeWith, metricWith, questWith, streakWith } from "../definitions.ts"
 import { ProjectWorld } from "./ProjectWorld.ts"
 
 const create = (world: ProjectWorld, metric: Parameters<typeof metricWith>[0]) =>
@@ -45,6 +45,33 @@ describe("A metric", () => {
     world.ask(archive)
     expect(world.refusal(archive).code).toBe("metric_not_found")
     expect(world.refusal(byStatus).code).toBe("invalid_transition")
+  })
+
+  it("cannot be archived while a step of a quest or a need of a streak is by it", () => {
+    const world = new ProjectWorld()
+    create(world, { key: "km" })
+    const steps = [{ key: "run", metric: "km", target: 3 }]
+    world.ask({ kind: "createQuest", quest: questWith({ steps }) })
+    world.ask({
+      kind: "createStreak",
+      streak: streakWith({ needs: [{ metric: "km", target: 3 }] }),
+    })
+    const archive = { kind: "deleteMetric", metricId: "km" } as const
+    expect(world.refusal(archive).detail).toContain("quest qst_1 (A quest), streak stk_daily (")
+    world.ask({ kind: "deleteQuest", questId: "qst_1" })
+    expect(world.refusal(archive).code).toBe("in_use")
+    world.ask({ kind: "deleteStreak", streakId: "stk_daily" })
+    world.ask(archive)
+    const [quest, streak] = [
+      questWith({ steps, id: "qst_2", key: "q2" }),
+      streakWith({ id: "stk_2", key: "s2", needs: [{ metric: "km", target: 3 }] }),
+    ]
+    expect(world.faults({ kind: "createQuest", quest })).toEqual([
+      ["/steps/0/metric", "unknown_reference"],
+    ])
+    expect(world.faults({ kind: "createStreak", streak })).toEqual([
+      ["/needs/0/metric", "unknown_reference"],
+    ])
   })
 
   it("is what a badge may need, unless it is unknown, archived or a minimum", () => {

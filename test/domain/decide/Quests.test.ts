@@ -173,7 +173,7 @@ describe("An edit to a quest that users are midway in", () => {
   it("with another action or other conditions keeps the counts", () => {
     const { quest, world } = midway()
     const where = [{ path: "hard", op: "eq", value: true }] as const
-    const taps = { ...quest.steps[0]!, action: "SWIPE", where, target: 3 }
+    const taps = { key: quest.steps[0]!.key, action: "SWIPE", where, target: 3 }
     world.quest({ ...quest, steps: [taps] })
     for (const [action, hard] of [
       ["TAP", true],

@@ -240,7 +240,7 @@ export class Model {
       }
       for (const { claimable, completed, paid, period, quest } of countForSteps(
         after,
-        quests,
+        definitions,
         settings.timezone,
         event,
         date,
@@ -259,7 +259,7 @@ export class Model {
       countForBadges(badges, event, isIn)
     }
     for (const streak of definitions.streaks) {
-      const counted = countedFor(before, streak, place.places, event)
+      const counted = countedFor(before, streak, place, event)
       if (counted === undefined) continue
       event.streaks.push(counted)
       for (const target of newMilestones(before, after, streak, place.places, event)) {

@@ -69,6 +69,8 @@ export interface Happened extends Amounting {
     readonly key: string
     readonly period: number
     readonly keeps: boolean
+    /** What it added to needs, by action or key of a metric. */
+    readonly added: ReadonlyMap<string, number>
   }>
   /** The milestones that it paid. */
   readonly milestones: Array<{ readonly key: string; readonly target: number }>

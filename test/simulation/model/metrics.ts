@@ -20,13 +20,12 @@ export const zoneNow = ({ timezone }: Profile, { settings }: Definitions): strin
 /** The metrics that an event counts for, on this date. */
 export const measure = (
   { metrics }: Definitions,
-  { action, metadata }: Happened,
+  event: Happened,
   date: string,
 ): ReadonlyArray<Measured> =>
   metrics.flatMap((metric) => {
-    if (metric.set === "archived" || !metric.actions.some((one) => one === action)) return []
-    if (!satisfies(metric.where, metadata)) return []
-    const value = valueFor(metric, metadata)
+    if (metric.set === "archived" || !isAsked(metric, event)) return []
+    const value = valueFor(metric, event.metadata)
     return value === undefined ? [] : [{ metricId: metric.id, value, date }]
   })
 
@@ -40,6 +39,52 @@ const valueFor = (
   const whole = Math.sign(found) * Math.round(Math.abs(found) * 10 ** decimals)
   if (Math.abs(whole) > 1e13 || (aggregate === "sum" && whole <= 0)) return undefined
   return whole / 10 ** decimals + 0
+}
+
+/** Whether an event meets what a metric asks for, with or without a value. */
+const isAsked = ({ actions, where }: Metric, { action, metadata }: Happened): boolean =>
+  actions.some((one) => one === action) && satisfies(where, metadata)
+
+/** What counts for a step or a need: events with an action, or a metric. */
+export interface Counting {
+  readonly action?: string
+  readonly metric?: string
+  readonly target: number
+}
+
+/** Whether the event meets what the metric of a step or a need asks for. */
+export const asksFor = (
+  { metric }: Counting,
+  { metrics }: Pick<Definitions, "metrics">,
+  event: Happened,
+): boolean => {
+  const counting = metrics.find(({ key }) => key === metric)
+  return counting !== undefined && isAsked(counting, event)
+}
+
+/** What an event adds to a step or a need by a metric; `before` lacks the event. */
+export const measuredTowards = (
+  before: Log,
+  { metric, target }: Counting,
+  { metrics }: Pick<Definitions, "metrics">,
+  event: Happened,
+): number => {
+  const counting = metrics.find(({ key }) => key === metric)
+  const measured = event.metrics.find(({ metricId }) => metricId === counting?.id)
+  if (counting === undefined || measured === undefined) return 0
+  const { date, value } = measured
+  switch (counting.aggregate) {
+    case "count":
+    case "sum":
+      return value
+    case "distinct_days":
+      return measuredIn(standing(before), counting).some((one) => one.date === date) ? 0 : 1
+    case "max":
+    case "last":
+      return value >= target ? target : 0
+    case "min":
+      return value <= target ? target : 0
+  }
 }
 
 type Timed = Measured & Pick<Happened, "occurredAt">

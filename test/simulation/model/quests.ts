@@ -5,8 +5,9 @@ import type { ErrorCode } from "../../../src/domain/values/Errors.ts"
 import { amountFor, sumOf } from "./amounts.ts"
 import { dateAt, nextWindow, startOf, windowOf } from "./calendar.ts"
 import { satisfies } from "./conditions.ts"
-import { statusOf } from "./Definitions.ts"
+import { type Definitions, statusOf } from "./Definitions.ts"
 import { type Happened, type InPeriod, type Log, standing } from "./log.ts"
+import { asksFor, measuredTowards } from "./metrics.ts"
 import type { Membership } from "./segments.ts"
 
 /** The period of a quest at a moment; always the same if the quest does not recur. */
@@ -104,7 +105,7 @@ export const stepCount = (log: Log, questId: string, period: string, step: strin
  */
 export const shareDone = (log: Log, quest: Quest, period: string): number => {
   if (completionsOf(log, quest.id, period).length > 0) return 1
-  if (quest.steps.some(({ sumPath }) => sumPath !== undefined)) {
+  if (quest.steps.some(({ metric, sumPath }) => (sumPath ?? metric) !== undefined)) {
     const shares = quest.steps.map(
       ({ key, target }) => Math.min(stepCount(log, quest.id, period, key), target) / target,
     )
@@ -154,33 +155,39 @@ export interface Touched {
  */
 export const countForSteps = (
   log: Log,
-  quests: ReadonlyArray<Quest>,
+  definitions: Pick<Definitions, "metrics" | "quests">,
   zone: string,
   event: Happened,
   date: string,
   now: number,
   isIn: Membership["isIn"],
-): ReadonlyArray<Touched> =>
-  quests.flatMap((quest): ReadonlyArray<Touched> => {
+): ReadonlyArray<Touched> => {
+  const { quests } = definitions
+  const before = log.filter((entry) => entry !== event)
+  const amountOf = (step: Quest["steps"][number]): number =>
+    step.metric === undefined
+      ? amountFor(step.sumPath, event.metadata)
+      : measuredTowards(before, step, definitions, event)
+  return quests.flatMap((quest): ReadonlyArray<Touched> => {
     const period = periodOn(quest, date)
     if (statusOf(quest, now) !== "active" || period !== periodOf(quest, zone, now)) return []
     if (isTooEarly(quest, event) || isBeforeStart(log, quest, period, event)) return []
     if (locked(log, quests, quest) || completionsOf(log, quest.id, period).length > 0) return []
-    const named = quest.steps.filter(
-      ({ action, where }) => action === event.action && satisfies(where, event.metadata),
+    const named = quest.steps.filter((step) =>
+      step.metric === undefined
+        ? step.action === event.action && satisfies(step.where, event.metadata)
+        : asksFor(step, definitions, event),
     )
     if (named.length === 0 || !isIn(quest.segment)) return []
     const matching = named.filter(
-      ({ since, sumPath }) =>
-        (since === undefined || since <= event.occurredAt) &&
-        amountFor(sumPath, event.metadata) > 0,
+      (step) => (step.since ?? -Infinity) <= event.occurredAt && amountOf(step) > 0,
     )
     const counting = matching.filter(
       ({ key, target }) => stepCount(log, quest.id, period, key) < target,
     )
-    for (const { key, sumPath } of counting) {
-      const amount = amountFor(sumPath, event.metadata)
-      event.steps.push({ questId: quest.id, period, step: key, amount })
+    for (const step of counting) {
+      const amount = amountOf(step)
+      event.steps.push({ questId: quest.id, period, step: step.key, amount })
     }
     // An edit may also complete steps: then the next event that matches one of them completes the
     // quest.
@@ -193,6 +200,7 @@ export const countForSteps = (
     const claimable = quest.claim === "manual" && !hasPaid
     return [{ quest, period, completed, paid, ...(claimable && { claimable: true }) }]
   })
+}
 
 /** A `QUEST_COMPLETE` event: a refusal, or the quest with whether it was completed before. */
 export const completeByHand = (

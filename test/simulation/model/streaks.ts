@@ -7,9 +7,12 @@
  * begun before the last one was over at its own place is not missed.
  */
 import type { Streak } from "../../../src/domain/project/StreakDefinition.ts"
+import { sumOf } from "./amounts.ts"
+import type { Place } from "./badges.ts"
 import { dateAt, dateOf, numberOf, startOf } from "./calendar.ts"
 import { counts, type Definitions, type Move, pays } from "./Definitions.ts"
 import { type Happened, happened, type Log, standing } from "./log.ts"
+import { measuredTowards } from "./metrics.ts"
 
 /** The places of a user, oldest first; the last has no end. */
 export type Places = ReadonlyArray<Move>
@@ -119,17 +122,18 @@ const keptPeriods = (log: Log, key: string): ReadonlySet<number> =>
     ),
   )
 
-/** The events that were not undone in periods that are not kept, by period and action. */
+/** What events that were not undone added in periods that are not kept, by period and need. */
 export const openCounts = (log: Log, key: string) => {
   const kept = keptPeriods(log, key)
-  const counts = new Map<string, { period: number; action: string; count: number }>()
-  for (const { action = "", kind, streaks } of standing(log)) {
-    if (kind !== "event") continue
-    for (const { key: of, period } of streaks) {
+  const counts = new Map<string, { period: number; need: string; count: number }>()
+  for (const { streaks } of standing(log)) {
+    for (const { added, key: of, period } of streaks) {
       if (of !== key || kept.has(period)) continue
-      const name = `${period} ${action}`
-      const { count } = counts.get(name) ?? { count: 0 }
-      counts.set(name, { period, action, count: count + 1 })
+      for (const [need, amount] of added) {
+        const name = `${period} ${need}`
+        const { count } = counts.get(name) ?? { count: 0 }
+        counts.set(name, { period, need, count: sumOf([count, amount]) })
+      }
     }
   }
   return [...counts.values()]
@@ -139,22 +143,30 @@ export const openCounts = (log: Log, key: string) => {
 export const countedFor = (
   before: Log,
   streak: Streak,
-  places: Places,
-  { action, occurredAt }: Happened,
+  { places, ...definitions }: Place,
+  event: Happened,
 ): Happened["streaks"][number] | undefined => {
   const { every, key, match, needs } = streak
-  const isNeeded = needs.length === 0 || needs.some((need) => need.action === action)
-  if (!isNeeded || !counts(streak, occurredAt)) return undefined
-  const period = periodOf(every, dayAt(places, occurredAt))
+  if (!counts(streak, event.occurredAt)) return undefined
+  const period = periodOf(every, dayAt(places, event.occurredAt))
   if (keptPeriods(before, key).has(period)) return undefined
-  const reached = needs.map((need) => {
-    const open = openCounts(before, key)
-    const before_ = open.find((one) => one.period === period && one.action === need.action)
-    return (before_?.count ?? 0) + (need.action === action ? 1 : 0) >= need.target
+  const added = new Map<string, number>()
+  for (const need of needs) {
+    const amount =
+      need.metric === undefined
+        ? Number(need.action === event.action)
+        : measuredTowards(before, need, definitions, event)
+    if (amount > 0) added.set(need.action ?? need.metric, amount)
+  }
+  if (needs.length > 0 && added.size === 0) return undefined
+  const reached = needs.map(({ action, metric, target }) => {
+    const name = action ?? metric
+    const open = openCounts(before, key).find((one) => one.period === period && one.need === name)
+    return sumOf([open?.count ?? 0, added.get(name) ?? 0]) >= target
   })
   const keeps =
     needs.length === 0 || (match === "all" ? reached.every(Boolean) : reached.some(Boolean))
-  return { key, period, keeps }
+  return { key, period, keeps, added }
 }
 
 /** The milestones that paid the user, by records that were not undone. */

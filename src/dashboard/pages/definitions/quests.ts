@@ -63,11 +63,12 @@ const textsOf = (quest: Quest) =>
     ["title", quest.title],
     ...sharedTexts(quest),
     ...rewardTexts(quest.reward),
-    ...quest.steps.flatMap(({ action, key, sumPath, target, where }, index) => {
+    ...quest.steps.flatMap(({ action, key, metric, sumPath, target, where }, index) => {
       const row = `steps.${index}`
       return [
         [`${row}.key`, key],
-        [`${row}.action`, action],
+        [`${row}.action`, action ?? ""],
+        [`${row}.metric`, metric ?? ""],
         [`${row}.target`, String(target)],
         [`${row}.sumPath`, sumPath ?? ""],
         ...conditionTexts(`${row}.where`, where),
@@ -84,7 +85,8 @@ const stepsOf = (form: Form) =>
     const row = `steps.${index}`
     return {
       key: form.text(`${row}.key`),
-      action: form.text(`${row}.action`),
+      action: form.text(`${row}.action`) || null,
+      metric: form.text(`${row}.metric`) || null,
       where: conditionsOf(form, `${row}.where`),
       target: form.number(`${row}.target`) ?? null,
       sumPath: form.text(`${row}.sumPath`) || null,
@@ -117,6 +119,7 @@ const stepFields = (draft: Draft, row: string, place: number): Html => {
   return html`<fieldset><legend>Step ${place}</legend><div class="row fields">
 ${textField({ name: `${row}.key`, label: "Key", value: form.text(`${row}.key`), faults })}
 ${textField({ name: `${row}.action`, label: "Action", value: form.text(`${row}.action`), faults })}
+${textField({ name: `${row}.metric`, label: "Or metric", value: form.text(`${row}.metric`), faults })}
 ${numberField({ name: `${row}.target`, label: "Target", value: form.text(`${row}.target`), faults })}
 ${textField({ name: `${row}.sumPath`, label: "Sum of", value: form.text(`${row}.sumPath`), faults })}
 ${removeButton(row, `step ${place}`, address)}</div>
@@ -126,7 +129,7 @@ ${conditionFields(draft, `${row}.where`)}</fieldset>`
 const stepsGroup = (draft: Draft): Html => {
   const { address, faults, form } = draft
   return group({ legend: "Steps", name: "steps", faults }, [
-    html`<p class="hint">The quest completes with its last step. Without steps, your app completes it by the event <code>QUEST_COMPLETE</code>. Users keep their count as long as the key of a step stays. A step counts events; with “Sum of”, the path to a number in the metadata such as <code>km</code>, it adds these numbers.</p>`,
+    html`<p class="hint">The quest completes with its last step. Without steps, your app completes it by the event <code>QUEST_COMPLETE</code>. Users keep their count as long as the key of a step stays. A step counts events; with “Sum of”, the path to a number in the metadata such as <code>km</code>, it adds these numbers. A step with the key of a metric has no action and no conditions: what events add to the metric counts; for a maximum, a minimum or a latest value one event that reaches the target is enough.</p>`,
     form
       .indices("steps", stepRowsMax)
       .map((index, place) => stepFields(draft, `steps.${index}`, place + 1)),
@@ -190,7 +193,7 @@ const names = (form: Form) => [
   ...form.indices("steps", stepRowsMax).flatMap((index) => {
     const row = `steps.${index}`
     return [
-      ...["key", "action", "target", "sumPath"].map((name) => `${row}.${name}`),
+      ...["key", "action", "metric", "target", "sumPath"].map((name) => `${row}.${name}`),
       ...conditionNames(form, `${row}.where`),
     ]
   }),
@@ -270,8 +273,10 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
       html`<a href="${visit.base}${path}/${quest.id}">${quest.title}</a><br><code>${quest.key}</code>`,
       quest.status,
       quest.steps
-        .map(({ action, sumPath, target }) =>
-          sumPath === null ? `${target} × ${action}` : `${target} ${sumPath} of ${action}`,
+        .map(({ action, metric, sumPath, target }) =>
+          sumPath === null && action !== null
+            ? `${target} × ${action}`
+            : `${target} ${sumPath ?? "of the metric"} ${action === null ? metric : `of ${action}`}`,
         )
         .join(", "),
       rewardWords(quest.reward, badges),

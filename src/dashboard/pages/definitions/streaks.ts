@@ -35,8 +35,9 @@ const needRowsMax = limits.streakNeedsMax + 1
 const milestoneRowsMax = limits.streakMilestonesMax + 1
 
 const needTexts = ({ needs }: Streak) =>
-  needs.flatMap(({ action, target }, index) => [
-    [`needs.${index}.action`, action] as const,
+  needs.flatMap(({ action, metric, target }, index) => [
+    [`needs.${index}.action`, action ?? ""] as const,
+    [`needs.${index}.metric`, metric ?? ""] as const,
     [`needs.${index}.target`, String(target)] as const,
   ])
 
@@ -83,7 +84,8 @@ const milestonesOf = (form: Form) =>
 const membersOf = (form: Form) => ({
   name: form.text("name"),
   needs: form.indices("needs", needRowsMax).map((index) => ({
-    action: form.text(`needs.${index}.action`),
+    action: form.text(`needs.${index}.action`) || null,
+    metric: form.text(`needs.${index}.metric`) || null,
     target: form.number(`needs.${index}.target`) ?? 1,
   })),
   match: form.text("match"),
@@ -114,13 +116,14 @@ const patchOf = (form: Form, streak: Streak) => ({
 const needRow = ({ address, faults, form }: Draft, row: string, place: number): Html =>
   html`<div class="row fields" role="group" aria-label="Need ${place}">
 ${textField({ name: `${row}.action`, label: "Action", value: form.text(`${row}.action`), faults })}
-${numberField({ name: `${row}.target`, label: "Times", value: form.text(`${row}.target`), faults })}
+${textField({ name: `${row}.metric`, label: "Or metric", value: form.text(`${row}.metric`), faults })}
+${numberField({ name: `${row}.target`, label: "Times or amount", value: form.text(`${row}.target`), faults })}
 ${removeButton(row, `need ${place}`, address)}</div>`
 
 const needFields = (draft: Draft): Html => {
   const { address, faults, form } = draft
   return group({ legend: "What keeps a period", name: "needs", faults }, [
-    html`<p class="hint">How many events with an action a user sends in each day, week or month. Without a row, one event with any action is enough.</p>`,
+    html`<p class="hint">How many events with an action a user sends in each day, week or month, or what they add to the metric with a key. Without a row, one event with any action is enough.</p>`,
     form
       .indices("needs", needRowsMax)
       .map((index, place) => needRow(draft, `needs.${index}`, place + 1)),
@@ -230,7 +233,7 @@ const names = (form: Form) => [
   "needs",
   ...form
     .indices("needs", needRowsMax)
-    .flatMap((index) => [`needs.${index}.action`, `needs.${index}.target`]),
+    .flatMap((index) => ["action", "metric", "target"].map((name) => `needs.${index}.${name}`)),
   "restDays.*",
   "freezes",
   "freezes.initial",
@@ -259,7 +262,13 @@ const needWords = ({ match, needs }: Pick<Streak, "match" | "needs">): string =>
   needs.length === 0
     ? "any event"
     : needs
-        .map(({ action, target }) => (target === 1 ? action : `${target} × ${action}`))
+        .map(({ action, metric, target }) =>
+          action === null
+            ? `${target} of the metric ${metric}`
+            : target === 1
+              ? action
+              : `${target} × ${action}`,
+        )
         .join(match === "all" ? " and " : " or ")
 
 const streakEditor: Editor<Streak, undefined> = {

@@ -501,7 +501,7 @@ export const streakStanding = {
     firstDay: "2026-11-01",
     endsAt: "2026-11-02T00:00:00.000Z",
     kept: true,
-    needs: [{ action: "LESSON_DONE", current: 1, target: 1 }],
+    needs: [{ action: "LESSON_DONE", metric: null, current: 1, target: 1 }],
   },
   milestones: [{ target: 7, paid: true }],
 } as const

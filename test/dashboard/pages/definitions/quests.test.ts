@@ -10,6 +10,8 @@ import { base, type Json, startWorld, type World } from "./world.ts"
 let world: World
 beforeAll(async () => {
   world = await startWorld()
+  const metric = { key: "runs", name: "Runs", aggregate: "count", actions: ["RUN"] }
+  await world.api("POST", "/v1/metrics", metric)
 })
 afterAll(() => world.server.stop())
 
@@ -45,6 +47,9 @@ describe("The form of a new quest", () => {
       "steps.2.target": "1",
       "steps.2.sumPath": "km",
       "steps.3.key": "",
+      "steps.4.key": "runs",
+      "steps.4.metric": "runs",
+      "steps.4.target": "3",
       startsAt: "2026-11-20T09:00:00+01:00",
       endsAt: "2026-12-20T09:00:00Z",
       recurrence: "weekly",
@@ -65,7 +70,8 @@ describe("The form of a new quest", () => {
           target: 2,
           where: [{ path: "score", op: "gte", value: 90 }],
         },
-        { key: "share", action: "SHARED", target: 1, where: [], sumPath: "km" },
+        { key: "share", action: "SHARED", target: 1, where: [], sumPath: "km", metric: null },
+        { key: "runs", action: null, target: 3, where: [], sumPath: null, metric: "runs" },
       ],
       startsAt: "2026-11-20T08:00:00.000Z",
       endsAt: "2026-12-20T09:00:00.000Z",
@@ -107,6 +113,7 @@ describe("The form of a new quest", () => {
       ["steps.0.key", "A B", step],
       ["steps.0.action", "", step],
       ["steps.0.target", "0", step],
+      ["steps.0.metric", "none", { ...step, "steps.0.action": "" }],
       ["steps.0.target", "", step],
       ["steps.0.sumPath", "a..b", step],
       [`${row}.path`, "a..b", where],
@@ -145,6 +152,11 @@ describe("The form of a quest", () => {
         delete body.reward.badgeId
         delete body.reward.currencies
         delete body.prerequisites
+        for (const step of body.steps ?? []) {
+          if (typeof step.metric !== "string") continue
+          step.metric = "runs"
+          for (const name of ["action", "sumPath", "where"]) delete step[name]
+        }
         if (body.description !== undefined)
           body.description = ["a\r\nb", "\na", " "][body.description.length % 3]
       },

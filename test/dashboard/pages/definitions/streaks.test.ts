@@ -8,6 +8,8 @@ let world: World
 beforeAll(async () => {
   world = await startWorld()
   await world.api("POST", "/v1/currencies", { key: "gems", name: "Gems" })
+  const metric = { key: "distance", name: "Distance", aggregate: "count", actions: ["RUN"] }
+  await world.api("POST", "/v1/metrics", metric)
 })
 afterAll(() => world.server.stop())
 
@@ -25,6 +27,8 @@ describe("The pages of streaks", () => {
       "needs.0.target": "2",
       "needs.1.action": "SWIM",
       "needs.1.target": "",
+      "needs.2.metric": "distance",
+      "needs.2.target": "5",
       restDays: "Sunday, saturday",
       "freezes.initial": "1",
       "freezes.everyDays": "7",
@@ -41,6 +45,7 @@ describe("The pages of streaks", () => {
       needs: [
         { action: "RUN", target: 2 },
         { action: "SWIM", target: 1 },
+        { metric: "distance", target: 5 },
       ],
       restDays: ["saturday", "sunday"],
       freezes: { initial: 1, max: 1, everyDays: 7 },
@@ -49,7 +54,7 @@ describe("The pages of streaks", () => {
       ],
     })
     const list = (await world.owner.get(streaks)).text
-    expect(list).toContain("2 × RUN or SWIM")
+    expect(list).toContain("2 × RUN or SWIM or 5 of the metric distance")
     expect(list).toContain("day, but saturday, sunday")
     const address = `${streaks}/${made.id}`
     const form = fieldsOf((await world.owner.get(address)).text, address)
@@ -73,6 +78,11 @@ describe("The pages of streaks", () => {
       body.name ??= "Any"
       if (body.every !== "day") body.restDays = []
       if (body.freezes !== undefined) body.freezes = { initial: 1, max: 2, everyDays: 3 }
+      for (const need of body.needs ?? []) {
+        if (typeof need.metric !== "string") continue
+        need.metric = "distance"
+        delete need.action
+      }
       for (const { reward } of body.milestones ?? []) {
         delete reward.badgeId
         delete reward.currencies
