@@ -15,8 +15,7 @@
 import type { LeaderboardPage, Progress } from "./generated/types.ts"
 import { type Laurel, makeLaurel, type Table } from "./Laurel.ts"
 import type { LaurelError } from "./LaurelError.ts"
-import { pause } from "./limit.ts"
-import type { StreamState } from "./stream.ts"
+import { type Watch, watch } from "./watch.ts"
 
 /**
  * The operations that elements call. Without the other ones, a page that uses only elements loads
@@ -71,9 +70,7 @@ export abstract class LaurelElement<Data = unknown> extends Base {
     failed: "Cannot be shown now",
   }
   #client: Laurel | undefined
-  #leaving: AbortController | undefined
-  #running: Promise<void> | undefined
-  #again = false
+  #watch: Watch | undefined
   #drawn: string | undefined
 
   constructor() {
@@ -107,7 +104,8 @@ export abstract class LaurelElement<Data = unknown> extends Base {
   }
 
   disconnectedCallback(): void {
-    this.#leaving?.abort()
+    this.#watch?.end()
+    this.#watch = undefined
   }
 
   attributeChangedCallback(name: string): void {
@@ -121,32 +119,29 @@ export abstract class LaurelElement<Data = unknown> extends Base {
    * Reads and draws now. Resolves when done; a failure dispatches `laurel-error` and does not
    * reject.
    */
-  refresh(): Promise<void> {
-    this.#again = true
-    this.#running ??= this.#run()
-    return this.#running
+  async refresh(): Promise<void> {
+    await this.#watch?.refresh()
   }
 
-  async #run(): Promise<void> {
-    // Changes of several attributes in one turn cause one read.
-    await null
-    while (this.#again) {
-      this.#again = false
-      const { client } = this
-      const { signal } = this.#leaving ?? {}
-      if (client === undefined || signal === undefined || signal.aborted) continue
-      try {
-        const data = await this.read(client, signal)
-        const drawn = JSON.stringify([data, this.words])
-        if (drawn !== this.#drawn && !signal.aborted) {
-          this.shadowRoot!.replaceChildren(...this.draw(data))
-          this.#drawn = drawn
-        }
-      } catch (error) {
-        if (!signal.aborted) this.#failed(error)
-      }
-    }
-    this.#running = undefined
+  #restart(): void {
+    this.disconnectedCallback()
+    const { client } = this
+    if (!this.isConnected || client === undefined) return
+    this.#watch = watch<Data>(client, {
+      read: (laurel, signal) => this.read(laurel, signal),
+      refreshSeconds: Number(this.getAttribute("refresh") ?? 30),
+      live: this.hasAttribute("live"),
+      user: this.getAttribute("user"),
+      onData: (data) => this.#show(data),
+      onError: (error) => this.#failed(error),
+    })
+  }
+
+  #show(data: Data): void {
+    const drawn = JSON.stringify([data, this.words])
+    if (drawn === this.#drawn) return
+    this.shadowRoot!.replaceChildren(...this.draw(data))
+    this.#drawn = drawn
   }
 
   #failed(error: unknown): void {
@@ -156,39 +151,6 @@ export abstract class LaurelElement<Data = unknown> extends Base {
       this.shadowRoot!.replaceChildren(status)
     }
     this.dispatchEvent(new CustomEvent("laurel-error", { detail: error, bubbles: true }))
-  }
-
-  #restart(): void {
-    this.#leaving?.abort()
-    if (!this.isConnected) return
-    this.#leaving = new AbortController()
-    const { signal } = this.#leaving
-    this.#poll(signal)
-    if (this.hasAttribute("live")) this.#follow(signal)
-  }
-
-  async #poll(signal: AbortSignal): Promise<void> {
-    this.refresh()
-    const seconds = Number(this.getAttribute("refresh") ?? 30)
-    while (seconds > 0) {
-      await pause(seconds * 1_000, signal)
-      if (signal.aborted) return
-      if (!document.hidden) this.refresh()
-    }
-  }
-
-  async #follow(signal: AbortSignal): Promise<void> {
-    await null
-    const user = this.getAttribute("user")
-    try {
-      const query = user === null ? {} : { userId: user }
-      // Changes between the last read and the opening of the stream send no message, so read again.
-      const onState = ({ kind }: StreamState) => void (kind === "open" && this.refresh())
-      for await (const _ of this.client?.stream({ ...query, signal, onState }) ?? []) this.refresh()
-    } catch (error) {
-      this.#failed(error)
-      if ((error as LaurelError).code === "gone") this.#restart()
-    }
   }
 }
 

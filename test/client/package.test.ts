@@ -1,6 +1,6 @@
 /** The package as an app gets it: its size, its types, its modules. */
 import { execFile } from "node:child_process"
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { promisify } from "node:util"
@@ -21,6 +21,9 @@ beforeAll(async () => {
   await mkdir(installed, { recursive: true })
   await cp(join(folder, "package.json"), join(installed, "package.json"))
   await buildPackage(installed)
+  for (const name of ["react", "@types"]) {
+    await symlink(resolve(folder, "../../node_modules", name), join(app, "node_modules", name))
+  }
   server = await startServer()
 })
 afterAll(async () => {
@@ -32,7 +35,8 @@ afterAll(async () => {
 const compiled = async (...files: ReadonlyArray<string>): Promise<string> => {
   await writeFile(join(app, "package.json"), '{ "type": "module" }')
   const types = ["--types", "node", "--typeRoots", resolve(folder, "../../node_modules/@types")]
-  const options = ["--strict", "--noEmit", "--target", "esnext", "--module", "nodenext", ...types]
+  const strict = "--strict --noEmit --target esnext --module nodenext --jsx react-jsx".split(" ")
+  const options = [...strict, ...types]
   const checked = await run(process.execPath, [tsc, ...options, ...files], { cwd: app }).catch(
     ({ stdout }) => ({ stdout }),
   )
@@ -57,15 +61,26 @@ describe("The package", () => {
     const files: Array<string> = []
     for (const page of ["README.md", "src/client/README.md"]) {
       const text = await readFile(resolve(folder, "../..", page), "utf8")
-      for (const [, block] of text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)) {
+      for (const [, kind, block] of text.matchAll(/^```(tsx?)\n([\s\S]*?)^```$/gm)) {
         if (page === "README.md" && !block!.includes("laurel-client")) continue
         const client = block!.includes("const laurel =") ? "" : laurel
-        files.push(`example-${files.length}.ts`)
+        files.push(`example-${files.length}.${kind}`)
         await writeFile(join(app, files.at(-1)!), `${around}${client}\n${block}`)
       }
     }
     expect(files.length).toBeGreaterThan(4)
     expect(await compiled(...files)).toBe("")
+  })
+
+  it("gives publint and Are the Types Wrong no cause for complaint", async () => {
+    const installed = join(app, "node_modules/laurel-client")
+    await run("npm", ["pack", "--pack-destination", app], { cwd: installed })
+    const { version } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"))
+    const file = join(app, `laurel-client-${version}.tgz`)
+    const tool = (name: string) => resolve(folder, "../../node_modules/.bin", name)
+    // ES modules alone: `require` of them needs Node 20.19.
+    await run(tool("attw"), [file, "--profile", "esm-only"])
+    await run(tool("publint"), [file, "--strict"])
   })
 
   it("is used by a program in TypeScript, whose mistakes the compiler finds", async () => {

@@ -1,0 +1,68 @@
+/** An app on the hooks of `laurel-client/react`. The page and the server that renders it run this module. */
+import { createElement as h, StrictMode, useState } from "react"
+import { hydrateRoot, type Root } from "react-dom/client"
+import type { Progress } from "../../../src/client/generated/types.ts"
+import type { Laurel } from "../../../src/client/Laurel.ts"
+import {
+  LaurelProvider,
+  useLeaderboard,
+  useMessages,
+  useProgress,
+  useUser,
+} from "../../../src/client/react.ts"
+
+export interface AppProps {
+  readonly client: Laurel
+  readonly user: string
+  readonly initial?: Progress | null
+}
+
+const Level = ({ initial, user }: Pick<AppProps, "initial" | "user">) => {
+  const options = { live: true, refreshSeconds: 0, ...(initial !== undefined && { initial }) }
+  const { data, error, isLoading } = useProgress(user, options)
+  const words = data ? `Level ${data.level}, ${data.xp} xp` : "Nothing yet"
+  return h("p", { role: "status" }, error?.code ?? (isLoading ? "Wait" : words))
+}
+
+const Name = ({ user }: Pick<AppProps, "user">) => {
+  const { data } = useUser(user, { refreshSeconds: 0 })
+  return h("h1", null, data?.displayName ?? "App")
+}
+
+const Board = ({ user }: Pick<AppProps, "user">) => {
+  const { data, refresh } = useLeaderboard({ limit: 5 }, { refreshSeconds: 0 })
+  const rows = data?.entries.map(({ rank, userId }) =>
+    h("li", { key: userId }, `${rank} ${userId}`),
+  )
+  return h(
+    "nav",
+    null,
+    h("button", { type: "button", onClick: refresh }, `Board of ${user}`),
+    h("ol", null, rows),
+  )
+}
+
+const News = ({ user }: Pick<AppProps, "user">) => {
+  const [news, setNews] = useState<ReadonlyArray<string>>([])
+  useMessages({ userId: user, events: "badge.earned" }, ({ type }) => setNews([...news, type]))
+  return h("output", null, news.join())
+}
+
+export const App = ({ client, initial, user }: AppProps) =>
+  h(
+    LaurelProvider,
+    { client },
+    h(Name, { user }),
+    h(Level, { user, ...(initial !== undefined && { initial }) }),
+    h(Level, { user, ...(initial !== undefined && { initial }) }),
+    h(Board, { user }),
+    h(News, { user }),
+  )
+
+/** Takes over the page that the server rendered. */
+export const hydrate = (main: Parameters<typeof hydrateRoot>[0], props: AppProps): Root =>
+  hydrateRoot(main, h(StrictMode, null, h(App, props)))
+
+/** Shows another user. */
+export const show = (root: Root, props: AppProps): void =>
+  root.render(h(StrictMode, null, h(App, props)))
