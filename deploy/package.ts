@@ -81,7 +81,7 @@ const packed = () => {
     license,
     type,
     bin: { laurel: "src/laurel.sh" },
-    files: ["src", "snapshots", "commit", "npm-shrinkwrap.json"],
+    files: ["src", "snapshots", "commit", "npm-shrinkwrap.json", "LICENSES.md"],
     os: ["linux", "darwin"],
     cpu: ["x64", "arm64"],
     dependencies,
@@ -113,6 +113,29 @@ export const buildPackage = (target: string): void => {
   const lockFile = path.join(target, "package-lock.json")
   copyFileSync(lockFile, path.join(target, "npm-shrinkwrap.json"))
   rmSync(lockFile)
+  writeFileSync(path.join(target, "LICENSES.md"), licencesOf(target))
+}
+
+/** A table of the packages that npm installs with this one. */
+const licencesOf = (target: string): string => {
+  const lock = readFileSync(path.join(target, "npm-shrinkwrap.json"), "utf8")
+  const { packages } = JSON.parse(lock) as {
+    readonly packages: { readonly [folder: string]: { version: string; license?: string } }
+  }
+  const rows = Object.entries(packages)
+    .filter(([folder]) => folder !== "")
+    .map(([folder, { license = "unknown", version }]) => {
+      const name = folder.slice(folder.lastIndexOf("node_modules/") + "node_modules/".length)
+      return `| ${name} | ${version} | ${license} |`
+    })
+  return `# Licences of the packages that Laurel uses
+
+Each package has the text of its licence in its own folder.
+
+| package | version | licence |
+| --- | --- | --- |
+${[...new Set(rows)].toSorted().join("\n")}
+`
 }
 
 if (import.meta.main) {

@@ -16,6 +16,7 @@ const first = [
   "test/cluster/spread.test.ts",
   "test/dashboard/browser/pages.test.ts",
   "test/e2e/shutdownLoad.test.ts",
+  "test/deploy/package.test.ts",
   "test/generators/generators.test.ts",
   "test/e2e/damagedDatabase.test.ts",
   "test/storage/postgres/ClusterStorage.test.ts",

@@ -9,6 +9,7 @@ import { accounts } from "./commands/accounts.ts"
 import { cluster } from "./commands/cluster.ts"
 import { definitions } from "./commands/definitions.ts"
 import { demo } from "./commands/demo.ts"
+import { init } from "./commands/init.ts"
 import { keys } from "./commands/keys.ts"
 import { limits } from "./commands/limits.ts"
 import { listen } from "./commands/listen.ts"
@@ -35,6 +36,7 @@ const laurel = Command.make("laurel").pipe(
   Command.withDescription("A gamification back end that you run yourself"),
   Command.withSubcommands([
     serve,
+    init,
     accounts,
     projects,
     keys,

@@ -37,16 +37,17 @@ const stagesOf = (dockerfile: string): ReadonlyArray<ReadonlyArray<Instruction>>
 test("the build leaves a server that runs without rights, and ends in order by SIGTERM", async () => {
   const [build, final] = stagesOf(await readFile(join(root, "deploy/Dockerfile"), "utf8"))
   const folder = await temporaryFolder()
-  const app = join(folder, "app")
-  await mkdir(app)
+  const [app, checkout] = [join(folder, "app"), join(folder, "checkout")]
+  await mkdir(checkout)
   for (const { name, text } of build!) {
     if (name === "COPY") {
       const names = text.split(" ")
-      const to = join(app, names.pop()!)
+      const to = join(checkout, names.pop()!)
+      if (to.endsWith("/")) await mkdir(to, { recursive: true })
       for (const from of names) await execute("cp", ["-r", join(root, from), to])
     }
     // npm of the base image is that of this machine.
-    if (name === "RUN") await execute("sh", ["-c", text], { cwd: app })
+    if (name === "RUN") await execute("sh", ["-c", text], { cwd: checkout })
   }
   const kibibytes = Number((await execute("du", ["-sk", app])).split("\t")[0])
   console.log(`the image without its base: ${Math.round(kibibytes / 1024)} MiB`)

@@ -1,29 +1,75 @@
-/** The npm package of the server, installed into an empty folder from the registry's packages. */
-import { spawn } from "node:child_process"
+/** The npm packages of the server and of the client, installed into an empty folder from the registry's packages. */
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
 import { once } from "node:events"
 import { readdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
+import { buildPackages } from "../../deploy/publish.ts"
 import manifest from "../../package.json" with { type: "json" }
 import { commitOf } from "../../src/Build.ts"
+import { useTabs } from "../dashboard/browser/tabs.ts"
 import { Output, readServerFile, root, sharedByAll, temporaryFolder } from "../e2e/program.ts"
+import { freePorts } from "../freePorts.ts"
 import { execute } from "./tools.ts"
 
-describe("The installed package", () => {
+const tabs = useTabs()
+
+/** The files of both packages. */
+const packed = async (): Promise<ReadonlyArray<string>> => {
+  const folder = await temporaryFolder()
+  for (const cwd of await buildPackages(folder))
+    await execute("npm", ["pack", "--pack-destination", folder], { cwd })
+  return ["laurel", "laurel-client"].map((name) => join(folder, `${name}-${manifest.version}.tgz`))
+}
+
+const install = (app: string, files: ReadonlyArray<string>) => {
+  const quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
+  return execute("npm", ["install", ...quiet, ...files], { cwd: app })
+}
+
+/** Ends the process with the test, with the processes that it started. */
+const endsWithTest = (started: ChildProcessWithoutNullStreams): void => {
+  const ended = once(started, "exit")
+  onTestFinished(async () => {
+    try {
+      process.kill(-started.pid!, "SIGKILL")
+    } catch {}
+    await ended
+  })
+}
+
+describe("The installed packages", () => {
   let app: string
   let laurel: string
+  let files: ReadonlyArray<string>
 
   sharedByAll(async () => {
-    const folder = await temporaryFolder()
-    const target = join(folder, "package")
-    await execute(process.execPath, [join(root, "deploy/package.ts"), target])
-    await execute("npm", ["pack", "--pack-destination", folder], { cwd: target })
+    files = await packed()
     app = await temporaryFolder()
     await writeFile(join(app, "package.json"), '{ "private": true }')
-    const file = join(folder, `laurel-${manifest.version}.tgz`)
-    const quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
-    await execute("npm", ["install", ...quiet, file], { cwd: app })
+    await install(app, files)
     laurel = join(app, "node_modules/.bin/laurel")
+  })
+
+  test("publint finds nothing in them, and npm would publish both under the tag `next`", async () => {
+    const printed = await execute("npm", ["run", "package:publish", "--", "--dry-run"], {
+      cwd: root,
+    })
+    expect(printed.match(/All good!/g)).toHaveLength(2)
+    for (const name of ["laurel", "laurel-client"])
+      expect(printed).toContain(`+ ${name}@${manifest.version}`)
+    expect(printed).toContain("with tag next")
+  })
+
+  test("the server's lists the licence of every package that npm installs with it", async () => {
+    const text = await readFile(join(app, "node_modules/laurel/LICENSES.md"), "utf8")
+    const listed = [...text.matchAll(/^\| (\S+) \| (\S+) \| (.+) \|$/gm)].slice(2)
+    const rows = listed.map(([, name, version]) => `${name}@${version}`)
+    for (const name of Object.keys(manifest.dependencies))
+      expect(rows).toContain(`${name}@${manifest.dependencies[name as "effect"]}`)
+    const licences = new Set(listed.map(([, , , licence]) => licence))
+    // All of these permit use, change and sale, and ask for their text beside the code.
+    expect([...licences].toSorted()).toEqual(["0BSD", "Apache-2.0", "BSD-3-Clause", "ISC", "MIT"])
   })
 
   test("the command runs with the Node of the package and names its version and commit", async () => {
@@ -69,5 +115,37 @@ describe("The installed package", () => {
 
     server.kill("SIGTERM")
     expect(await ended).toEqual([0, null])
+  })
+
+  test("`laurel init` writes an app whose page shows a lesson at once", async () => {
+    const folder = await temporaryFolder()
+    await execute(laurel, ["init", "school"], { cwd: folder })
+    const school = join(folder, "school")
+    const [port, appPort] = await freePorts(2)
+    const settings = (await readFile(join(school, ".env"), "utf8"))
+      .replaceAll("8080", String(port))
+      .replace("3000", String(appPort))
+    await writeFile(join(school, ".env"), `${settings}LAUREL_ADMIN_PORT=0\n`)
+    await install(school, files)
+    const run = (script: string) => {
+      const started = spawn("npm", ["run", script], { cwd: school, detached: true, stdio: "pipe" })
+      endsWithTest(started)
+      return started
+    }
+    await new Output(run("serve").stderr).waitFor(/"message":"Ready".*\n/)
+    expect(await execute("npm", ["run", "setup"], { cwd: school })).toContain("+ rule lesson")
+    await new Output(run("start").stdout).waitFor(/The app: http/)
+    const page = await tabs.open({ url: `http://127.0.0.1:${appPort}`, connectionsFail: true })
+    await page.goto("/")
+    const profile = page.locator("laurel-profile")
+    await profile.getByText("0 XP").waitFor()
+    for (const xp of [50, 100, 150]) {
+      await page.getByRole("button", { name: "Finish a lesson" }).click()
+      await profile.getByText(`${xp} XP`).waitFor()
+    }
+    await page.getByText("Well done: Beginner").waitFor()
+    await page.getByRole("row", { name: "1 Ada 2 150" }).waitFor()
+    expect(await execute("npm", ["run", "setup"], { cwd: school })).toContain("Nothing to change.")
+    await page.close()
   })
 })

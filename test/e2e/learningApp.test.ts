@@ -1,12 +1,11 @@
 /** The guide `src/client/learning-app.md`: its blocks run as they stand, and print what it shows; its page is live. */
 import { execFile } from "node:child_process"
 import { mkdir } from "node:fs/promises"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
 import { useTabs } from "../dashboard/browser/tabs.ts"
+import { freePort } from "../freePorts.ts"
 import { Shell, type Step, stepsOf } from "./guide.ts"
 import { root, Server, temporaryFolder } from "./program.ts"
 
@@ -15,14 +14,6 @@ const tabs = useTabs()
 /** Ids of records and times differ from run to run. */
 const withoutIdsAndTimes = (text: string): unknown =>
   JSON.parse(text, (name, value) => (/^(eventId|spendId|\w+At)$/.test(name) ? typeof value : value))
-
-const freePort = async (): Promise<number> => {
-  const server = createServer()
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
-  const { port } = server.address() as AddressInfo
-  await new Promise((closed) => server.close(closed))
-  return port
-}
 
 const follow = async (server: Server, folder: string): Promise<void> => {
   const port = await freePort()
