@@ -4,7 +4,7 @@ import { type CriterionKind, criterionKinds } from "../../../domain/project/Defi
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
-import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
+import type { PlaceVisit, Route } from "../../request/Route.ts"
 import type { Draft } from "../../view/Editing.ts"
 import {
   checkField,
@@ -16,7 +16,7 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
-import { addButton, listQuery, properties, removeButton, rowCount } from "../../view/Lists.ts"
+import { addButton, properties, removeButton, rowCount } from "../../view/Lists.ts"
 import { isoTime } from "../../view/Quantities.ts"
 import {
   conditionFields,
@@ -30,26 +30,15 @@ import {
   rewardWords,
   typedPayment,
 } from "./conditions.ts"
-import {
-  actionRoute,
-  type Editor,
-  editorRoutes,
-  eventTrial,
-  listPage,
-  withoutNulls,
-} from "./editor.ts"
+import { actionRoute, eventTrial, withoutNulls } from "./editor.ts"
+import { kindRoutes } from "./kindPages.ts"
 import {
   headFields,
   periodWords,
   sharedDraft,
-  sharedFaults,
   sharedNames,
   sharedPatch,
   sharedTexts,
-  statusButtons,
-  statusRoutes,
-  statusRow,
-  statusTabs,
   tailFields,
 } from "./lifecycle.ts"
 
@@ -382,31 +371,6 @@ const names = (form: Form) => {
   ]
 }
 
-const place = { noun: "badge", path } as const
-
-const buttons = (visit: PlaceVisit, badge: Badge): Content =>
-  statusButtons(
-    visit,
-    place,
-    badge,
-    badge.name,
-    "Nobody can earn it any more. Users who have it keep it.",
-  )
-
-const above = Effect.fnUntraced(function* (
-  visit: PlaceVisit,
-  badge: Badge,
-  allowed: boolean,
-): Effect.fn.Return<Html, LaurelError> {
-  const { criteria, secret, status } = badge
-  const backfill =
-    status === "archived" || criteria.kind === "manual"
-      ? undefined
-      : yield* backfillSection(visit, badge, allowed && status === "active")
-  return html`${statusRow(badge, secret && " Secret.", allowed && buttons(visit, badge))}
-${backfill}`
-})
-
 const choices = Effect.fnUntraced(function* (
   visit: PlaceVisit,
 ): Effect.fn.Return<Keys, LaurelError> {
@@ -416,29 +380,6 @@ const choices = Effect.fnUntraced(function* (
   const { metrics } = yield* visit.ask("metrics.list", { query })
   return { streaks: keysOf(streaks), metrics: keysOf(metrics) }
 })
-
-const badgeEditor: Editor<Badge, Keys> = {
-  noun: "badge",
-  path,
-  titleOf: ({ name }) => name,
-  find: (visit, id) => visit.ask("badges.get", { params: { id } }),
-  create: (visit, payload, idempotencyKey) =>
-    visit.ask("badges.create", { payload, idempotencyKey }),
-  update: (visit, id, payload, ifMatch) =>
-    visit.ask("badges.update", { params: { id }, payload, ifMatch }),
-  choices,
-  blank: new Map(),
-  textsOf,
-  preset: ["op"],
-  fields,
-  names,
-  trial: eventTrial("badge", (form) => ({ action: form.text("criteria.action") }), draftOf),
-  draftOf,
-  changeFaults: sharedFaults,
-  patchOf,
-  canChange: ({ status }) => status !== "archived",
-  above,
-}
 
 const criteriaWords = (criteria: Badge["criteria"]): string => {
   switch (criteria.kind) {
@@ -466,46 +407,39 @@ const tiersWords = ({ criteria, tiers }: Badge): string | undefined => {
   return criteriaWords(criteria).replace(String(criteria.target), targets)
 }
 
-const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
-  const allowed = mayChange(visit)
-  const { query } = visit.request
-  const status = query.get("status") ?? undefined
-  const page = yield* visit.ask("badges.list", { query: { ...listQuery(query), status } })
-  return listPage(visit, {
-    title: "Badges",
-    path,
-    empty:
-      status === undefined
-        ? "A badge is something that a user earns once, such as for ten lessons or a week without a missed day."
-        : "No badge has this status.",
-    create: "Create badge",
-    page,
-    above: statusTabs(visit, path),
-    heads: ["Badge", "Key", "Status", "Earned by", "Pays", "Seen", "Period"],
-    rows: page.badges.map((badge) => [
-      html`${badge.icon !== null && badge.icon.length <= 8 && html`${badge.icon} `}<a href="${visit.base}${path}/${badge.id}">${badge.name}</a>`,
-      html`<code>${badge.key}</code>`,
-      badge.status,
-      tiersWords(badge) ?? criteriaWords(badge.criteria),
-      [badge, ...badge.tiers]
-        .map(({ reward }) => rewardWords(reward, undefined))
-        .filter((words) => words !== "nothing")
-        .join("; ") || "nothing",
-      badge.secret ? "once earned" : "by all",
-      periodWords(badge),
-      ...(allowed ? [html`<div class="row">${buttons(visit, badge)}</div>`] : []),
-    ]),
-  })
-})
-
 export const badgeRoutes: ReadonlyArray<Route> = [
-  placePage(path, list),
-  ...editorRoutes(badgeEditor),
-  ...statusRoutes(
-    place,
-    (status) => (visit, id, ifMatch) =>
-      visit.ask("badges.update", { params: { id }, payload: { status }, ifMatch }),
-    (visit, id, ifMatch) => visit.ask("badges.delete", { params: { id }, ifMatch }),
-  ),
+  ...kindRoutes<Badge, Keys>({
+    noun: "badge",
+    nameOf: ({ name }) => name,
+    lifecycle: "period",
+    loss: "Nobody can earn it any more. Users who have it keep it.",
+    purpose:
+      "A badge is something that a user earns once, such as for ten lessons or a week without a missed day.",
+    choices,
+    blank: new Map(),
+    textsOf,
+    preset: ["op"],
+    fields,
+    names,
+    trial: eventTrial("badge", (form) => ({ action: form.text("criteria.action") }), draftOf),
+    draftOf,
+    patchOf,
+    remark: ({ secret }) => secret && " Secret.",
+    more: (visit, badge, allowed) =>
+      badge.status === "archived" || badge.criteria.kind === "manual"
+        ? Effect.undefined
+        : backfillSection(visit, badge, allowed && badge.status === "active"),
+    heads: ["Earned by", "Pays", "Seen", "Period"],
+    cellsIn: () =>
+      Effect.succeed((badge) => [
+        tiersWords(badge) ?? criteriaWords(badge.criteria),
+        [badge, ...badge.tiers]
+          .map(({ reward }) => rewardWords(reward, undefined))
+          .filter((words) => words !== "nothing")
+          .join("; ") || "nothing",
+        badge.secret ? "once earned" : "by all",
+        periodWords(badge),
+      ]),
+  }),
   backfillRoute,
 ]

@@ -6,31 +6,25 @@ import { parseIsoTime } from "../../../domain/values/isoTime.ts"
 import { Spell as SpellSchema } from "../../../http/api/Boosts.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
-import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
+import type { Route } from "../../request/Route.ts"
 import type { Draft } from "../../view/Editing.ts"
 import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
-import { addButton, listQuery, removeButton, rowCount, withoutBlankRows } from "../../view/Lists.ts"
+import { addButton, removeButton, rowCount, withoutBlankRows } from "../../view/Lists.ts"
 import { time } from "../../view/Quantities.ts"
-import { type Editor, editorRoutes, eventTrial, listPage, withoutNulls } from "./editor.ts"
+import { eventTrial, withoutNulls } from "./editor.ts"
+import { kindRoutes } from "./kindPages.ts"
 import {
   headFields,
   periodWords,
   sharedDraft,
-  sharedFaults,
   sharedNames,
   sharedPatch,
   sharedTexts,
-  statusButtons,
-  statusRoutes,
-  statusRow,
-  statusTabs,
   tailFields,
 } from "./lifecycle.ts"
 
 type Boost = BodyOf<"boosts.get">
-
-const path = "/boosts"
 
 /** One more than a boost may have, so that the schema refuses too many. */
 const rowsMax = limits.boostSpellsMax + 1
@@ -185,26 +179,18 @@ const names = (form: Form) => [
   }),
 ]
 
-const place = { noun: "boost", path } as const
+/** The spells in words, for lists. */
+const weeklyWords = (weekly: ReadonlyArray<Spell>): string =>
+  weekly.length === 0
+    ? "always"
+    : weekly.map(({ days, from, to }) => `${days.join(", ")} ${from}–${to}`).join("; ")
 
-const buttons = (visit: PlaceVisit, boost: Boost): Content =>
-  statusButtons(
-    visit,
-    place,
-    boost,
-    boost.name,
-    "It multiplies nothing from now on. What users earned stays.",
-  )
-
-const boostEditor: Editor<Boost, Clock> = {
+export const boostRoutes: ReadonlyArray<Route> = kindRoutes<Boost, Clock>({
   noun: "boost",
-  path,
-  titleOf: ({ name }) => name,
-  find: (visit, id) => visit.ask("boosts.get", { params: { id } }),
-  create: (visit, payload, idempotencyKey) =>
-    visit.ask("boosts.create", { payload, idempotencyKey }),
-  update: (visit, id, payload, ifMatch) =>
-    visit.ask("boosts.update", { params: { id }, payload, ifMatch }),
+  nameOf: ({ name }) => name,
+  lifecycle: "period",
+  loss: "It multiplies nothing from now on. What users earned stays.",
+  purpose: "A boost multiplies what rules and quests pay, such as double xp on Friday evenings.",
   choices: (visit) =>
     Effect.map(visit.ask("project.get"), ({ timezone }) => ({ timezone, now: visit.time() })),
   blank: new Map([
@@ -222,54 +208,13 @@ const boostEditor: Editor<Boost, Clock> = {
     "An action for which a rule or a quest pays.",
   ),
   draftOf,
-  changeFaults: sharedFaults,
   patchOf,
-  canChange: ({ status }) => status !== "archived",
-  above: (visit, boost, allowed) =>
-    Effect.succeed(statusRow(boost, undefined, allowed && buttons(visit, boost))),
-}
-
-/** The spells in words, for lists. */
-const weeklyWords = (weekly: ReadonlyArray<Spell>): string =>
-  weekly.length === 0
-    ? "always"
-    : weekly.map(({ days, from, to }) => `${days.join(", ")} ${from}–${to}`).join("; ")
-
-const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
-  const allowed = mayChange(visit)
-  const { query } = visit.request
-  const status = query.get("status") ?? undefined
-  const page = yield* visit.ask("boosts.list", { query: { ...listQuery(query), status } })
-  return listPage(visit, {
-    title: "Boosts",
-    path,
-    empty:
-      status === undefined
-        ? "A boost multiplies what rules and quests pay, such as double xp on Friday evenings."
-        : "No boost has this status.",
-    create: "Create boost",
-    page,
-    above: statusTabs(visit, path),
-    heads: ["Boost", "Status", "Multiplies", "Runs", "For", "Period"],
-    rows: page.boosts.map((boost) => [
-      html`<a href="${visit.base}${path}/${boost.id}">${boost.name}</a><br><code>${boost.key}</code>`,
-      boost.status,
+  heads: ["Multiplies", "Runs", "For", "Period"],
+  cellsIn: () =>
+    Effect.succeed((boost) => [
       `${boost.currencies.join(", ")} × ${boost.factor}`,
       weeklyWords(boost.weekly),
       boost.segment ?? "everyone",
       periodWords(boost),
-      ...(allowed ? [html`<div class="row">${buttons(visit, boost)}</div>`] : []),
     ]),
-  })
 })
-
-export const boostRoutes: ReadonlyArray<Route> = [
-  placePage(path, list),
-  ...editorRoutes(boostEditor),
-  ...statusRoutes(
-    place,
-    (status) => (visit, id, ifMatch) =>
-      visit.ask("boosts.update", { params: { id }, payload: { status }, ifMatch }),
-    (visit, id, ifMatch) => visit.ask("boosts.delete", { params: { id }, ifMatch }),
-  ),
-]

@@ -2,12 +2,11 @@
 import { Effect } from "effect"
 import { earnPeriods } from "../../../domain/project/Currency.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
-import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
-import { type Draft, versionInput } from "../../view/Editing.ts"
+import type { Route } from "../../request/Route.ts"
+import type { Draft } from "../../view/Editing.ts"
 import {
   areaField,
   checkField,
-  confirmButton,
   type Form,
   group,
   jsonField,
@@ -17,21 +16,13 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { type Content, html } from "../../view/Html.ts"
-import { listQuery, tabs, withQuery } from "../../view/Lists.ts"
-import { count, isoTime } from "../../view/Quantities.ts"
-import {
-  actionRoute,
-  type Editor,
-  editorRoutes,
-  eventTrial,
-  listPage,
-  withoutNulls,
-} from "./editor.ts"
-import { metadataOf, metadataPatchOf, sharedFaults } from "./lifecycle.ts"
+import { count } from "../../view/Quantities.ts"
+import { eventTrial, withoutNulls } from "./editor.ts"
+import { kindRoutes } from "./kindPages.ts"
+import { metadataOf, metadataPatchOf } from "./lifecycle.ts"
 
 type Currency = BodyOf<"currencies.get">
 
-const path = "/currencies"
 const isBuiltIn = ({ key }: Currency): boolean => key === "xp" || key === "points"
 
 const textsOf = (currency: Currency) => {
@@ -182,31 +173,13 @@ const names = () => [
   "metadata.*",
 ]
 
-const archiveButton = (visit: PlaceVisit, currency: Currency): Content => {
-  const { id, name, status, version } = currency
-  if (status === "archived" || isBuiltIn(currency)) return undefined
-  return confirmButton({
-    id: `archive-${id}`,
-    button: "Archive",
-    confirm: "Archive currency",
-    keep: "Keep it",
-    title: `Archive ${name} in ${visit.place.environment}?`,
-    detail:
-      "Nobody can earn or spend it any more, and its balances are no longer shown. It cannot be undone, and the key stays taken.",
-    action: `${visit.base}${path}/${id}/archive`,
-    fields: versionInput(version),
-  })
-}
-
-const currencyEditor: Editor<Currency, undefined> = {
+export const currencyRoutes: ReadonlyArray<Route> = kindRoutes<Currency, undefined>({
   noun: "currency",
-  path,
-  titleOf: ({ name }) => name,
-  find: (visit, id) => visit.ask("currencies.get", { params: { id } }),
-  create: (visit, payload, idempotencyKey) =>
-    visit.ask("currencies.create", { payload, idempotencyKey }),
-  update: (visit, id, payload, ifMatch) =>
-    visit.ask("currencies.update", { params: { id }, payload, ifMatch }),
+  nameOf: ({ name }) => name,
+  lifecycle: "lasting",
+  loss: "Nobody can earn or spend it any more, and its balances are no longer shown.",
+  isBuiltIn,
+  purpose: "A currency is what users earn and spend.",
   choices: () => Effect.undefined,
   blank: new Map([["spendable", "true"]]),
   textsOf,
@@ -220,51 +193,10 @@ const currencyEditor: Editor<Currency, undefined> = {
     "An action for which a rule or a quest pays.",
   ),
   draftOf,
-  changeFaults: sharedFaults,
-  patchOf: (form, currency) => ({
-    ...membersOf(form),
-    metadata: metadataPatchOf(form, currency),
-  }),
-  canChange: ({ status }) => status !== "archived",
-  above: (visit, currency, allowed) => {
-    const { key, status, updatedAt } = currency
-    const changed = isBuiltIn(currency) ? "" : html`, changed ${isoTime(updatedAt)}`
-    return Effect.succeed(
-      html`<div class="row"><span>${status}, key <code>${key}</code>${changed}.</span>${allowed && archiveButton(visit, currency)}</div>`,
-    )
-  },
-}
-
-const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
-  const { query } = visit.request
-  const status = query.get("status") ?? undefined
-  const page = yield* visit.ask("currencies.list", { query: { ...listQuery(query), status } })
-  return listPage(visit, {
-    title: "Currencies",
-    path,
-    empty: "No currency has this status.",
-    create: "Create currency",
-    page,
-    above: tabs(
-      "Status",
-      [
-        [
-          "",
-          "active",
-          withQuery(`${visit.base}${path}`, query, { status: undefined, cursor: undefined }),
-        ],
-        [
-          "archived",
-          "archived",
-          withQuery(`${visit.base}${path}`, query, { status: "archived", cursor: undefined }),
-        ],
-      ],
-      status ?? "",
-    ),
-    heads: ["Currency", "Key", "Spendable", "Maximum", "Earned at most", "Refill"],
-    rows: page.currencies.map((currency) => [
-      html`<a href="${visit.base}${path}/${currency.id}">${currency.name}</a>`,
-      html`<code>${currency.key}</code>`,
+  patchOf: (form, currency) => ({ ...membersOf(form), metadata: metadataPatchOf(form, currency) }),
+  heads: ["Spendable", "Maximum", "Earned at most", "Refill"],
+  cellsIn: () =>
+    Effect.succeed((currency) => [
       currency.spendable ? "yes" : "no",
       currency.max === null ? "none" : count(currency.max),
       currency.earnLimit === null
@@ -273,18 +205,5 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
       currency.refill === null
         ? "none"
         : `${count(currency.refill.amount)} every ${count(currency.refill.everyMinutes)} min`,
-      ...(mayChange(visit) ? [html`<div class="row">${archiveButton(visit, currency)}</div>`] : []),
     ]),
-  })
 })
-
-export const currencyRoutes: ReadonlyArray<Route> = [
-  placePage(path, list),
-  ...editorRoutes(currencyEditor),
-  actionRoute({
-    noun: "currency",
-    verb: "archive",
-    path,
-    change: (visit, id, ifMatch) => visit.ask("currencies.delete", { params: { id }, ifMatch }),
-  }),
-]

@@ -3,14 +3,12 @@
  * metadata; the buttons and routes that change the status; the lists by status.
  */
 import { isDeepStrictEqual } from "node:util"
-import { type Status, statuses } from "../../../domain/project/Definition.ts"
+import type { Status } from "../../../domain/project/Definition.ts"
 import type { Fault } from "../../../domain/values/Errors.ts"
 import { type Metadata, metadataFault } from "../../../domain/values/Metadata.ts"
-import type { PlaceVisit, Route } from "../../request/Route.ts"
-import { type Draft, versionInput } from "../../view/Editing.ts"
+import type { Draft } from "../../view/Editing.ts"
 import {
   areaField,
-  confirmButton,
   type Form,
   jsonField,
   jsonOf,
@@ -18,9 +16,8 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
-import { tabs, withQuery } from "../../view/Lists.ts"
 import { isoTime } from "../../view/Quantities.ts"
-import { type Action, actionForm, actionRoute, withoutNulls } from "./editor.ts"
+import { withoutNulls } from "./editor.ts"
 
 /** The members of a definition in replies. */
 interface Shown {
@@ -208,90 +205,6 @@ export const tailFields = ({ faults, form }: Draft, endHint: string, forAll = fa
     faults,
   }),
 ]
-
-/* The status: words, buttons, routes, lists. */
-
-/** The row above the form of a definition. */
-export const statusRow = (
-  { key, status, updatedAt }: Pick<Shown, "key" | "status" | "updatedAt">,
-  more: Content,
-  buttons: Content,
-): Html =>
-  html`<div class="row"><span>${status}, key <code>${key}</code>, changed ${isoTime(updatedAt)}.${more}</span>${buttons}</div>`
-
-/** The buttons that change the status. `loss`: what users lose by the archive. */
-export const statusButtons = (
-  visit: PlaceVisit,
-  place: Place,
-  definition: Shown,
-  name: string,
-  loss: string,
-): Content => {
-  const { id, status, version } = definition
-  if (status === "archived") return undefined
-  const own = `${visit.base}${place.path}/${id}`
-  return [
-    status === "draft" && actionForm(`${own}/publish`, "Publish", name, version),
-    status === "active" && actionForm(`${own}/pause`, "Pause", name, version),
-    status === "paused" && actionForm(`${own}/resume`, "Resume", name, version),
-    archiveButton(visit, place, definition, name, loss),
-  ]
-}
-
-/** The button that archives a definition. `loss`: what users lose by it. */
-export const archiveButton = (
-  visit: PlaceVisit,
-  { noun, path }: Place,
-  { id, status, version }: Pick<Shown, "id" | "status" | "version">,
-  name: string,
-  loss: string,
-): Content =>
-  status !== "archived" &&
-  confirmButton({
-    id: `archive-${id}`,
-    button: "Archive",
-    confirm: `Archive ${noun}`,
-    keep: "Keep it",
-    title: `Archive ${name} in ${visit.place.environment}?`,
-    detail: `${loss} It cannot be undone, and the key stays taken.`,
-    action: `${visit.base}${path}/${id}/archive`,
-    fields: versionInput(version),
-  })
-
-interface Place {
-  readonly noun: "rule" | "quest" | "badge" | "boost" | "segment" | "metric" | "streak"
-  readonly path: string
-}
-
-/** The routes of the buttons. */
-export const statusRoutes = (
-  place: Place,
-  become: (status: Status) => Action["change"],
-  archive: Action["change"],
-): ReadonlyArray<Route> => [
-  actionRoute({ ...place, verb: "publish", change: become("active") }),
-  actionRoute({ ...place, verb: "pause", change: become("paused") }),
-  actionRoute({ ...place, verb: "resume", change: become("active") }),
-  actionRoute({ ...place, verb: "archive", change: archive }),
-]
-
-/** The links to the lists by status. */
-export const statusTabs = (
-  visit: PlaceVisit,
-  path: string,
-  shown: ReadonlyArray<Status> = statuses,
-): Html => {
-  const { query } = visit.request
-  return tabs(
-    "Status",
-    ["", ...shown].map((status) => [
-      status,
-      status || "not archived",
-      withQuery(`${visit.base}${path}`, query, { status, cursor: undefined }),
-    ]),
-    query.get("status") ?? "",
-  )
-}
 
 export const periodWords = ({ endsAt, startsAt }: Shown): Content => [
   startsAt !== null && html`from ${isoTime(startsAt)}`,

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { hasValue, type MetricAggregate, metricAggregates } from "../../../domain/project/Metric.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
-import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
+import type { Route } from "../../request/Route.ts"
 import type { Draft } from "../../view/Editing.ts"
 import {
   type Form,
@@ -13,31 +13,13 @@ import {
   selectField,
   textField,
 } from "../../view/Forms.ts"
-import { type Content, html, isolated } from "../../view/Html.ts"
-import { listQuery } from "../../view/Lists.ts"
+import { type Content, html } from "../../view/Html.ts"
 import { conditionFields, conditionNames, conditionsOf, conditionWords } from "./conditions.ts"
-import {
-  actionRoute,
-  type Editor,
-  editorRoutes,
-  eventTrial,
-  listPage,
-  withoutNulls,
-} from "./editor.ts"
-import {
-  archiveButton,
-  descriptionField,
-  keyField,
-  metadataOf,
-  sharedFaults,
-  sharedPatch,
-  statusRow,
-  statusTabs,
-} from "./lifecycle.ts"
+import { eventTrial, withoutNulls } from "./editor.ts"
+import { kindRoutes } from "./kindPages.ts"
+import { descriptionField, keyField, metadataOf, sharedPatch } from "./lifecycle.ts"
 
 type Metric = BodyOf<"metrics.get">
-
-const path = "/metrics"
 
 const labels: Readonly<Record<MetricAggregate, string>> = {
   count: "the number of events",
@@ -179,24 +161,13 @@ const names = (form: Form) => [
   ...(hasValue(aggregateOf(form)) ? ["value", "decimals"] : []),
 ]
 
-const button = (visit: PlaceVisit, metric: Metric): Content =>
-  archiveButton(
-    visit,
-    { noun: "metric", path },
-    metric,
-    metric.name,
-    "It counts no more events, and users no longer show it.",
-  )
-
-const metricEditor: Editor<Metric, undefined> = {
+export const metricRoutes: ReadonlyArray<Route> = kindRoutes<Metric, undefined>({
   noun: "metric",
-  path,
-  titleOf: ({ name }) => name,
-  find: (visit, id) => visit.ask("metrics.get", { params: { id } }),
-  create: (visit, payload, idempotencyKey) =>
-    visit.ask("metrics.create", { payload, idempotencyKey }),
-  update: (visit, id, payload, ifMatch) =>
-    visit.ask("metrics.update", { params: { id }, payload, ifMatch }),
+  nameOf: ({ name }) => name,
+  lifecycle: "lasting",
+  loss: "It counts no more events, and users no longer show it.",
+  purpose:
+    "A metric is a number that each user has, made from events: how many, a sum, a maximum, or on how many days.",
   choices: () => Effect.undefined,
   blank: new Map(),
   textsOf,
@@ -206,49 +177,8 @@ const metricEditor: Editor<Metric, undefined> = {
   trial: eventTrial("metric", (form) => ({ action: actionsOf(form)[0] ?? "" }), draftOf),
   draftOf,
   isTriedOnlyNew: true,
-  changeFaults: sharedFaults,
   patchOf,
-  canChange: ({ status }) => status !== "archived",
-  above: (visit, metric, allowed) =>
-    Effect.succeed(
-      html`${statusRow(metric, undefined, allowed && button(visit, metric))}<p>Each user's value is ${words(metric)}.</p>`,
-    ),
-}
-
-const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
-  const allowed = mayChange(visit)
-  const { query } = visit.request
-  const status = query.get("status") ?? undefined
-  const page = yield* visit.ask("metrics.list", { query: { ...listQuery(query), status } })
-  return listPage(visit, {
-    title: "Metrics",
-    path,
-    empty:
-      status === undefined
-        ? "A metric is a number that each user has, made from events: how many, a sum, a maximum, or on how many days."
-        : "No metric has this status.",
-    create: "Create metric",
-    page,
-    above: statusTabs(visit, path, ["active", "archived"]),
-    heads: ["Name", "Key", "Status", "Value", "Unit"],
-    rows: page.metrics.map((metric) => [
-      html`<a href="${visit.base}${path}/${metric.id}">${isolated(metric.name)}</a>`,
-      html`<code>${metric.key}</code>`,
-      metric.status,
-      words(metric),
-      metric.unit ?? "–",
-      ...(allowed ? [html`<div class="row">${button(visit, metric)}</div>`] : []),
-    ]),
-  })
+  more: (_, metric) => Effect.succeed(html`<p>Each user's value is ${words(metric)}.</p>`),
+  heads: ["Value", "Unit"],
+  cellsIn: () => Effect.succeed((metric) => [words(metric), metric.unit ?? "–"]),
 })
-
-export const metricRoutes: ReadonlyArray<Route> = [
-  placePage(path, list),
-  ...editorRoutes(metricEditor),
-  actionRoute({
-    noun: "metric",
-    path,
-    verb: "archive",
-    change: (visit, id, ifMatch) => visit.ask("metrics.delete", { params: { id }, ifMatch }),
-  }),
-]

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { questClaims, questRecurrences } from "../../../domain/project/Definition.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
-import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
+import type { Route } from "../../request/Route.ts"
 import type { Draft } from "../../view/Editing.ts"
 import {
   areaField,
@@ -15,7 +15,7 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
-import { addButton, listQuery, removeButton, rowCount } from "../../view/Lists.ts"
+import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
 import {
   type BadgeChoices,
   badgeChoices,
@@ -30,32 +30,20 @@ import {
   rewardTexts,
   rewardWords,
 } from "./conditions.ts"
-import {
-  type AssumedEvent,
-  type Editor,
-  editorRoutes,
-  eventTrial,
-  listPage,
-  withoutNulls,
-} from "./editor.ts"
+import { type AssumedEvent, eventTrial, withoutNulls } from "./editor.ts"
+import { kindRoutes } from "./kindPages.ts"
 import {
   headFields,
   periodWords,
   sharedDraft,
-  sharedFaults,
   sharedNames,
   sharedPatch,
   sharedTexts,
-  statusButtons,
-  statusRoutes,
-  statusRow,
-  statusTabs,
   tailFields,
 } from "./lifecycle.ts"
 
 type Quest = BodyOf<"quests.update"> & Partial<Pick<BodyOf<"quests.get">, "counts">>
 
-const path = "/quests"
 const stepRowsMax = limits.questStepsMax + 1
 
 const textsOf = (quest: Quest) =>
@@ -203,17 +191,6 @@ const names = (form: Form) => [
   "prerequisites.*",
 ]
 
-const place = { noun: "quest", path } as const
-
-const buttons = (visit: PlaceVisit, quest: Quest): Content =>
-  statusButtons(
-    visit,
-    place,
-    quest,
-    quest.title,
-    "Nobody can begin or complete it any more, and unfinished progress expires. Users who completed it keep its reward.",
-  )
-
 const eventOf = (form: Form, id = "qst_draft"): AssumedEvent => {
   const [first] = form.indices("steps", 1)
   return first === undefined
@@ -221,15 +198,13 @@ const eventOf = (form: Form, id = "qst_draft"): AssumedEvent => {
     : { action: form.text(`steps.${first}.action`) }
 }
 
-const questEditor: Editor<Quest, BadgeChoices> = {
+export const questRoutes: ReadonlyArray<Route> = kindRoutes<Quest, BadgeChoices>({
   noun: "quest",
-  path,
-  titleOf: ({ title }) => title,
-  find: (visit, id) => visit.ask("quests.get", { params: { id } }),
-  create: (visit, payload, idempotencyKey) =>
-    visit.ask("quests.create", { payload, idempotencyKey }),
-  update: (visit, id, payload, ifMatch) =>
-    visit.ask("quests.update", { params: { id }, payload, ifMatch }),
+  nameOf: ({ title }) => title,
+  lifecycle: "period",
+  loss: "Nobody can begin or complete it any more, and unfinished progress expires. Users who completed it keep its reward.",
+  purpose:
+    "A quest is a goal of several steps, such as three lessons with 90 points, with a reward for completing it.",
   choices: badgeChoices,
   blank: new Map(),
   textsOf,
@@ -238,40 +213,12 @@ const questEditor: Editor<Quest, BadgeChoices> = {
   names,
   trial: eventTrial("quest", eventOf, draftOf),
   draftOf,
-  changeFaults: sharedFaults,
   patchOf,
-  canChange: ({ status }) => status !== "archived",
-  above: (visit, quest, allowed) =>
-    Effect.succeed(
-      statusRow(
-        quest,
-        ` Users: ${quest.counts?.inProgress ?? 0} in progress, ${quest.counts?.completed ?? 0} completed.`,
-        allowed && buttons(visit, quest),
-      ),
-    ),
-}
-
-const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
-  const allowed = mayChange(visit)
-  const status = visit.request.query.get("status") ?? undefined
-  const page = yield* visit.ask("quests.list", {
-    query: { ...listQuery(visit.request.query), status },
-  })
-  const badges = yield* badgeChoices(visit)
-  return listPage(visit, {
-    title: "Quests",
-    path,
-    empty:
-      status === undefined
-        ? "A quest is a goal of several steps, such as three lessons with 90 points, with a reward for completing it."
-        : "No quest has this status.",
-    create: "Create quest",
-    page,
-    above: statusTabs(visit, path),
-    heads: ["Quest", "Status", "Steps", "Gives", "Repeats", "Period"],
-    rows: page.quests.map((quest) => [
-      html`<a href="${visit.base}${path}/${quest.id}">${quest.title}</a><br><code>${quest.key}</code>`,
-      quest.status,
+  remark: ({ counts }) =>
+    ` Users: ${counts?.inProgress ?? 0} in progress, ${counts?.completed ?? 0} completed.`,
+  heads: ["Steps", "Gives", "Repeats", "Period"],
+  cellsIn: (visit) =>
+    Effect.map(badgeChoices(visit), (badges) => (quest) => [
       quest.steps
         .map(({ action, metric, sumPath, target }) =>
           sumPath === null && action !== null
@@ -282,18 +229,5 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
       rewardWords(quest.reward, badges),
       quest.recurrence === "none" ? "never" : quest.recurrence,
       periodWords(quest),
-      ...(allowed ? [html`<div class="row">${buttons(visit, quest)}</div>`] : []),
     ]),
-  })
 })
-
-export const questRoutes: ReadonlyArray<Route> = [
-  placePage(path, list),
-  ...editorRoutes(questEditor),
-  ...statusRoutes(
-    place,
-    (status) => (visit, id, ifMatch) =>
-      visit.ask("quests.update", { params: { id }, payload: { status }, ifMatch }),
-    (visit, id, ifMatch) => visit.ask("quests.delete", { params: { id }, ifMatch }),
-  ),
-]

@@ -3,12 +3,11 @@ import { Effect } from "effect"
 import { limitPeriods } from "../../../domain/values/Periods.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
-import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
+import type { Route } from "../../request/Route.ts"
 import { seenActions, unmatchedSection } from "../../view/Actions.ts"
 import type { Draft } from "../../view/Editing.ts"
 import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
 import { type Content, html } from "../../view/Html.ts"
-import { listQuery } from "../../view/Lists.ts"
 import {
   type BadgeChoices,
   badgeChoices,
@@ -24,25 +23,20 @@ import {
   rewardTexts,
   rewardWords,
 } from "./conditions.ts"
-import { type Editor, editorRoutes, eventTrial, listPage, withoutNulls } from "./editor.ts"
+import { eventTrial, withoutNulls } from "./editor.ts"
+import { kindRoutes } from "./kindPages.ts"
 import {
   headFields,
   periodWords,
   sharedDraft,
-  sharedFaults,
   sharedNames,
   sharedPatch,
   sharedTexts,
-  statusButtons,
-  statusRoutes,
-  statusRow,
-  statusTabs,
   tailFields,
 } from "./lifecycle.ts"
 
 type Rule = BodyOf<"rules.get">
 
-const path = "/rules"
 const textOf = (value: number | string | null | undefined): string => String(value ?? "")
 
 const textsOf = (rule: Rule) =>
@@ -155,26 +149,14 @@ const names = (form: Form) => [
   "cooldownSeconds",
 ]
 
-const place = { noun: "rule", path } as const
-
-const buttons = (visit: PlaceVisit, rule: Rule): Content =>
-  statusButtons(
-    visit,
-    place,
-    rule,
-    rule.name ?? rule.action,
-    "It gives nothing from now on. Rewards that users have stay.",
-  )
-
-const ruleEditor: Editor<Rule, BadgeChoices> = {
+export const ruleRoutes: ReadonlyArray<Route> = kindRoutes<Rule, BadgeChoices>({
   noun: "rule",
-  path,
+  nameOf: ({ action, name }) => name ?? action,
   titleOf: ({ action, name }) => name ?? `Rule for ${action}`,
-  find: (visit, id) => visit.ask("rules.get", { params: { id } }),
-  create: (visit, payload, idempotencyKey) =>
-    visit.ask("rules.create", { payload, idempotencyKey }),
-  update: (visit, id, payload, ifMatch) =>
-    visit.ask("rules.update", { params: { id }, payload, ifMatch }),
+  lifecycle: "period",
+  loss: "It gives nothing from now on. Rewards that users have stay.",
+  purpose:
+    "A rule says what an action earns: xp, points or a badge for each event with this action.",
   choices: badgeChoices,
   blank: new Map(),
   textsOf,
@@ -183,36 +165,11 @@ const ruleEditor: Editor<Rule, BadgeChoices> = {
   names,
   trial: eventTrial("rule", (form) => ({ action: form.text("action") }), draftOf),
   draftOf,
-  changeFaults: sharedFaults,
   patchOf,
-  canChange: ({ status }) => status !== "archived",
-  above: (visit, rule, allowed) =>
-    Effect.succeed(statusRow(rule, undefined, allowed && buttons(visit, rule))),
-}
-
-const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
-  const allowed = mayChange(visit)
-  const { query } = visit.request
-  const status = query.get("status") ?? undefined
-  const page = yield* visit.ask("rules.list", { query: { ...listQuery(query), status } })
-  const badges = yield* badgeChoices(visit)
-  const actions = yield* seenActions(visit.ask)
-  return listPage(visit, {
-    title: "Rules",
-    path,
-    empty:
-      status === undefined
-        ? "A rule says what an action earns: xp, points or a badge for each event with this action."
-        : "No rule has this status.",
-    create: "Create rule",
-    page,
-    above: statusTabs(visit, path),
-    below: unmatchedSection(actions),
-    heads: ["Action", "Key", "Status", "Conditions", "Gives", "Limit", "Period"],
-    rows: page.rules.map((rule) => [
-      html`<a href="${visit.base}${path}/${rule.id}">${rule.action}</a>`,
-      html`<code>${rule.key}</code>`,
-      rule.status,
+  heads: ["Action", "Conditions", "Gives", "Limit", "Period"],
+  cellsIn: (visit) =>
+    Effect.map(badgeChoices(visit), (badges) => (rule) => [
+      html`<code>${rule.action}</code>`,
       conditionWords(rule.where),
       [
         rewardWords(rule.reward, badges),
@@ -222,18 +179,6 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
         ? "none"
         : `${rule.limit.times} ${rule.limit.per === "ever" ? "ever" : `a ${rule.limit.per}`}`,
       periodWords(rule),
-      ...(allowed ? [html`<div class="row">${buttons(visit, rule)}</div>`] : []),
     ]),
-  })
+  below: (visit) => Effect.map(seenActions(visit.ask), unmatchedSection),
 })
-
-export const ruleRoutes: ReadonlyArray<Route> = [
-  placePage(path, list),
-  ...editorRoutes(ruleEditor),
-  ...statusRoutes(
-    place,
-    (status) => (visit, id, ifMatch) =>
-      visit.ask("rules.update", { params: { id }, payload: { status }, ifMatch }),
-    (visit, id, ifMatch) => visit.ask("rules.delete", { params: { id }, ifMatch }),
-  ),
-]

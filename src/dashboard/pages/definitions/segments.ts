@@ -8,34 +8,18 @@ import {
   segmentConditionNames,
 } from "../../../domain/project/Segment.ts"
 import { conditionKinds } from "../../../domain/user/Membership.ts"
-import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
-import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
+import type { Route } from "../../request/Route.ts"
 import type { Draft } from "../../view/Editing.ts"
 import { areaField, type Form, group, jsonField, selectField, textField } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
-import { addButton, listQuery, removeButton, rowCount, table } from "../../view/Lists.ts"
+import { addButton, removeButton, rowCount, table } from "../../view/Lists.ts"
 import { count, isoTime } from "../../view/Quantities.ts"
 import { operatorLabels, textOfValue, typedValue } from "./conditions.ts"
-import {
-  actionRoute,
-  type Editor,
-  editorRoutes,
-  listPage,
-  newUserId,
-  type Trial,
-  withoutNulls,
-} from "./editor.ts"
-import {
-  archiveButton,
-  metadataOf,
-  metadataPatchOf,
-  sharedFaults,
-  statusTabs,
-} from "./lifecycle.ts"
-
-const path = "/segments"
+import { newUserId, type Trial, withoutNulls } from "./editor.ts"
+import { kindRoutes } from "./kindPages.ts"
+import { metadataOf, metadataPatchOf } from "./lifecycle.ts"
 
 type Counted = BodyOf<"segments.get">
 /** Only a read has the number of members. */
@@ -259,20 +243,6 @@ const names = (form: Form) => [
   "metadata.*",
 ]
 
-const place = { noun: "segment", path } as const
-
-const archive = (
-  visit: PlaceVisit,
-  segment: Pick<Segment, "id" | "name" | "status" | "version">,
-): Content =>
-  archiveButton(
-    visit,
-    place,
-    segment,
-    segment.name,
-    "No rule, quest or badge can be for it any more.",
-  )
-
 const membersRow = ({ members }: Segment): Content => {
   if (members === undefined) return undefined
   const { count: known, countedAt, counting } = members
@@ -282,15 +252,13 @@ const membersRow = ({ members }: Segment): Content => {
   return html`${count(known)} members at ${isoTime(countedAt)}${counting && ", being counted again"}.`
 }
 
-const segmentEditor: Editor<Segment, undefined> = {
+export const segmentRoutes: ReadonlyArray<Route> = kindRoutes<Segment, undefined>({
   noun: "segment",
-  path,
-  titleOf: ({ name }) => name,
-  find: (visit, id) => visit.ask("segments.get", { params: { id } }),
-  create: (visit, payload, idempotencyKey) =>
-    visit.ask("segments.create", { payload, idempotencyKey }),
-  update: (visit, id, payload, ifMatch) =>
-    visit.ask("segments.update", { params: { id }, payload, ifMatch }),
+  nameOf: ({ name }) => name,
+  lifecycle: "lasting",
+  loss: "No rule, quest or badge can be for it any more.",
+  purpose:
+    "A segment is a set of users by conditions, such as everybody with a plan or a tenth of all users. Rules, quests and badges can be for a segment.",
   choices: () => Effect.undefined,
   blank: new Map([["conditions.0.kind", "attribute"]]),
   textsOf,
@@ -299,48 +267,12 @@ const segmentEditor: Editor<Segment, undefined> = {
   names,
   trial,
   draftOf,
-  changeFaults: sharedFaults,
   patchOf: (form, segment) => ({ ...membersOf(form), metadata: metadataPatchOf(form, segment) }),
-  canChange: ({ status }) => status !== "archived",
-  above: (visit, segment, allowed): Effect.Effect<Html, LaurelError> => {
-    const { key, status, updatedAt } = segment
-    const own = `${visit.base}/users?segment=${encodeURIComponent(key)}`
-    return Effect.succeed(html`<div class="row"><span>${status}, key <code>${key}</code>, changed ${isoTime(updatedAt)}.</span>${allowed && archive(visit, segment)}</div>
-${status === "active" && html`<p>${membersRow(segment)} <a href="${own}">Show the members</a></p>`}`)
+  more: (visit, segment) => {
+    if (segment.status !== "active") return Effect.undefined
+    const own = `${visit.base}/users?segment=${encodeURIComponent(segment.key)}`
+    return Effect.succeed(html`<p>${membersRow(segment)} <a href="${own}">Show the members</a></p>`)
   },
-}
-
-const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
-  const { query } = visit.request
-  const status = query.get("status") ?? undefined
-  const page = yield* visit.ask("segments.list", { query: { ...listQuery(query), status } })
-  const allowed = mayChange(visit)
-  return listPage(visit, {
-    title: "Segments",
-    path,
-    empty:
-      status === undefined
-        ? "A segment is a set of users by conditions, such as everybody with a plan or a tenth of all users. Rules, quests and badges can be for a segment."
-        : "No segment has this status.",
-    create: "Create segment",
-    page,
-    above: statusTabs(visit, path, ["active", "archived"]),
-    heads: ["Segment", "Status", "Members"],
-    rows: page.segments.map((segment) => [
-      html`<a href="${visit.base}${path}/${segment.id}">${segment.name}</a><br><code>${segment.key}</code>`,
-      segment.status,
-      words(segment),
-      ...(allowed ? [html`<div class="row">${archive(visit, segment)}</div>`] : []),
-    ]),
-  })
+  heads: ["Members"],
+  cellsIn: () => Effect.succeed((segment) => [words(segment)]),
 })
-
-export const segmentRoutes: ReadonlyArray<Route> = [
-  placePage(path, list),
-  ...editorRoutes(segmentEditor),
-  actionRoute({
-    ...place,
-    verb: "archive",
-    change: (visit, id, ifMatch) => visit.ask("segments.delete", { params: { id }, ifMatch }),
-  }),
-]

@@ -4,31 +4,25 @@ import { weekdays } from "../../../domain/project/Boost.ts"
 import { type StreakPeriod, streakPeriods } from "../../../domain/project/StreakDefinition.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
-import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
+import type { Route } from "../../request/Route.ts"
 import type { Draft } from "../../view/Editing.ts"
 import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
-import { addButton, listQuery, removeButton, rowCount } from "../../view/Lists.ts"
+import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
 import { amountsOf, amountsText } from "./conditions.ts"
-import { type Editor, editorRoutes, eventTrial, listPage, withoutNulls } from "./editor.ts"
+import { eventTrial, withoutNulls } from "./editor.ts"
+import { kindRoutes } from "./kindPages.ts"
 import {
   headFields,
   periodWords,
   sharedDraft,
-  sharedFaults,
   sharedNames,
   sharedPatch,
   sharedTexts,
-  statusButtons,
-  statusRoutes,
-  statusRow,
-  statusTabs,
   tailFields,
 } from "./lifecycle.ts"
 
 type Streak = BodyOf<"streaks.get">
-
-const path = "/streaks"
 
 /** One more than a streak may have, so that the schema refuses too many. */
 const needRowsMax = limits.streakNeedsMax + 1
@@ -247,17 +241,6 @@ const names = (form: Form) => [
   }),
 ]
 
-const place = { noun: "streak", path } as const
-
-const buttons = (visit: PlaceVisit, streak: Streak): Content =>
-  statusButtons(
-    visit,
-    place,
-    streak,
-    streak.name,
-    "It counts no more, and users no longer see it. What its milestones paid stays.",
-  )
-
 const needWords = ({ match, needs }: Pick<Streak, "match" | "needs">): string =>
   needs.length === 0
     ? "any event"
@@ -271,15 +254,12 @@ const needWords = ({ match, needs }: Pick<Streak, "match" | "needs">): string =>
         )
         .join(match === "all" ? " and " : " or ")
 
-const streakEditor: Editor<Streak, undefined> = {
+export const streakRoutes: ReadonlyArray<Route> = kindRoutes<Streak, undefined>({
   noun: "streak",
-  path,
-  titleOf: ({ name }) => name,
-  find: (visit, id) => visit.ask("streaks.get", { params: { id } }),
-  create: (visit, payload, idempotencyKey) =>
-    visit.ask("streaks.create", { payload, idempotencyKey }),
-  update: (visit, id, payload, ifMatch) =>
-    visit.ask("streaks.update", { params: { id }, payload, ifMatch }),
+  nameOf: ({ name }) => name,
+  lifecycle: "period",
+  loss: "It counts no more, and users no longer see it. What its milestones paid stays.",
+  purpose: "A streak is days, weeks or months in a row in which a user does something.",
   choices: () => Effect.undefined,
   blank: new Map([
     ["every", "day"],
@@ -296,49 +276,14 @@ const streakEditor: Editor<Streak, undefined> = {
     "The action of the first need, if empty.",
   ),
   draftOf,
-  changeFaults: sharedFaults,
   patchOf,
-  canChange: ({ status }) => status !== "archived",
-  above: (visit, streak, allowed) =>
-    Effect.succeed(statusRow(streak, undefined, allowed && buttons(visit, streak))),
-}
-
-const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
-  const allowed = mayChange(visit)
-  const { query } = visit.request
-  const status = query.get("status") ?? undefined
-  const page = yield* visit.ask("streaks.list", { query: { ...listQuery(query), status } })
-  return listPage(visit, {
-    title: "Streaks",
-    path,
-    empty:
-      status === undefined
-        ? "A streak is days, weeks or months in a row in which a user does something."
-        : "No streak has this status.",
-    create: "Create streak",
-    page,
-    above: statusTabs(visit, path),
-    heads: ["Streak", "Status", "Every", "Needs", "Period"],
-    rows: page.streaks.map((streak) => [
-      html`<a href="${visit.base}${path}/${streak.id}">${streak.name}</a><br><code>${streak.key}</code>`,
-      streak.status,
+  heads: ["Every", "Needs", "Period"],
+  cellsIn: () =>
+    Effect.succeed((streak) => [
       streak.restDays.length === 0
         ? streak.every
         : `${streak.every}, but ${weekdays.filter((day) => streak.restDays.includes(day)).join(", ")}`,
       needWords(streak),
       periodWords(streak),
-      ...(allowed ? [html`<div class="row">${buttons(visit, streak)}</div>`] : []),
     ]),
-  })
 })
-
-export const streakRoutes: ReadonlyArray<Route> = [
-  placePage(path, list),
-  ...editorRoutes(streakEditor),
-  ...statusRoutes(
-    place,
-    (status) => (visit, id, ifMatch) =>
-      visit.ask("streaks.update", { params: { id }, payload: { status }, ifMatch }),
-    (visit, id, ifMatch) => visit.ask("streaks.delete", { params: { id }, ifMatch }),
-  ),
-]

@@ -116,7 +116,7 @@ describe("The list of boosts", () => {
   it("shows them, and its buttons pause, resume and archive", async () => {
     const { id, version } = await create({ ...simple, name: "Listed" })
     const { text } = await world.owner.get(`${boosts}?status=active`)
-    const name = `<a href="${boosts}/${id}">Listed</a><br><code>listed</code>`
+    const name = `<a href="${boosts}/${id}"><bdi>Listed</bdi></a><br><code>listed</code>`
     expect(cellsOf(text, name).slice(0, 4)).toEqual(["active", "xp × 2", "always", "everyone"])
     const press = async (verb: string, at: number) => {
       await world.owner.post(`${boosts}/${id}/${verb}`, { version: String(at) })
