@@ -153,7 +153,9 @@ export const limits = {
   archivedBoostsMax: 1_000,
   archivedSegmentsMax: 1_000,
   pendingDaysMax: 60,
-  pendingLotsMax: 64,
+  expiryDaysMax: 3_650,
+  /** Lots of one kind of a currency and a user (`domain/user/Lots.ts`). */
+  lotsMax: 64,
   /** The `max` of a currency with `refill`, so that what users spend stays a safe integer. */
   refillMaxMax: 1_000_000,
   refillMinutesMax: 525_600,

@@ -68,6 +68,7 @@ export const currencyWith = ({ id = "cur_gems", ...currency }: Partial<Currency>
   earnLimit: null,
   refill: null,
   pendingDays: null,
+  expiry: null,
   ...currency,
 })
 

@@ -144,6 +144,82 @@ describe("/v1/currencies", () => {
     expect((await place.patch("/v1/currencies/gems", patch)).json.pendingDays).toBeNull()
   })
 
+  it("expires amounts at midnight, and tells of it", async () => {
+    const place = new Place(server, "expiry")
+    const { json } = await place.post("/v1/currencies", {
+      name: "Coins",
+      expiry: { afterDays: 2 },
+    })
+    expect(json.expiry).toEqual({ afterDays: 2 })
+    await place.post("/v1/rules", { action: "TAP", reward: { currencies: { coins: 5 } } })
+    const { eventId } = (await place.post("/v1/events", { userId: "ada", action: "TAP" })).json
+    await place.post("/v1/users/ada/points/spend", { currencies: { coins: 1 } })
+    const { expiring } = (await place.get("/v1/users/ada/progress")).json
+    const [{ expiresAt }] = expiring.coins.lots
+    expect(expiring.coins).toEqual({ amount: 4, lots: [{ amount: 4, expiresAt }] })
+    expect(expiresAt).toMatch(/T00:00:00.000Z$/)
+    const earned = (await place.get("/v1/users/ada/history?kind=currency.earned")).json.facts
+    const lastDay = new Date(Date.parse(expiresAt) - 1).toISOString().slice(0, 10)
+    expect(earned).toMatchObject([{ lastDay }])
+    await place.post("/v1/test-clock", { advanceTo: expiresAt })
+    const after = (await place.get("/v1/users/ada")).json
+    expect([after.balances.coins, after.expiring]).toEqual([0, undefined])
+    const { facts } = (await place.get("/v1/users/ada/history?kind=currency.expired")).json
+    expect(facts).toMatchObject([
+      { currency: "coins", amount: 4, total: 0, cause: { kind: "clock" } },
+    ])
+    expect(Date.parse(facts[0].at)).toBeGreaterThanOrEqual(Date.parse(expiresAt))
+    const undone = await place.call("DELETE", `/v1/users/ada/events/${eventId}`)
+    expect(undone.json).toMatchObject({
+      expired: { coins: 4 },
+      shortfall: { currencies: { coins: 1 } },
+    })
+    const patch = async (body: object) =>
+      (await place.call("PATCH", "/v1/currencies/coins", { body })).json
+    expect((await patch({ expiry: { yearlyOn: "12-31" } })).expiry).toEqual({ yearlyOn: "12-31" })
+    expect((await patch({ expiry: null })).expiry).toBeNull()
+    const never = { max: 5, refill: { amount: 1, everyMinutes: 5 } }
+    expect((await patch(never)).errors).toMatchObject([{ pointer: "/refill", code: "not_allowed" }])
+  })
+
+  it("refuses an expiry that is none, out of bounds, or not that of such a currency", async () => {
+    const place = await newPlace()
+    const faultsOf = async (body: object, path = "/v1/currencies", method = "POST") => {
+      const { json } = await place.call(method, path, { body })
+      return (json.errors ?? []).map(({ code, pointer }: Record<string, string>) => [pointer, code])
+    }
+    const create = (expiry: object, more = {}) => faultsOf({ name: "Coins", expiry, ...more })
+    expect(await create({})).toEqual([["/expiry", "invalid_value"]])
+    expect(await create({ afterDays: 1, yearlyOn: "01-01" })).toEqual([
+      ["/expiry", "invalid_value"],
+    ])
+    expect(await create({ afterDays: 0 })).toEqual([["/expiry/afterDays", "out_of_range"]])
+    expect(await create({ inactivityDays: limits.expiryDaysMax + 1 })).toEqual([
+      ["/expiry/inactivityDays", "out_of_range"],
+    ])
+    for (const yearlyOn of ["02-30", "13-01", "00-10", "1-1", "12-31T"]) {
+      expect(await create({ yearlyOn })).toEqual([["/expiry/yearlyOn", "invalid_format"]])
+    }
+    expect(await create({ afterDays: 7 }, { pendingDays: 7 })).toEqual([
+      ["/expiry/afterDays", "out_of_range"],
+    ])
+    const refill = { max: 5, refill: { amount: 1, everyMinutes: 5 } }
+    expect(await create({ afterDays: 7 }, refill)).toEqual([["/refill", "not_allowed"]])
+    const edit = (key: string) =>
+      faultsOf({ expiry: { afterDays: 9 } }, `/v1/currencies/${key}`, "PATCH")
+    expect(await edit("xp")).toEqual([["/expiry", "not_allowed"]])
+    await place.call("PATCH", "/v1/currencies/hearts", { body: refill })
+    const atOnce = { refill: null, expiry: { afterDays: 1 } }
+    expect(await faultsOf(atOnce, "/v1/currencies/hearts", "PATCH")).toEqual([
+      ["/expiry", "not_allowed"],
+    ])
+    await place.call("PATCH", "/v1/currencies/hearts", { body: { refill: null } })
+    expect(await edit("hearts")).toEqual([["/expiry", "not_allowed"]])
+    expect(await edit("points")).toEqual([])
+    expect(await create({ afterDays: limits.expiryDaysMax }, { key: "longest" })).toEqual([])
+    expect(await create({ yearlyOn: "02-29" }, { key: "leap" })).toEqual([])
+  })
+
   it("refuses members of other kinds of definitions and amounts out of bounds", async () => {
     const place = await newPlace()
     const limit = await place.post("/v1/currencies", {
@@ -285,10 +361,11 @@ describe("A file of definitions", () => {
         pendingDays: 7,
       },
     })
+    await from.call("PATCH", "/v1/currencies/gems", { body: { expiry: { yearlyOn: "12-31" } } })
     const file = (await from.get("/v1/definitions")).json
     expect(file.currencies).toMatchObject([
       { key: "xp", name: "Stars", max: 5_000 },
-      { key: "gems", name: "Gems", max: 100 },
+      { key: "gems", name: "Gems", max: 100, expiry: { yearlyOn: "12-31" } },
       {
         key: "hearts",
         name: "Hearts",

@@ -146,6 +146,13 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const refunded = { currency: "gems", amount: 2, total: 5, shortfall: 0 }
     return { userId: "gems-refunded", spendId, ...refunded, cause }
   },
+  "currency.expired": async ({ ask, grant }) => {
+    await ask("POST", "/v1/currencies", { name: "Coins", expiry: { afterDays: 1 } })
+    await grant("coins-expired", { reward: { currencies: { coins: 4 } } })
+    clock.set(later(2 * day))
+    const cause = { kind: "clock", id: null }
+    return { userId: "coins-expired", currency: "coins", amount: 4, total: 0, cause }
+  },
   "level.changed": async ({ grant }) => {
     await grant("level", { type: "xp", amount: 350 })
     return { userId: "level", from: 1, to: 3, levels: [2, 3] }

@@ -32,7 +32,7 @@ import type {
   TrackedEvent,
   UserCommand,
 } from "../../src/domain/record/Record.ts"
-import { withRefillBefore } from "../../src/domain/user/Refill.ts"
+import { isRefilling, withRefillBefore } from "../../src/domain/user/Refill.ts"
 import type { Profile } from "../../src/domain/user/User.ts"
 import type { Metadata } from "../../src/domain/values/Metadata.ts"
 import { countInHistory } from "./model/badges.ts"
@@ -132,6 +132,25 @@ const refilling = (random: Random): Pick<Currency, "max" | "refill"> =>
         refill: { amount: random.pick([1, 3]), everyMinutes: random.pick([7, 240, 1500]) },
       }
 
+/** An expiry of a currency that does not refill: never before its credits can be spent. */
+const expiring = (random: Random, pendingDays: number | null): Currency["expiry"] => {
+  const days = (pendingDays ?? 0) + random.pick([1, 2, 6, 20])
+  return random.pick([
+    null,
+    { afterDays: days },
+    { afterDays: days },
+    { inactivityDays: days },
+    { yearlyOn: random.pick(["12-31", "03-28", "10-24", "02-29"]) },
+  ])
+}
+
+/** A currency that has or had an expiry never refills, and the reverse. */
+const expiryOf = (random: Random, currency: Currency): Pick<Currency, "expiry" | "hadExpiry"> => {
+  if (isRefilling(currency) || currency.key === "xp") return { expiry: null }
+  const expiry = expiring(random, currency.pendingDays)
+  return expiry === null ? { expiry } : { expiry, hadExpiry: true }
+}
+
 const currencyKeys = ["gems", "constructor", "hearts"]
 
 /** A currency whose key is free, or nothing. */
@@ -157,9 +176,10 @@ export const randomCurrency = ({
     earnLimit: earnLimit(random),
     ...refilling(random),
     pendingDays: spendable ? random.pick([null, null, 1, 3, 14]) : null,
+    expiry: null,
     ...firstVersion(now),
   }
-  return [{ kind: "currency.created", currency }]
+  return [{ kind: "currency.created", currency: { ...currency, ...expiryOf(random, currency) } }]
 }
 
 /** Milestones that pay xp, points or a further currency. */
@@ -249,20 +269,31 @@ const editedStreak = (run: Surroundings): ReadonlyArray<ProjectFact> => {
 }
 
 /** An edit of a currency: of its limits, or seldom its archive. */
-const editedCurrency = ({ now, project, random }: Surroundings): ReadonlyArray<ProjectFact> => {
+export const randomCurrencyEdit = ({
+  now,
+  project,
+  random,
+}: Surroundings): ReadonlyArray<ProjectFact> => {
   const currency = random.pick([...project.currencies.values()])
   if (currency.set === "archived") return []
   const set = !isBuiltIn(currency) && random.chance(0.1) ? "archived" : "published"
   const { refill } = currency
   const max = random.pick([...(refill === null ? [null, null] : []), 4, 20, 500])
   const limit = random.chance(0.4) ? earnLimit(random) : currency.earnLimit
-  const refills = isBuiltIn(currency) || random.chance(0.6) ? { max, refill } : refilling(random)
+  const keepsRefill = isBuiltIn(currency) || currency.hadExpiry === true || random.chance(0.6)
+  const refills = keepsRefill ? { max, refill } : refilling(random)
   const canPend = currency.spendable && random.chance(0.3)
   const pendingDays = canPend ? random.pick([null, 1, 14]) : currency.pendingDays
   const changed = { ...refills, earnLimit: limit, pendingDays, set, updatedAt: now } as const
-  const edited = { ...currency, ...changed }
-  return [{ kind: "currency.updated", currency: withRefillBefore(currency, edited, now) }]
+  const edited = withRefillBefore(currency, { ...currency, ...changed }, now)
+  const isKept = random.chance(0.5) && endsLate(edited)
+  const expiry = isKept ? undefined : expiryOf(random, edited)
+  return [{ kind: "currency.updated", currency: { ...edited, ...expiry } }]
 }
+
+/** Whether credits can be spent before they end. */
+const endsLate = ({ expiry, pendingDays }: Currency): boolean =>
+  Object.values(expiry ?? {}).every((days) => typeof days !== "number" || days > (pendingDays ?? 0))
 
 const gives = ({ project, random }: Surroundings): Gives => ({
   xp: random.pick([0, 0, 5, 20, 50]),
@@ -665,7 +696,7 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     case 6:
       return editedMetric(run)
     case 5:
-      return editedCurrency(run)
+      return randomCurrencyEdit(run)
     case 0: {
       if (rule.length === 0) return []
       const edited = random.pick(rule)

@@ -81,13 +81,13 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
     case "currency.created":
       return { kind: "createCurrency", currency: fact.currency }
     case "currency.updated": {
-      const { earnLimit, id, max, pendingDays, refill, set } = fact.currency
+      const { earnLimit, expiry, id, max, pendingDays, refill, set } = fact.currency
       return set === "archived"
         ? { kind: "deleteCurrency", currencyId: id }
         : {
             kind: "updateCurrency",
             currencyId: id,
-            change: { earnLimit, max, pendingDays, refill },
+            change: { earnLimit, expiry, max, pendingDays, refill },
           }
     }
     case "streak.created":

@@ -2,11 +2,10 @@
 import assert from "node:assert/strict"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
-import type { UserState } from "../../src/domain/user/User.ts"
+import { expiredOf, type UserState } from "../../src/domain/user/User.ts"
 import type { DomainRun } from "./DomainRun.ts"
-import { credited } from "./model/balances.ts"
 import { windowAt, windowKinds } from "./model/calendar.ts"
-import { standing } from "./model/log.ts"
+import { credited, standing } from "./model/log.ts"
 import { stateView } from "./views.ts"
 
 /**
@@ -50,6 +49,10 @@ export const historyAddsUp = ({ records, users }: DomainRun): void => {
         if (fact.kind === "currency.revoked" || fact.kind === "currency.spent") {
           add(fact.currency, -fact.amount)
         }
+        if (fact.kind === "currency.expired") {
+          if (fact.currency === "points") sums.points -= fact.amount
+          else add(fact.currency, -fact.amount)
+        }
       }
     }
     const further = [...(user?.balances ?? [])].map(([key, { amount }]) => [key, amount] as const)
@@ -81,7 +84,9 @@ export const undoneToNothing = (run: DomainRun): void => {
     const keptOf = (key: string) => kept.reduce((sum, entry) => sum + credited(entry, key), 0)
     for (const [key, { amount, since, spent }] of user.balances) {
       // What time added is nobody's to take back.
-      if (since === undefined) assert(amount + spent <= keptOf(key), key)
+      if (since === undefined) {
+        assert(amount + spent + expiredOf(user, key) <= keptOf(key), key)
+      }
     }
     // No points are left either: the debt of a spend that was not undone is forgiven.
     assert(pointsEarned <= keptOf("points"), "more points than backfills gave")

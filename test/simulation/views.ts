@@ -5,7 +5,8 @@ import { isCounting, questPeriodOf, statusAt } from "../../src/domain/project/De
 import { levelAt } from "../../src/domain/project/Level.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
-import { pendingAt } from "../../src/domain/user/Pending.ts"
+import { endingsOf } from "../../src/domain/user/Expiry.ts"
+import { pendingAt } from "../../src/domain/user/Lots.ts"
 import { metricProgress } from "../../src/domain/user/Progress.ts"
 import { balanceAt, refillingKeys } from "../../src/domain/user/Refill.ts"
 import { firstDayOfPeriod, lastPeriodOf, streakNow } from "../../src/domain/user/Streak.ts"
@@ -30,6 +31,7 @@ import {
   xpSince,
 } from "./model/balances.ts"
 import { windowAt, windowKinds } from "./model/calendar.ts"
+import { holdingOf } from "./model/holdings.ts"
 import { levelOf } from "./model/levels.ts"
 import type { Log } from "./model/log.ts"
 import { cutOf, nothingDone, type Outcome, type Refused } from "./model/Model.ts"
@@ -54,7 +56,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
   return {
     xp: user.xp,
     xpSince: user.scoreSequence,
-    points: user.points,
+    points: balanceAt(user, project, "points", now).amount,
     pointsEarned: pointsEarned(user),
     balances: byKey(
       [...new Set([...user.balances.keys(), ...refillingKeys(project)])].map((key) => [
@@ -64,6 +66,9 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
     ),
     pending: byKey(
       [...project.currencies.values()].map(({ key }) => [key, pendingAt(user, key, now)]),
+    ),
+    endings: byKey(
+      [...project.currencies.values()].map(({ key }) => [key, endingsOf(user, project, key, now)]),
     ),
     level: levelAt(settings.levelCurve, user.xp),
     profile: user.profile,
@@ -156,13 +161,16 @@ export const modelView = (
   return {
     xp: xpOf(log),
     xpSince: xpSince(log),
-    points: pointsOf(log),
+    points: pointsOf(log, { ...place, now }),
     pointsEarned: pointsEarnedOf(log),
     balances: furtherOf(log, place, now),
     pending: byKey(
+      place.currencies.map(({ key }) => [key, pendingOf(log, key, { ...place, now })]),
+    ),
+    endings: byKey(
       place.currencies.map(({ key }) => [
         key,
-        pendingOf(log, key, { courses: place.courses, now }),
+        holdingOf(log, key, { ...place, now }).endings(places),
       ]),
     ),
     level: levelOf(settings.levelCurve, xpOf(log)),
@@ -270,6 +278,7 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
     points: reply.points,
     currencies: reply.currencies ?? {},
     capped: cutOf(reply.capped ?? []),
+    expired: reply.kind === "revocation" ? (reply.expired ?? {}) : {},
     balances: reply.balances,
     level: reply.level,
     badges,

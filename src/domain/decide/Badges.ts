@@ -18,7 +18,7 @@ import { crossedBy, type Thresholds } from "../project/Thresholds.ts"
 import type { Backfill, BadgeRef } from "../record/Record.ts"
 import { type MetricState, metricTotal } from "../user/MetricState.ts"
 import { criterionNumber } from "../user/Progress.ts"
-import type { UserState } from "../user/User.ts"
+import { pointsEarned, type UserState } from "../user/User.ts"
 import { type LaurelError, refuse } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { type Decision, Draft } from "./Draft.ts"
@@ -57,17 +57,17 @@ export const countAction = (
 export const awardBadges = (draft: Draft): void => {
   const { index, questsCompleted, user } = draft
   const { thresholds } = index
-  const spent = user?.pointsSpent ?? 0
+  const gone = user === undefined ? 0 : pointsEarned(user) - user.points
   awardMetricBadges(draft)
   let xp = user?.xp ?? 0
-  let points = (user?.points ?? 0) + spent
+  let points = (user?.points ?? 0) + gone
   let quests = user?.questsCompleted ?? 0
   // A new user reaches level 1 with the first event.
   let level = user === undefined ? 0 : undefined
   do {
     const [xpBefore, pointsBefore, questsBefore] = [xp, points, quests]
     xp = draft.xp
-    points = draft.points + spent
+    points = draft.points + gone
     quests = questsCompleted
     award(draft, thresholds.xp, xpBefore, xp)
     award(draft, thresholds.points, pointsBefore, points)
@@ -77,7 +77,7 @@ export const awardBadges = (draft: Draft): void => {
       level = draft.levelOf(xp)
       award(draft, thresholds.level, levelBefore, level)
     }
-  } while (draft.xp !== xp || draft.points + spent !== points)
+  } while (draft.xp !== xp || draft.points + gone !== points)
 }
 
 const awardMetricBadges = (draft: Draft): void => {

@@ -1,8 +1,14 @@
 /** Decides the commands on currencies. `Draft.ts` credits them, `Revocation.ts` spends them. */
 import { limits } from "../../Limits.ts"
-import { type Currency, currencyDefaults, isBuiltIn, type Refill } from "../project/Currency.ts"
+import {
+  type Currency,
+  currencyDefaults,
+  type Expiry,
+  isBuiltIn,
+  type Refill,
+} from "../project/Currency.ts"
 import type { New, Status } from "../project/Definition.ts"
-import { withRefillBefore } from "../user/Refill.ts"
+import { isRefilling, withRefillBefore } from "../user/Refill.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { currencyInUse, mergedPart, metadataFaults } from "./definitionChecks.ts"
@@ -10,7 +16,9 @@ import { Decisions } from "./Kind.ts"
 
 /** A merge patch of a currency. */
 export interface CurrencyChange
-  extends Partial<Pick<Currency, "name" | "description" | "spendable" | "max" | "pendingDays">> {
+  extends Partial<
+    Pick<Currency, "name" | "description" | "spendable" | "max" | "pendingDays" | "expiry">
+  > {
   /** Merged member by member. */
   readonly earnLimit?: Partial<NonNullable<Currency["earnLimit"]>> | null
   readonly refill?: Partial<Refill> | null
@@ -35,7 +43,8 @@ export const currencies = new Decisions<"currency", NewCurrency, CurrencyChange,
     earnLimit: mergedPart(before.earnLimit, earnLimit, ["amount", "per"], "/earnLimit", faults),
     refill: mergedPart(before.refill, refill, ["amount", "everyMinutes"], "/refill", faults),
   }),
-  faults: (_, currency) => faultsOf(currency),
+  normal: (_, currency) => (currency.expiry === null ? currency : { ...currency, hadExpiry: true }),
+  faults: (_, currency, { before }) => faultsOf(currency, before),
   completed: (currency, before, now) =>
     before === undefined || currency.set === "archived"
       ? currency
@@ -47,7 +56,7 @@ export const currencies = new Decisions<"currency", NewCurrency, CurrencyChange,
 const builtInUse = ({ key }: Currency): LaurelError<"in_use"> =>
   laurelError("in_use", `The currency ${key} always exists and cannot be archived.`)
 
-const faultsOf = (currency: Currency): ReadonlyArray<Fault> => {
+const faultsOf = (currency: Currency, before: Currency | undefined): ReadonlyArray<Fault> => {
   const faults = [...metadataFaults(currency.metadata)]
   if (isBuiltIn(currency) && currency.spendable !== (currency.key === "points")) {
     const detail = currency.spendable ? "must be false: xp cannot be spent" : "must be true"
@@ -58,6 +67,10 @@ const faultsOf = (currency: Currency): ReadonlyArray<Fault> => {
     faults.push({ pointer: "/pendingDays", code: "not_allowed", detail })
   }
   if (currency.refill !== null) faults.push(...refillFaults(currency))
+  if (currency.expiry !== null) {
+    const hadRefill = before !== undefined && isRefilling(before)
+    faults.push(...expiryFaults(currency, currency.expiry, hadRefill))
+  }
   return faults
 }
 
@@ -67,10 +80,38 @@ const refillFaults = (currency: Currency): ReadonlyArray<Fault> => {
       { pointer: "/refill", code: "not_allowed", detail: `is not allowed for ${currency.key}` },
     ]
   }
+  if (currency.hadExpiry === true) {
+    const detail = "is not allowed for a currency that has or had an expiry"
+    return [{ pointer: "/refill", code: "not_allowed", detail }]
+  }
   if (currency.max === null) {
     return [{ pointer: "/max", code: "missing", detail: "is required with refill" }]
   }
   if (currency.max <= limits.refillMaxMax) return []
   const detail = `must be at most ${limits.refillMaxMax} with refill`
   return [{ pointer: "/max", code: "out_of_range", detail }]
+}
+
+/**
+ * What refilled has no lots, so a currency never has both. With a credit that ends before it can be
+ * spent, nobody could buy anything.
+ */
+const expiryFaults = (
+  { key, pendingDays, refill }: Currency,
+  expiry: Expiry,
+  hadRefill: boolean,
+): ReadonlyArray<Fault> => {
+  if (key === "xp") {
+    const detail = "is not allowed for xp, whose sum is the score of the leaderboard"
+    return [{ pointer: "/expiry", code: "not_allowed", detail }]
+  }
+  if (hadRefill && refill === null) {
+    const detail = "is not allowed for a currency that had a refill"
+    return [{ pointer: "/expiry", code: "not_allowed", detail }]
+  }
+  return Object.entries(expiry).flatMap(([name, days]) => {
+    if (typeof days !== "number" || pendingDays === null || days > pendingDays) return []
+    const detail = "must be more than pendingDays"
+    return [{ pointer: `/expiry/${name}`, code: "out_of_range", detail }]
+  })
 }

@@ -7,6 +7,8 @@
  * that needs more of the user's history than the state has fails with `HistoryNeeded`; the actor
  * reads the history and decides again with this `past`.
  *
+ * What has expired by the time of a decision is gone before it, and its facts come first.
+ *
  * Order of effects of an event: segments, on the state before it; metrics; rules and quests in the
  * order of their creation, each times the boosts that ran when the event occurred; streaks; badges
  * (which see everything earned before); level. `userId` names the user also before the first record;
@@ -17,10 +19,12 @@ import { limits } from "../../Limits.ts"
 import { namesAction } from "../project/ActionIndex.ts"
 import { statusAt } from "../project/Definition.ts"
 import { type ProjectState, timeIn } from "../project/Project.ts"
+import { afterExpiry } from "../record/applyBalances.ts"
 import type { HistoryNeeded, Past } from "../record/Past.ts"
 import {
   type Erasure,
   type Fact,
+  type FactOf,
   type GrantedReward,
   givenBy,
   type JournalRecord,
@@ -31,10 +35,13 @@ import {
   type TrackedEvent,
   type UserCommand,
 } from "../record/Record.ts"
-import { emptyProfile, isMidway, type UserState } from "../user/User.ts"
+import { endedLots } from "../user/Expiry.ts"
+import { sumOfDays } from "../user/Lots.ts"
+import { balanceOf, emptyProfile, isMidway, type UserState } from "../user/User.ts"
 import { isSameTimeZone } from "../values/Calendar.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { questCompleteAction } from "../values/Ids.ts"
+import { assertBalance } from "../values/invariants.ts"
 import { awardBadges, awardStreakBadges, countAction, decideBackfill } from "./Badges.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults } from "./definitionChecks.ts"
@@ -118,6 +125,40 @@ export function decideUser(
   userId = user?.id ?? "",
 ): Result.Result<Decision, LaurelError<UserRefusals[keyof UserRefusals]> | HistoryNeeded> {
   const now = timeIn(project, at)
+  const expired = command.kind === "erasure" ? noFacts : expiredFacts(user, project, now)
+  const present =
+    user === undefined || expired.length === 0 ? user : afterExpiry(user, expired, now)
+  const decided = decideKind(present, project, command, now, {
+    found,
+    meter,
+    past,
+    userId,
+    expired,
+  })
+  if (expired.length === 0) return decided
+  // A decision that changes nothing, and so writes no record, leaves that to a later one.
+  return Result.map(decided, ({ cause, facts }) => ({
+    cause,
+    facts: facts.length === 0 && command.kind !== "tick" ? facts : [...expired, ...facts],
+  }))
+}
+
+/** What else a decision needs. `expired`: the facts of what has expired before it. */
+interface Beside {
+  readonly found: JournalRecord | undefined
+  readonly meter: Meter | undefined
+  readonly past: Past | undefined
+  readonly userId: string
+  readonly expired: ReadonlyArray<Fact>
+}
+
+const decideKind = (
+  user: UserState | undefined,
+  project: ProjectState,
+  command: UserCommand,
+  now: number,
+  { expired, found, meter, past, userId }: Beside,
+): Result.Result<Decision, LaurelError<UserRefusals[keyof UserRefusals]> | HistoryNeeded> => {
   switch (command.kind) {
     case "event":
       return decideEvent(userId, user, project, command, now, meter, past) satisfies Asking<"event">
@@ -143,9 +184,24 @@ export function decideUser(
     case "start":
       return decideStart(userId, user, project, command, now) satisfies DecidedKind<"start">
     case "tick":
-      return decideTick(user, project, command, now) satisfies DecidedKind<"tick">
+      return decideTick(user, project, command, now, expired) satisfies DecidedKind<"tick">
   }
 }
+
+/** What has expired of a user's currencies by `now`, and no record has yet. */
+const expiredFacts = (
+  user: UserState | undefined,
+  project: ProjectState,
+  now: number,
+): ReadonlyArray<FactOf<"currency.expired">> =>
+  endedLots(user, project, now).map(([currency, today, ended]) => {
+    const amount = sumOfDays(ended)
+    const total = balanceOf(user, currency).amount - amount
+    assertBalance(currency, total)
+    return { kind: "currency.expired", currency, amount, total, today }
+  })
+
+const noFacts: ReadonlyArray<never> = []
 
 const decideEvent = (
   userId: string,
@@ -159,6 +215,7 @@ const decideEvent = (
   const untimely = occurredAtFault(command, now)
   if (untimely !== undefined) return Result.fail(untimely)
   const draft = new Draft(userId, user, project, now, command.occurredAt, past)
+  draft.keepLots()
   const entry = draft.index.byAction.get(command.action) ?? draft.index.other
   if (command.action === questCompleteAction) {
     const refusal = completeByEvent(draft, command)
@@ -259,6 +316,7 @@ const decideTick = (
   project: ProjectState,
   command: Tick,
   now: number,
+  expired: ReadonlyArray<Fact>,
 ): DecidedKind<"tick"> => {
   if (user === undefined) return Result.fail(userNotFound)
   const draft = new Draft(user.id, user, project, now)
@@ -267,7 +325,7 @@ const decideTick = (
   const { recount, ...cause } = command
   if (recount !== undefined) takeRecount(draft, user, recount)
   // A refusal writes no record.
-  if (draft.facts.length === 0) return Result.fail(nothingDue)
+  if (draft.facts.length === 0 && expired.length === 0) return Result.fail(nothingDue)
   return Result.succeed({ cause, facts: draft.facts })
 }
 

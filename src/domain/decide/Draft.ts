@@ -22,17 +22,20 @@ import type { ProjectState } from "../project/Project.ts"
 import type { CapReason, Source } from "../record/BalanceFact.ts"
 import { HistoryNeeded, type Past } from "../record/Past.ts"
 import type { Cause, Fact, FactOf } from "../record/Record.ts"
+import { endsBefore, lastDayOf } from "../user/Expiry.ts"
 import { Membership } from "../user/Membership.ts"
 import type { MetricState } from "../user/MetricState.ts"
-import { spendableFrom } from "../user/Pending.ts"
 import { balanceAt, type PresentBalance, refillingKeys, waiting } from "../user/Refill.ts"
+import { userDayAt } from "../user/Streak.ts"
 import {
   balanceOf,
+  expiredOf,
   hasAward,
   noWindows,
   projectZoneAt,
   type UserState,
   userZoneAt,
+  userZones,
 } from "../user/User.ts"
 import { type WindowKind, windowKinds, windowOfDay, type Zone, zoneOf } from "../values/Calendar.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
@@ -198,25 +201,52 @@ export class Draft {
     // Only rules and quests have boosts.
     const hasBoosts = typeof source === "object" && ("ruleId" in source || "questId" in source)
     const boosts = hasBoosts ? this.boosts.appliedTo(key) : undefined
-    const spendableAt = this.#spendableAt(currency)
+    const lot = this.#lotOf(currency)
     this.facts.push(
       // Usually there is nothing more, and a literal is faster than a spread.
-      boosts === undefined && period === undefined && spendableAt === undefined
+      boosts === undefined && period === undefined && lot === undefined
         ? fact
         : {
             ...fact,
             ...(boosts !== undefined && { boosts }),
             ...(period !== undefined && { period: period.number }),
-            ...(spendableAt !== undefined && { spendableAt }),
+            ...lot,
           },
     )
   }
 
-  /** When a credit becomes spendable; `undefined`: at once. */
-  #spendableAt(currency: Currency): number | undefined {
-    if (currency.pendingDays === null) return undefined
-    const zone = userZoneAt(this.user, this.project, this.occurredAt)
-    return spendableFrom(currency, zone, this.occurredAt, this.now)
+  /** When a credit becomes spendable and its last day; `undefined`: at once, and it has none. */
+  #lotOf(currency: Currency): Pick<FactOf<"points.earned">, "spendableAt" | "lastDay"> | undefined {
+    const { expiry, pendingDays } = currency
+    if (expiry === null && pendingDays === null) return undefined
+    const { now, occurredAt, project, user } = this
+    const zones = userZones(user, project)
+    const day = userDayAt(zones, occurredAt)
+    const zone = userZoneAt(user, project, occurredAt)
+    const spendableAt = zone.startOfDay(zone.dayAt(occurredAt) + (pendingDays ?? 0))
+    const lastDay = lastDayOf(currency, {
+      day,
+      today: userDayAt(zones, now),
+      active: userDayAt(zones, user?.lastEventAt ?? 0),
+    })
+    return {
+      ...(pendingDays !== null && spendableAt > now && { spendableAt }),
+      ...(lastDay !== undefined && { lastDay }),
+    }
+  }
+
+  /** An event keeps the lots of currencies with `inactivityDays`. */
+  keepLots(): void {
+    const { now, occurredAt, project, user } = this
+    if (user === undefined || (user.expiring.size === 0 && user.pending.size === 0)) return
+    const zones = userZones(user, project)
+    for (const { expiry, key, set } of project.currencies.values()) {
+      if (set !== "published" || expiry === null || !("inactivityDays" in expiry)) continue
+      const lastDay = userDayAt(zones, occurredAt) + expiry.inactivityDays
+      if (endsBefore(user, key, now, lastDay)) {
+        this.facts.push({ kind: "currency.kept", currency: key, lastDay })
+      }
+    }
   }
 
   /** The fact of a credit of a further currency, behind that of what the balance was refilled by. */
@@ -353,9 +383,9 @@ export class Draft {
    * The refusal of a balance above the maximum. A sum of two safe integers is exact, or too large.
    */
   overflow(): LaurelError<"balance_overflow"> | undefined {
-    // Spent amounts count, since a refund may return them.
+    // Spent amounts count, since a refund may return them, and so do all that count as earned.
     const exceeds = (key: string) =>
-      this.balance(key) + balanceOf(this.user, key).spent > limits.balanceMax
+      this.balance(key) + balanceOf(this.user, key).spent + this.#expired(key) > limits.balanceMax
     const name = exceeds("xp")
       ? "xp"
       : exceeds("points")
@@ -367,6 +397,10 @@ export class Draft {
           "balance_overflow",
           `${name} would exceed ${limits.balanceMax}; nothing was changed.`,
         )
+  }
+
+  #expired(key: string): number {
+    return this.user === undefined ? 0 : expiredOf(this.user, key)
   }
 
   /**

@@ -27,10 +27,13 @@
  * that the event started and the time of the latest event, since no record has the previous one;
  * closed windows.
  *
- * Invariants: no balance goes below 0, and `points + pointsSpent` is always the sum of the points
- * that were earned and not revoked, whatever the order of spends and revocations. If the user has
- * already spent points that are to be revoked, the missing points are reported as `shortfall` and
- * no longer count as spent (`spentAfter`).
+ * Each credit is taken from its own lot first, then from the newest lots (`user/Lots.ts`). If the user
+ * has already spent what is to be revoked, the missing amount is reported as `shortfall` and no longer
+ * counts as spent (`spentAfter`). What has expired meanwhile is reported as `expired`, and no longer
+ * counts as expired: the user has lost it already.
+ *
+ * Invariants: no balance goes below 0, and what a user has, has spent and has lost by expiry is always
+ * the sum of what was earned and not revoked, whatever the order of spends and revocations.
  */
 import { Result } from "effect"
 import type { Amounts } from "../project/Currency.ts"
@@ -59,9 +62,18 @@ import {
   type Revocable,
   type Revocation,
 } from "../record/Record.ts"
-import { type Lots, lotsAt, noLots, withoutCredits } from "../user/Pending.ts"
+import {
+  type Holding,
+  nothingExpires,
+  openLotsAt,
+  pendingLotsAt,
+  type Taken,
+  type UndoneCredit,
+  withoutCredits,
+} from "../user/Lots.ts"
 import { balanceAt, waiting } from "../user/Refill.ts"
 import {
+  type Balance,
   projectZoneAt,
   type QuestState,
   spentAfter,
@@ -109,7 +121,12 @@ export const decideRevocation = (
     return Result.fail(revocationNotFound(command.of))
   }
   if (found.cause.kind === "spend") {
-    const facts = settled(user, project, now, refundOf(user, project, now, found.cause))
+    const facts = settled(
+      user,
+      project,
+      now,
+      refundOf(user, project, now, found.cause, found.facts),
+    )
     return Result.succeed({ cause: command, facts })
   }
   const scores = scoresLeft(user, found, past)
@@ -190,11 +207,8 @@ class Undo {
   readonly #draft: Draft
   readonly #user: UserState
   #xp = 0
-  #points = 0
-  /** The amounts of further currencies, by key. */
-  readonly #amounts = new Map<string, number>()
-  /** The credits that were not spendable at once, by currency. */
-  readonly #credits = new Map<string, Lots>()
+  /** The credits of points and further currencies, by key. */
+  readonly #credits = new Map<string, Array<UndoneCredit>>()
   readonly #counts = new Map<string, number>()
   readonly #quests = new Map<string, QuestState>()
   /** The revoked badges and tiers, by the name of the award. */
@@ -221,21 +235,18 @@ class Undo {
   take(fact: Fact): void {
     const counted = countedCredit(fact)
     if (counted !== undefined) this.#draft.facts.push({ kind: "currency.uncounted", ...counted })
-    if ((fact.kind === "points.earned" || fact.kind === "currency.earned") && fact.spendableAt) {
-      const key = creditedCurrency(fact)
-      const lot = [fact.spendableAt, fact.amount] as const
-      this.#credits.set(key, [...(this.#credits.get(key) ?? noLots), lot])
-    }
     switch (fact.kind) {
       case "xp.earned":
         this.#xp += fact.amount
         break
       case "points.earned":
-        this.#points += fact.amount
+      case "currency.earned": {
+        const key = creditedCurrency(fact)
+        const credits = this.#credits.get(key)
+        if (credits === undefined) this.#credits.set(key, [fact])
+        else credits.push(fact)
         break
-      case "currency.earned":
-        this.#amounts.set(fact.currency, (this.#amounts.get(fact.currency) ?? 0) + fact.amount)
-        break
+      }
       case "badge.earned":
         if (fact.source !== "criteria") revokeBadge(this.#draft, fact, this.#revoked)
         break
@@ -365,74 +376,105 @@ class Undo {
     facts.push(...this.#metrics.map(metricChanged))
     for (const [questId, state] of this.#quests) facts.push(this.#reverted(questId, state))
     const xp = Math.min(this.#xp, this.#user.xp)
-    const points = Math.min(this.#points, this.#user.points)
-    const total = { xp: this.#user.xp - xp, points: this.#user.points - points }
-    const missing = { xp: this.#xp - xp, points: this.#points - points }
-    const pointsSpent = spentAfter(this.#user.pointsSpent, missing.points)
+    const total = { xp: this.#user.xp - xp }
     assertBalance("xp", total.xp)
-    assertBalance("points", total.points)
-    assertBalance("spent points", pointsSpent)
     if (xp > 0) {
       const { xp: scoreSequence } = this.#scores
       facts.push({ kind: "xp.revoked", amount: xp, total: total.xp, scoreSequence })
     }
     if (xp > 0) this.#debitWindows(found, xp)
-    if (points > 0) facts.push({ kind: "points.revoked", amount: points, total: total.points })
-    const { balances, currencies } = this.#takeCurrencies()
-    if (points > 0 || this.#credits.has("points")) this.#takePending("points", total.points)
-    const badgeCounts = new Map([...this.#user.badgeCounts, ...this.#counts])
-    const questsCompleted = this.#questsCompleted
-    const metrics = metricsAfter(this.#user, this.#metrics)
-    const after = { ...this.#user, ...total, pointsSpent, badgeCounts, questsCompleted, metrics }
-    revokeUnearned(this.#draft, after, this.#revoked)
+    const { after, balances, expired, missing } = this.#takeCredits()
+    revokeUnearned(this.#draft, { ...after, ...total }, this.#revoked)
     const from = this.#draft.levelOf(this.#user.xp)
     const level = this.#draft.levelOf(total.xp)
     if (level !== from) facts.push({ kind: "level.changed", from, to: level })
     const of = found.cause.kind === "event" ? "event" : "reward"
-    const shortfall = { ...missing, ...(currencies !== undefined && { currencies }) }
+    const { points = 0, ...currencies } = missing
+    const further = Object.keys(currencies).length > 0 && { currencies }
     facts.push({
       kind: `${of}.revoked`,
       ...total,
+      points: after.points,
       level,
       ...(balances !== undefined && { balances }),
-      shortfall,
+      shortfall: { xp: this.#xp - xp, points, ...further },
+      ...(Object.keys(expired).length > 0 && { expired }),
     })
     return facts
   }
 
-  /** Takes back the amounts of further currencies: the balances after it, and what is missing. */
-  #takeCurrencies(): { readonly balances?: Amounts; readonly currencies?: Amounts } {
+  /**
+   * Takes back the credits: the user after it, without further currencies, the balances of these, and
+   * what is missing or had expired.
+   */
+  #takeCredits(): {
+    readonly after: UserState
+    readonly balances: Amounts | undefined
+    readonly missing: Amounts
+    readonly expired: Amounts
+  } {
     const { facts, now, project } = this.#draft
+    const user = this.#user
     const left = new Map<string, number>()
     const missing: Array<readonly [string, number]> = []
-    for (const [currency, credited] of this.#amounts) {
-      const present = balanceAt(this.#user, project, currency, now)
-      const amount = Math.min(credited, present.amount)
-      const total = present.amount - amount
-      assertBalance(currency, total)
-      assertBalance(`spent ${currency}`, spentAfter(present.spent, credited - amount))
+    const expired: Array<readonly [string, number]> = []
+    const expiring = new Map(user.expiring)
+    let { points, pointsSpent } = user
+    for (const [key, credits] of this.#credits) {
+      const present = balanceAt(user, project, key, now)
+      const taken = withoutCredits(this.#holding(key, present), credits)
+      const { amount, balance: total } = taken
+      const spent = spentAfter(present.spent, taken.missing)
+      assertBalance(key, total)
+      assertBalance(`spent ${key}`, spent)
+      if (key === "points") [points, pointsSpent] = [total, spent]
+      else left.set(key, total)
       if (amount > 0) {
-        const revoked = { kind: "currency.revoked", currency, amount, total } as const
-        facts.push(...refillFacts(currency, present), { ...revoked, ...waiting(present) })
+        facts.push(
+          ...refillFacts(key, present),
+          key === "points"
+            ? { kind: "points.revoked", amount, total }
+            : { kind: "currency.revoked", currency: key, amount, total, ...waiting(present) },
+        )
       }
-      left.set(currency, total)
-      this.#takePending(currency, total)
-      if (amount < credited) missing.push([currency, credited - amount])
+      this.#setLots(key, taken)
+      expiring.set(key, taken)
+      if (taken.missing > 0) missing.push([key, taken.missing])
+      if (taken.lost > 0) expired.push([key, taken.lost])
     }
-    const balances = furtherBalances(this.#user, project, now, left)
     return {
-      ...(balances !== undefined && { balances }),
-      ...(missing.length > 0 && { currencies: Object.fromEntries(missing) }),
+      after: { ...user, ...this.#countsAfter(), points, pointsSpent, expiring },
+      balances: furtherBalances(user, project, now, left),
+      missing: Object.fromEntries(missing),
+      expired: Object.fromEntries(expired),
     }
   }
 
-  /** Takes what is pending of the revoked credits, and what exceeds the balance `left`. */
-  #takePending(currency: string, left: number): void {
-    const { facts, now } = this.#draft
-    const before = lotsAt(this.#user, currency, now)
-    if (before.length === 0) return
-    const lots = withoutCredits(before, this.#credits.get(currency) ?? noLots, left)
-    facts.push({ kind: "currency.pending", currency, lots })
+  /** Counts and metrics after the undo. */
+  #countsAfter(): Pick<UserState, "badgeCounts" | "questsCompleted" | "metrics"> {
+    return {
+      badgeCounts: new Map([...this.#user.badgeCounts, ...this.#counts]),
+      questsCompleted: this.#questsCompleted,
+      metrics: metricsAfter(this.#user, this.#metrics),
+    }
+  }
+
+  #holding(key: string, { amount, spent }: Balance): Holding {
+    const { now } = this.#draft
+    return {
+      balance: amount,
+      spent,
+      pending: pendingLotsAt(this.#user, key, now),
+      open: openLotsAt(this.#user, key, now),
+      expired: (this.#user.expiring.get(key) ?? nothingExpires).expired,
+    }
+  }
+
+  /** Records the lots after the undo, if the user had any. */
+  #setLots(currency: string, { expired, open, pending }: Taken): void {
+    const { expiring, pending: waiting } = this.#user
+    if (!expiring.has(currency) && !waiting.has(currency)) return
+    this.#draft.facts.push({ kind: "currency.lots", currency, pending, open, expired })
   }
 
   #reverted(questId: string, state: QuestState): Fact {

@@ -2,8 +2,9 @@
 import { Result } from "effect"
 import { activeCurrency } from "../project/Currency.ts"
 import type { ProjectState } from "../project/Project.ts"
-import { type Fact, type Spending, spentBy } from "../record/Record.ts"
-import { pendingAt } from "../user/Pending.ts"
+import { type Fact, type FactOf, type Spending, spentBy } from "../record/Record.ts"
+import { refundDays, todayOf } from "../user/Expiry.ts"
+import { openLotsAt, pendingAt, takeFirst } from "../user/Lots.ts"
 import { balanceAt, waiting } from "../user/Refill.ts"
 import type { UserState } from "../user/User.ts"
 import { type LaurelError, laurelError, refuse } from "../values/Errors.ts"
@@ -43,13 +44,16 @@ export const decideSpending = (
     const total = present.amount - amount
     assertBalance(key, total)
     assertBalance(`spent ${key}`, present.spent + amount)
-    if (key === "points") facts.push({ kind: "points.spent", amount, total, ...last })
+    const { taken } = takeFirst(openLotsAt(user, key, now), amount)
+    const lots = taken.length > 0 && { lots: taken.map(([, to, some]) => [to, some] as const) }
+    if (key === "points") facts.push({ kind: "points.spent", amount, total, ...lots, ...last })
     else {
       facts.push(...refillFacts(key, present), {
         kind: "currency.spent",
         currency: key,
         amount,
         total,
+        ...lots,
         ...waiting(present),
         ...last,
       })
@@ -111,22 +115,31 @@ export const settled = (
 /**
  * The facts of a revoked spend. An amount whose event or reward was revoked after the spend is not
  * refunded: a user never gets back more than was earned and not revoked. A refund may exceed the
- * `max` of the currency, and also returns a currency that was archived.
+ * `max` of the currency, and also returns a currency that was archived. It returns to the lots that
+ * the spend took it from, which live at least `refundDays` more; a part of it, to those that live
+ * longest.
  */
 export const refundOf = (
   user: UserState,
   project: ProjectState,
   now: number,
   spending: Spending,
+  spent: ReadonlyArray<Fact>,
 ): ReadonlyArray<Fact> =>
   Object.entries(spentBy(spending)).flatMap(([key, asked]): ReadonlyArray<Fact> => {
     const present = balanceAt(user, project, key, now)
-    const { spent } = present
-    const amount = Math.min(asked, spent)
+    const { spent: outstanding } = present
+    const amount = Math.min(asked, outstanding)
     const total = present.amount + amount
     assertBalance(key, total)
-    assertBalance(`spent ${key}`, spent - amount)
-    const refund = { amount, total, shortfall: asked - amount }
+    assertBalance(`spent ${key}`, outstanding - amount)
+    const lots = returned(spent, key, asked - amount)
+      .filter(([, some]) => some > 0)
+      .map(
+        ([day, some]) => [Math.max(day, todayOf(user, project, now) + refundDays), some] as const,
+      )
+    const shortfall = asked - amount
+    const refund = { amount, total, shortfall, ...(lots.length > 0 && { lots }) }
     return key === "points"
       ? [{ kind: "points.refunded", ...refund }]
       : [
@@ -134,3 +147,21 @@ export const refundOf = (
           { kind: "currency.refunded", currency: key, ...refund, ...waiting(present) },
         ]
   })
+
+/** What a spend took from lots that end, without the `missing` amount that ended first. */
+const returned = (
+  spent: ReadonlyArray<Fact>,
+  key: string,
+  missing: number,
+): ReadonlyArray<readonly [lastDay: number, amount: number]> => {
+  const isOf = (fact: Fact): fact is FactOf<"points.spent" | "currency.spent"> =>
+    key === "points"
+      ? fact.kind === "points.spent"
+      : fact.kind === "currency.spent" && fact.currency === key
+  let left = missing
+  return (spent.find(isOf)?.lots ?? []).map(([day, amount]) => {
+    const kept = Math.min(left, amount)
+    left -= kept
+    return [day, amount - kept]
+  })
+}

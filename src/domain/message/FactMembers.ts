@@ -112,6 +112,12 @@ const undone = {
     description: "The part already spent, which could not be revoked.",
     examples: [{ xp: 0, points: 0 }],
   }),
+  expired: Schema.optionalKey(
+    shownAmounts(
+      "What had expired before, and so was not taken again, by currency. Absent: nothing.",
+      { coins: 20 },
+    ),
+  ),
 }
 const balance = { amount: count(50, "How many."), total: count(1250, "Balance afterwards.") }
 
@@ -137,6 +143,11 @@ const spendable = {
       format: "date-time",
       examples: ["2026-11-15T00:00:00.000Z"],
     }),
+  ),
+}
+const ending = {
+  lastDay: Schema.optionalKey(
+    text("The last day of it, in the user's calendar. Absent: it never ends.", "2027-11-01"),
   ),
 }
 const currency = { currency: text("Key of the currency.", "gems") }
@@ -237,14 +248,14 @@ export const factMembers = {
   "reward.revoked": undone,
   "xp.earned": earned,
   "xp.revoked": balance,
-  "points.earned": { ...earned, ...spendable },
+  "points.earned": { ...earned, ...spendable, ...ending },
   "points.revoked": balance,
   "points.spent": balance,
   "points.refunded": {
     ...balance,
     shortfall: count(0, "Points missing, since their events or rewards were revoked."),
   },
-  "currency.earned": { ...currency, ...earned, ...spendable },
+  "currency.earned": { ...currency, ...earned, ...spendable, ...ending },
   "currency.refilled": { ...currency, ...balance },
   "currency.revoked": { ...currency, ...balance },
   "currency.spent": { ...currency, ...balance },
@@ -253,6 +264,7 @@ export const factMembers = {
     ...balance,
     shortfall: count(0, "Amount missing, since its events or rewards were revoked."),
   },
+  "currency.expired": { ...currency, ...balance },
   "currency.capped": { ...Capped.fields, source: Source },
   "level.changed": {
     from: count(4, "The level before."),

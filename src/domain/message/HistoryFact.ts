@@ -14,6 +14,7 @@ import {
   type QuestRef,
   spentBy,
 } from "../record/Record.ts"
+import { dateOf } from "../values/Calendar.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
 import { isoTime } from "../values/isoTime.ts"
 import { factMembers, granted, type MembersOf, type ShownKind, text } from "./FactMembers.ts"
@@ -142,11 +143,8 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
       return { xp: reply.xp, points: reply.points, level: reply.level, ...furtherOf(reply) }
     }
     case "event.revoked":
-    case "reward.revoked": {
-      const reply = replyOf(record) as RevocationReply
-      const { level, points, shortfall, xp } = reply
-      return { xp, points, level, ...furtherOf(reply), shortfall }
-    }
+    case "reward.revoked":
+      return undoneMembers(replyOf(record) as RevocationReply)
     case "xp.earned":
     case "points.earned":
       return earnedMembers(fact)
@@ -161,6 +159,7 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
     case "currency.revoked":
     case "currency.spent":
     case "currency.refunded":
+    case "currency.expired":
     case "currency.capped":
       return currencyMembers(fact)
     case "level.changed":
@@ -207,6 +206,12 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
   }
 }
 
+const undoneMembers = (reply: RevocationReply): MembersOf<"event.revoked"> => {
+  const { expired, level, points, shortfall, xp } = reply
+  const lost = expired !== undefined && { expired }
+  return { xp, points, level, ...furtherOf(reply), shortfall, ...lost }
+}
+
 const badgeOf = ({ badgeId, key, name, tier }: BadgeRef) => ({
   badgeId,
   key,
@@ -217,6 +222,7 @@ const badgeOf = ({ badgeId, key, name, tier }: BadgeRef) => ({
 const earnedMembers = ({
   amount,
   boosts,
+  lastDay,
   source,
   spendableAt,
   total,
@@ -226,6 +232,7 @@ const earnedMembers = ({
   source: showSource(source),
   ...(boosts !== undefined && { boosts }),
   ...(spendableAt !== undefined && { spendableAt: isoTime(spendableAt) }),
+  ...(lastDay !== undefined && { lastDay: dateOf(lastDay) }),
 })
 
 const currencyMembers = (
@@ -238,6 +245,7 @@ const currencyMembers = (
     case "currency.refilled":
     case "currency.revoked":
     case "currency.spent":
+    case "currency.expired":
       return { currency: fact.currency, amount: fact.amount, total: fact.total }
     case "currency.refunded": {
       const { amount, currency, shortfall, total } = fact

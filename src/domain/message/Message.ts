@@ -194,8 +194,9 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
     }
     case "reward.revoked": {
       const reply = replyOf(record) as RevocationReply
-      const { id, level, points, shortfall, xp } = reply
-      return { ...common, rewardId: id, xp, points, level, ...furtherOf(reply), shortfall }
+      const { expired, id, level, points, shortfall, xp } = reply
+      const lost = expired !== undefined && { expired }
+      return { ...common, rewardId: id, xp, points, level, ...furtherOf(reply), shortfall, ...lost }
     }
     default:
       if (!isShown(fact)) throw new Error(`No message tells of ${fact.kind}`)

@@ -104,6 +104,7 @@ const data = {
     spendId: text("The spend that was revoked."),
     ...factMembers["currency.refunded"],
   }),
+  "currency.expired": content({ ...user, ...factMembers["currency.expired"] }),
   "level.changed": content({
     ...user,
     ...factMembers["level.changed"],
@@ -307,6 +308,11 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       total: 12,
       shortfall: 0,
     },
+  },
+  "currency.expired": {
+    description:
+      "An amount of a currency, or of points, ended: one message for each currency and midnight.",
+    example: { ...of, cause: clock, currency: "coins", amount: 20, total: 80 },
   },
   "level.changed": {
     description: "A user's level rose or fell: one message for any number of levels.",

@@ -13,6 +13,7 @@ export const messageKinds = [
   "currency.revoked",
   "currency.spent",
   "currency.refunded",
+  "currency.expired",
   "level.changed",
   "badge.earned",
   "badge.revoked",

@@ -124,7 +124,7 @@ export interface RevocationReply extends Outcome, Undone {
   readonly id: string
 }
 
-type Undone = Pick<MembersOf<"event.revoked">, "shortfall">
+type Undone = Pick<MembersOf<"event.revoked">, "shortfall" | "expired">
 
 /** `amount` and `total`: points spent, and points left. */
 export interface SpendReply extends MembersOf<"points.spent">, Repeated {
@@ -238,7 +238,7 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
     case "revocation": {
       const of = cause.of === "event" ? "event" : "reward"
       const id = recordId(revocablePrefix[of], cause)
-      return { kind: "revocation", ...outcome, of, id, shortfall: shortfallOf(record) }
+      return { kind: "revocation", ...outcome, of, id, ...shortfallOf(record) }
     }
     default:
       return { kind: "done", at: record.at, userId, badges: outcome.badges }
@@ -393,8 +393,8 @@ type FurtherChange = { -readonly [Name in keyof Further]: Further[Name] }
 const furtherAfter = (
   before: FurtherChange = {},
   fact: Exclude<
-    Extract<Fact, { readonly currency: string }>,
-    FactOf<"currency.pending" | "currency.uncounted">
+    Extract<Fact, { readonly currency: string; readonly amount: number }>,
+    FactOf<"currency.uncounted">
   >,
 ): FurtherChange => {
   const { amount, currency } = fact
@@ -525,9 +525,11 @@ const withheldOf = ({ facts }: JournalRecord): EventReply["withheld"] => {
   return withheld
 }
 
-const shortfallOf = (record: JournalRecord): RevocationReply["shortfall"] => {
+const shortfallOf = (record: JournalRecord): Undone => {
   for (const fact of record.facts) {
-    if (fact.kind === "event.revoked" || fact.kind === "reward.revoked") return fact.shortfall
+    if (fact.kind !== "event.revoked" && fact.kind !== "reward.revoked") continue
+    const { expired, shortfall } = fact
+    return expired === undefined ? { shortfall } : { shortfall, expired }
   }
-  return { xp: 0, points: 0 }
+  return { shortfall: { xp: 0, points: 0 } }
 }

@@ -18,8 +18,12 @@ export interface Currency extends Definition {
   /** The most that a user is credited for what occurred in one period of the user's calendar. */
   readonly earnLimit: { readonly amount: number; readonly per: EarnPeriod } | null
   readonly refill: Refill | null
-  /** A credit becomes spendable so many days after the day of the event (`user/Pending.ts`). */
+  /** A credit becomes spendable so many days after the day of the event (`user/Lots.ts`). */
   readonly pendingDays: number | null
+  /** When a credit ends (`user/Expiry.ts`); null: never. */
+  readonly expiry: Expiry | null
+  /** The currency has or had an `expiry`; absent: never. */
+  readonly hadExpiry?: true
   /** The former values, oldest first, each until the time of an edit; absent: never any `refill`. */
   readonly refillBefore?: ReadonlyArray<
     Pick<Currency, "max" | "refill"> & { readonly until: number }
@@ -32,6 +36,15 @@ export interface Refill {
   readonly everyMinutes: number
 }
 
+/**
+ * A credit ends so many days after the day of the event, or after the day of the user's last event,
+ * or with the next day of this month and date (`MM-DD`).
+ */
+export type Expiry =
+  | { readonly afterDays: number }
+  | { readonly inactivityDays: number }
+  | { readonly yearlyOn: string }
+
 export const earnPeriods = ["day", "week", "month"] as const satisfies ReadonlyArray<LimitPeriod>
 export type EarnPeriod = (typeof earnPeriods)[number]
 
@@ -43,6 +56,7 @@ export const currencyDefaults = {
   earnLimit: null,
   refill: null,
   pendingDays: null,
+  expiry: null,
 } as const
 
 const builtIn = (key: "xp" | "points", name: string, spendable: boolean): Currency => ({

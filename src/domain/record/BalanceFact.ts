@@ -1,7 +1,7 @@
 /** The facts about balances of xp, points and further currencies. `total` is the balance after one. */
 import type { AppliedBoost } from "../project/Boost.ts"
 import type { Amounts } from "../project/Currency.ts"
-import type { Lots } from "../user/Pending.ts"
+import type { DayLots, PendingLots } from "../user/Lots.ts"
 
 /**
  * The source of an amount or a badge: a rule, a quest, a milestone of a streak, a badge that pays, a
@@ -23,7 +23,11 @@ interface Credit {
   readonly boosts?: ReadonlyArray<AppliedBoost>
   readonly period?: number
   readonly spendableAt?: number
+  readonly lastDay?: number
 }
+
+/** Amounts by the last day of their lots. */
+type DayAmounts = ReadonlyArray<readonly [lastDay: number, amount: number]>
 
 /** Why a credit was cut: the member of the currency that left no room. */
 export const capReasons = ["earnLimit", "max"] as const
@@ -33,15 +37,20 @@ export type BalanceFact =
   /**
    * `boosts`: those that multiplied the amount, as they were then; absent: none. `period`: the
    * period of the currency's `earnLimit` in which the amount counts; absent: it has no limit.
-   * `spendableAt`: until when it is pending; absent: it is not.
+   * `spendableAt`: until when it is pending; absent: it is not. `lastDay`: the day of the user's
+   * calendar with which it ends; absent: it does not.
    */
   | ({ readonly kind: "xp.earned" | "points.earned" } & Credit)
   | { readonly kind: "points.revoked"; readonly amount: number; readonly total: number }
-  /** `before`: the sequence of the user's spend before this one; absent: there is none. */
+  /**
+   * `before`: the sequence of the user's spend before this one; absent: there is none. `lots`: the
+   * part that was taken from lots that end; absent: nothing.
+   */
   | {
       readonly kind: "points.spent"
       readonly amount: number
       readonly total: number
+      readonly lots?: DayAmounts
       readonly before?: number
     }
   /** `scoreSequence`: the record that set the remaining score, which gives the place in a tie. */
@@ -53,10 +62,11 @@ export type BalanceFact =
     }
   /**
    * A spend was revoked. `shortfall`: the spent points whose event or reward was revoked after the
-   * spend.
+   * spend. `lots`: the part that ends again; absent: nothing.
    */
   | {
       readonly kind: "points.refunded"
+      readonly lots?: DayAmounts
       readonly amount: number
       readonly total: number
       readonly shortfall: number
@@ -82,9 +92,11 @@ export type BalanceFact =
       readonly total: number
       readonly since?: number
       readonly before?: number
+      readonly lots?: DayAmounts
     }
   | {
       readonly kind: "currency.refunded"
+      readonly lots?: DayAmounts
       readonly currency: string
       readonly amount: number
       readonly total: number
@@ -106,8 +118,24 @@ export type BalanceFact =
       readonly period: number
       readonly amount: number
     }
-  /** What remains pending of a currency after an undo. */
-  | { readonly kind: "currency.pending"; readonly currency: string; readonly lots: Lots }
+  /** The lots of a currency after an undo. */
+  | {
+      readonly kind: "currency.lots"
+      readonly currency: string
+      readonly pending: PendingLots
+      readonly open: DayLots
+      readonly expired: DayLots
+    }
+  /** The lots that ended before the user's day `today`, of any currency. */
+  | {
+      readonly kind: "currency.expired"
+      readonly currency: string
+      readonly amount: number
+      readonly total: number
+      readonly today: number
+    }
+  /** An event kept all lots of a currency with `inactivityDays`: none ends before `lastDay`. */
+  | { readonly kind: "currency.kept"; readonly currency: string; readonly lastDay: number }
   /** All balances after a spend or a refund of a user who has further currencies. */
   | {
       readonly kind: "balances.settled"

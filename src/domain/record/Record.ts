@@ -213,7 +213,10 @@ export type UserFact =
       readonly before?: number
       readonly segments?: ReadonlyArray<string>
     }
-  /** `shortfall`: the amount that exceeded the balance and could not be revoked. */
+  /**
+   * `shortfall`: the amount that exceeded the balance and could not be revoked. `expired`: what had
+   * expired before; absent: nothing.
+   */
   | {
       readonly kind: "event.revoked" | "reward.revoked"
       readonly xp: number
@@ -221,6 +224,7 @@ export type UserFact =
       readonly level: number
       readonly balances?: Amounts
       readonly shortfall: Shortfall
+      readonly expired?: Amounts
     }
   | BalanceFact
   /**

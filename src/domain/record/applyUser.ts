@@ -4,16 +4,13 @@
  * only for a record that breaks an invariant (`invariants.ts`).
  */
 import { limits } from "../../Limits.ts"
-import type { Amounts } from "../project/Currency.ts"
 import { awardName } from "../project/Definition.ts"
 import { type MetricState, metricTotal, plusEvent } from "../user/MetricState.ts"
-import { noLots, withLot } from "../user/Pending.ts"
 import { isKept, type StreakCounts } from "../user/Streak.ts"
 import {
-  type Balance,
-  balanceOf,
   type EarnedBadge,
   newcomer,
+  pointsEarned,
   type RuleUse,
   spentAfter,
   type UserState,
@@ -27,42 +24,12 @@ import {
   assertOwner,
   assertTotal,
 } from "../values/invariants.ts"
-import { countIn, type PeriodCounts, withCount } from "../values/Periods.ts"
+import { countIn, withCount } from "../values/Periods.ts"
+import { countEarning, foldBalance, forgive } from "./applyBalances.ts"
+import { type Folding, own } from "./Folding.ts"
 import { foldQuest } from "./foldQuest.ts"
 import { countedEvent } from "./MetricRecount.ts"
-import { creditedCurrency } from "./Past.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord, type UserFact } from "./Record.ts"
-
-/** A state while a record is applied. */
-type Folding = { -readonly [Part in keyof UserState]: UserState[Part] }
-
-type MapPart =
-  | "balances"
-  | "earnings"
-  | "pending"
-  | "badges"
-  | "badgesPaid"
-  | "badgeCounts"
-  | "badgeRecounts"
-  | "quests"
-  | "streaks"
-  | "streakCounts"
-  | "ruleUses"
-  | "metrics"
-
-/**
- * Returns a part for changes. The first change copies it from `before`; a record may have thousands
- * of facts of one kind.
- */
-const own = <Part extends MapPart>(
-  state: Folding,
-  before: UserState,
-  part: Part,
-): UserState[Part] extends ReadonlyMap<string, infer A> ? Map<string, A> : never => {
-  // biome-ignore lint/suspicious/noExplicitAny: the parts hold values of different types
-  if (state[part] === before[part]) state[part] = new Map<string, any>(before[part]) as never
-  return state[part] as never
-}
 
 const fold = (state: Folding, before: UserState, fact: Fact, record: JournalRecord): void => {
   switch (fact.kind) {
@@ -82,26 +49,15 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       state.xp = fact.total
       state.scoreSequence = fact.scoreSequence ?? record.sequence
       break
-    case "points.earned":
-      state.points = fact.total
-      addCredit(state, before, fact, record)
-      break
-    case "points.revoked":
-      state.points = fact.total
-      break
     case "points.spent":
-      state.points = fact.total
-      state.pointsSpent += fact.amount
+    case "currency.spent":
       if (state.lastSpend !== record.sequence) {
         state.lastSpend = follow("spend", before.lastSpend, fact, record)
       }
+      foldBalance(state, before, fact, decidedAt(record))
       break
     case "reward.granted":
       state.lastReward = follow("reward", before.lastReward, fact, record)
-      break
-    case "points.refunded":
-      state.points = fact.total
-      state.pointsSpent -= fact.amount
       break
     case "event.revoked":
     case "reward.revoked":
@@ -130,11 +86,13 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       break
     }
     default:
-      foldProgress(state, before, fact, record)
+      if (!foldBalance(state, before, fact, decidedAt(record))) {
+        foldProgress(state, before, fact, record)
+      }
   }
 }
 
-/** Facts of streaks, quests and further currencies: a user may have many of each. */
+/** Facts of streaks, metrics and quests: a user may have many of each. */
 const foldProgress = (
   state: Folding,
   before: UserState,
@@ -142,30 +100,6 @@ const foldProgress = (
   record: JournalRecord,
 ): void => {
   switch (fact.kind) {
-    case "currency.spent":
-      if (state.lastSpend !== record.sequence) {
-        state.lastSpend = follow("spend", before.lastSpend, fact, record)
-      }
-      foldCurrency(state, own(state, before, "balances"), fact)
-      break
-    case "currency.earned":
-      addCredit(state, before, fact, record)
-      foldCurrency(state, own(state, before, "balances"), fact)
-      break
-    case "currency.pending": {
-      const pending = own(state, before, "pending")
-      if (fact.lots.length > 0) pending.set(fact.currency, fact.lots)
-      else pending.delete(fact.currency)
-      break
-    }
-    case "currency.uncounted":
-      uncount(own(state, before, "earnings"), fact)
-      break
-    case "currency.refilled":
-    case "currency.revoked":
-    case "currency.refunded":
-      foldCurrency(state, own(state, before, "balances"), fact)
-      break
     case "streak.progressed":
     case "streak.extended":
     case "streak.counted":
@@ -189,6 +123,17 @@ const foldProgress = (
   }
 }
 
+/** The last record of a kind after `record`, which names the `last` one before it. */
+const follow = (
+  what: string,
+  last: number,
+  { before = 0 }: { readonly before?: number },
+  { sequence }: JournalRecord,
+): number => {
+  assertBehind(what, sequence, before, last)
+  return sequence
+}
+
 const foldBadge = (
   badges: Map<string, EarnedBadge>,
   fact: FactOf<"badge.earned" | "badge.revoked">,
@@ -202,107 +147,6 @@ const foldBadge = (
     badges.set(badgeId, [...others, { tier, earnedAt, ...(target !== undefined && { target }) }])
   } else if (others.length > 0) badges.set(badgeId, others)
   else badges.delete(badgeId)
-}
-
-/** The last record of a kind after `record`, which names the `last` one before it. */
-const follow = (
-  what: string,
-  last: number,
-  { before = 0 }: { readonly before?: number },
-  { sequence }: JournalRecord,
-): number => {
-  assertBehind(what, sequence, before, last)
-  return sequence
-}
-
-/** Further currencies that a revocation could not take back no longer count as spent. */
-const forgive = (state: Folding, before: UserState, missing: Amounts = {}): void => {
-  for (const [key, amount] of Object.entries(missing)) {
-    const { spent, ...balance } = balanceOf(state, key)
-    own(state, before, "balances").set(key, { ...balance, spent: spentAfter(spent, amount) })
-  }
-}
-
-/** Counts a credit in the period of the currency's `earnLimit`, and adds it to what is pending. */
-const addCredit = (
-  state: Folding,
-  before: UserState,
-  fact: FactOf<"xp.earned" | "points.earned" | "currency.earned">,
-  record: JournalRecord,
-): void => {
-  countEarning(state, before, fact)
-  addPending(state, before, fact, record)
-}
-
-/** Counts a credit in the period of the currency's `earnLimit`, if it had one. */
-const countEarning = (
-  state: Folding,
-  before: UserState,
-  fact: FactOf<"xp.earned" | "points.earned" | "currency.earned">,
-): void => {
-  const { amount, period } = fact
-  if (period === undefined) return
-  const earnings = own(state, before, "earnings")
-  const currency = creditedCurrency(fact)
-  const counts = earnings.get(currency) ?? []
-  const total = (countIn(counts, period) ?? 0) + amount
-  // A period older than all that the state has is dropped again.
-  earnings.set(currency, withCount(counts, period, total, limits.earnPeriodsMax))
-}
-
-/** Adds a credit that cannot be spent yet to the lots, and drops those that are over by now. */
-const addPending = (
-  state: Folding,
-  before: UserState,
-  fact: FactOf<"xp.earned" | "points.earned" | "currency.earned">,
-  record: JournalRecord,
-): void => {
-  const { amount, spendableAt } = fact
-  if (spendableAt === undefined) return
-  const pending = own(state, before, "pending")
-  const key = creditedCurrency(fact)
-  pending.set(key, withLot(pending.get(key) ?? noLots, spendableAt, amount, decidedAt(record)))
-}
-
-/** A revoked credit of a dropped period changes nothing. */
-const uncount = (
-  earnings: Map<string, PeriodCounts>,
-  { amount, currency, period }: FactOf<"currency.uncounted">,
-): void => {
-  const counts = earnings.get(currency) ?? []
-  const counted = countIn(counts, period)
-  if (counted === undefined) return
-  const left = Math.max(0, counted - amount)
-  earnings.set(currency, withCount(counts, period, left, limits.earnPeriodsMax))
-}
-
-const foldCurrency = (
-  state: UserState,
-  balances: Map<string, Balance>,
-  {
-    amount,
-    currency,
-    kind,
-    since,
-    total,
-  }: Extract<Fact, { readonly currency: string; readonly total: number }>,
-): void => {
-  const { spent: before, ...balance } = balanceOf(state, currency)
-  const spent =
-    kind === "currency.spent"
-      ? before + amount
-      : kind === "currency.refunded"
-        ? before - amount
-        : before
-  assertBalance(currency, total)
-  assertBalance(`spent ${currency}`, spent)
-  assertBalance(`earned ${currency}`, total + spent)
-  balances.set(currency, {
-    ...balance,
-    amount: total,
-    spent,
-    ...(since !== undefined && { since }),
-  })
 }
 
 const foldCount = (
@@ -490,6 +334,7 @@ export const applyUser = (
     balances: before.balances,
     earnings: before.earnings,
     pending: before.pending,
+    expiring: before.expiring,
     windows: before.windows,
     profile: before.profile,
     badges: before.badges,
@@ -514,6 +359,6 @@ export const applyUser = (
   assertBalance("points", state.points)
   assertBalance("spent points", state.pointsSpent)
   // A refund may return all spent points (`Draft.overflow`).
-  assertBalance("earned points", state.points + state.pointsSpent)
+  assertBalance("earned points", pointsEarned(state))
   return state
 }

@@ -31,6 +31,7 @@ import {
   type Zone,
   zoneOf,
 } from "../values/Calendar.ts"
+import { nextEndOf } from "./Expiry.ts"
 import { Membership } from "./Membership.ts"
 import { metricNumber, readMetric } from "./MetricState.ts"
 import {
@@ -482,7 +483,7 @@ export const metricProgress = (
  * would now, infinity if never. Exact for the present definitions; an edit may move it.
  */
 export const dueAt = (user: UserState, project: ProjectState, now: number): number => {
-  let due = Number.POSITIVE_INFINITY
+  let due = nextEndOf(user, project, now)
   if (user.streaks.size > 0) {
     const zones = userZones(user, project)
     for (const definition of project.streaks.values()) {

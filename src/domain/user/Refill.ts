@@ -18,6 +18,7 @@ import { limits } from "../../Limits.ts"
 import { type Currency, isBuiltIn } from "../project/Currency.ts"
 import { definitionWithKey } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
+import { endedOf } from "./Expiry.ts"
 import { type Balance, balanceOf, type UserState } from "./User.ts"
 
 const minuteMs = 60_000
@@ -30,20 +31,25 @@ export interface PresentBalance extends Balance {
 
 type Refilling = Pick<Currency, "createdAt" | "max" | "refill" | "refillBefore">
 
-const isRefilling = ({ refill, refillBefore }: Refilling): boolean =>
+export const isRefilling = ({ refill, refillBefore }: Refilling): boolean =>
   refill !== null || refillBefore !== undefined
 
-/** The user's balance of the currency with this key at `now`. */
+/**
+ * The user's balance of the currency with this key at `now`: with what was added since the stored
+ * one, and without what has expired since. No currency has both (`decide/CurrencyDefinitions.ts`).
+ */
 export const balanceAt = (
   user: UserState | undefined,
-  { currencies }: ProjectState,
+  project: ProjectState,
   key: string,
   now: number,
 ): PresentBalance => {
   const stored = balanceOf(user, key)
+  const { currencies } = project
   const currency = definitionWithKey(currencies, key)
   if (user === undefined || currency === undefined || !isRefilling(currency)) {
-    return { ...stored, refilled: 0 }
+    const amount = stored.amount - endedOf(user, project, key, now)
+    return { ...stored, amount, refilled: 0 }
   }
   const since = stored.since ?? Math.max(user.createdAt, currency.createdAt)
   const present = refilledAt(currency, { amount: stored.amount, since }, now)

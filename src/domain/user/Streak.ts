@@ -84,7 +84,7 @@ export type StreakCounts = ReadonlyArray<{
 }>
 
 /** The user's day at `ms`: the latest day that the user had reached. */
-const userDayAt = (zones: Zones, ms: number): number => {
+export const userDayAt = (zones: Zones, ms: number): number => {
   let day = Number.NEGATIVE_INFINITY
   for (const { until, zone } of zones) {
     day = Math.max(day, zone.dayAt(Math.min(ms, until - 1)))

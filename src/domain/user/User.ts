@@ -10,8 +10,8 @@ import { type Award, type Quest, questPeriodOf, statusAt } from "../project/Defi
 import type { ProjectState } from "../project/Project.ts"
 import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { PeriodCounts } from "../values/Periods.ts"
+import { type Expiring, type PendingLots, sumOfDays } from "./Lots.ts"
 import type { MetricState } from "./MetricState.ts"
-import type { Lots } from "./Pending.ts"
 import type { StreakCounts, StreakState, Zones } from "./Streak.ts"
 
 /* Quests. */
@@ -137,14 +137,16 @@ export interface UserState {
   /** The sequence of the record that set `xp`: the user who reached a score first leads the tie. */
   readonly scoreSequence: number
   readonly points: number
-  /** The spent points whose source was not revoked. `pointsEarned` is `points + pointsSpent`. */
+  /** The spent points whose source was not revoked. `pointsEarned` has them. */
   readonly pointsSpent: number
   /** By the key of the currency; xp and points are not among them. */
   readonly balances: ReadonlyMap<string, Balance>
   /** What was credited in periods of an `earnLimit` and not revoked, by the key of the currency. */
   readonly earnings: ReadonlyMap<string, PeriodCounts>
   /** What cannot be spent yet, by the key of the currency. */
-  readonly pending: ReadonlyMap<string, Lots>
+  readonly pending: ReadonlyMap<string, PendingLots>
+  /** What ends with a day, and what has ended, by the key of the currency. */
+  readonly expiring: ReadonlyMap<string, Expiring>
   readonly windows: Readonly<Record<WindowKind, WindowScores>>
   readonly profile: Profile
   readonly badges: ReadonlyMap<string, EarnedBadge>
@@ -213,6 +215,7 @@ export const newcomer: UserState = {
   balances: none,
   earnings: none,
   pending: none,
+  expiring: none,
   windows: noWindows,
   profile: emptyProfile,
   badges: none,
@@ -301,8 +304,15 @@ export const streakCountOf = (
   return known.length >= limits.streakCountsMax && period < known[0]!.period ? undefined : 0
 }
 
-/** The points that the user earned and that were not revoked, spent points included. */
-export const pointsEarned = ({ points, pointsSpent }: UserState): number => points + pointsSpent
+/** What expired of a currency, and was not revoked. */
+export const expiredOf = ({ expiring }: Pick<UserState, "expiring">, key: string): number => {
+  const lots = expiring.get(key)
+  return lots === undefined ? 0 : sumOfDays(lots.expired)
+}
+
+/** The points that the user earned and that were not revoked, spent and expired ones included. */
+export const pointsEarned = (user: UserState): number =>
+  user.points + user.pointsSpent + expiredOf(user, "points")
 
 /**
  * The spent amount after a revocation with a `shortfall`: the missing amount was spent, and no

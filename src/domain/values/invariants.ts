@@ -21,6 +21,12 @@ export const assertBalance = (what: string, balance: number): void => {
   throw new BrokenInvariant(`The balance of ${what} would be ${balance}`)
 }
 
+/** What expires of a currency is exactly what the lots have that ended. */
+export const assertLots = (what: string, amount: number, ended: number): void => {
+  if (amount === ended && amount > 0) return
+  throw new BrokenInvariant(`${ended} of ${what} ended, not ${amount}`)
+}
+
 /** The total of a metric is a safe integer, and that which its record names. */
 export const assertTotal = (
   metricId: string,

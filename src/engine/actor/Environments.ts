@@ -20,6 +20,7 @@ import {
   type Subject,
   type UserCommand,
 } from "../../domain/record/Record.ts"
+import { mayExpire } from "../../domain/user/Expiry.ts"
 import { recountedMetric, type UserState } from "../../domain/user/User.ts"
 import { windowKinds, zoneOf } from "../../domain/values/Calendar.ts"
 import type { Entry } from "../../storage/Storage.ts"
@@ -247,14 +248,24 @@ export class Environment {
 }
 
 const mayBeDue = (user: UserState): boolean =>
-  user.streaks.size > 0 || user.quests.size > 0 || recountedMetric(user) !== undefined
+  user.streaks.size > 0 ||
+  user.quests.size > 0 ||
+  mayExpire(user) ||
+  recountedMetric(user) !== undefined
 
 /** Whether a user's record may move the next due time earlier. */
 const mayBeDueSooner = ({ cause, facts }: JournalRecord): boolean => {
   if (cause.kind !== "event" && cause.kind !== "reward") return true
-  for (const { kind } of facts) {
-    if (kind === "quest.started" || kind === "streak.extended" || kind === "streak.counted")
-      return true
+  for (const fact of facts) {
+    switch (fact.kind) {
+      case "quest.started":
+      case "streak.extended":
+      case "streak.counted":
+        return true
+      case "points.earned":
+      case "currency.earned":
+        if (fact.lastDay !== undefined) return true
+    }
   }
   return false
 }

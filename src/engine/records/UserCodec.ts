@@ -17,7 +17,6 @@
  * Cost: `npm run bench -- states` prints a user's bytes, and times of an encode and a decode.
  */
 
-import type { Lots } from "../../domain/user/Pending.ts"
 import {
   type Balance,
   emptyProfile,
@@ -30,6 +29,7 @@ import {
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import type { PeriodCounts } from "../../domain/values/Periods.ts"
 import { awardCount, readBadges, writeBadges } from "./BadgeBytes.ts"
+import { readExpiring, readPending, writeExpiring, writePending } from "./LotBytes.ts"
 import { readMetric, writeMetric } from "./MetricBytes.ts"
 import type { Names } from "./Names.ts"
 import { readQuest, writeQuest } from "./QuestBytes.ts"
@@ -70,6 +70,7 @@ const tags = {
   pending: 15,
   metrics: 16,
   streakCounts: 17,
+  expiring: 18,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -127,9 +128,10 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   }
   writeMap(tags.earnings, user.earnings, names, writePeriods)
   writeMap(tags.badgesPaid, user.badgesPaid, names, writeNumber)
-  writeMap(tags.pending, user.pending, names, writePeriods)
+  writeMap(tags.pending, user.pending, names, writePending)
   writeMap(tags.metrics, user.metrics, names, writeMetric)
   writeMap(tags.streakCounts, user.streakCounts, names, writeStreakCounts)
+  writeMap(tags.expiring, user.expiring, names, writeExpiring)
   return written()
 }
 
@@ -146,7 +148,7 @@ const writeMap = <A>(
   }
 }
 
-const writePeriods = (counts: PeriodCounts | Lots): void => {
+const writePeriods = (counts: PeriodCounts): void => {
   writeNumber(counts.length)
   for (const [period, count] of counts) {
     writeNumber(period)
@@ -334,6 +336,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     balances: none,
     earnings: none,
     pending: none,
+    expiring: none,
     windows: noWindows,
     profile: hidden ? { ...emptyProfile, hidden } : emptyProfile,
     badges: none,
@@ -415,13 +418,16 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
       state.badgesPaid = readMap(count, names, readCount)
       return
     case tags.pending:
-      state.pending = readMap(count, names, readPeriods)
+      state.pending = readMap(count, names, () => readPending(reader))
       return
     case tags.metrics:
       state.metrics = readMap(count, names, () => readMetric(reader))
       return
     case tags.streakCounts:
       state.streakCounts = readMap(count, names, () => readStreakCounts(reader, names))
+      return
+    case tags.expiring:
+      state.expiring = readMap(count, names, () => readExpiring(reader))
       return
     default:
       throw bad(`section ${tag} is unknown`)

@@ -103,7 +103,9 @@ export class Ticker<Environment extends TimedEnvironment> {
         yield* yieldToEventLoop
       }
       const user = peek(environment, userId)
-      looked += userParts + (user === undefined ? 0 : user.quests.size + user.streaks.size)
+      looked +=
+        userParts +
+        (user === undefined ? 0 : user.quests.size + user.streaks.size + user.expiring.size)
       const second = user === undefined ? 0 : dueSecond(user, project.state, now())
       if (second === 0 || second * 1_000 > now()) set(userId, second)
       else {

@@ -2,8 +2,18 @@
 import { Schema } from "effect"
 import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { earnPeriods } from "../../domain/project/Currency.ts"
+import { refundDays } from "../../domain/user/Expiry.ts"
 import { limits } from "../../Limits.ts"
-import { ApiKey, integer, oneOf, pageFields, pageQuery, text, versionFields } from "./Common.ts"
+import {
+  ApiKey,
+  check,
+  integer,
+  oneOf,
+  pageFields,
+  pageQuery,
+  text,
+  versionFields,
+} from "./Common.ts"
 import { newMembers, patchMembers, patchWords, pathOf, shownMembers } from "./DefinitionShapes.ts"
 import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { currency, currencyPage } from "./examples/definitionExamples.ts"
@@ -68,6 +78,50 @@ const PendingDays = integer(1, limits.pendingDaysMax).annotate({
   examples: [14],
 })
 
+const ExpiryDays = integer(1, limits.expiryDaysMax)
+const isMonthDay = (text: string): boolean => {
+  const day = /^\d\d-\d\d$/.test(text) ? new Date(`2028-${text}T00:00:00Z`) : undefined
+  return day !== undefined && day.getTime() > 0 && day.toISOString().slice(5, 10) === text
+}
+const Expiry = Schema.Struct({
+  afterDays: Schema.optionalKey(
+    ExpiryDays.annotate({
+      description: "A credit ends so many days after the day of the event.",
+      examples: [365],
+    }),
+  ),
+  inactivityDays: Schema.optionalKey(
+    ExpiryDays.annotate({
+      description:
+        "The balance ends so many days after the day of the user's last event. Only events count: neither rewards nor spends do.",
+      examples: [90],
+    }),
+  ),
+  yearlyOn: Schema.optionalKey(
+    Schema.String.check(
+      check("invalid_format", "must be a month and a day, such as 12-31", isMonthDay, {
+        pattern: "^\\d\\d-\\d\\d$",
+      }),
+    ).annotate({
+      description: "A credit ends with the next such day. The 29th of February may be the 28th.",
+      examples: ["12-31"],
+    }),
+  ),
+})
+  .check(
+    check<object>(
+      "invalid_value",
+      "must have one member",
+      (expiry) => Object.keys(expiry).length === 1,
+      { minProperties: 1, maxProperties: 1 },
+    ),
+  )
+  .annotate({
+    identifier: "Expiry",
+    description: `When a credit ends: at the end of a day of the user's calendar, which is not before the day of its receipt, nor before it can be spent. Spends take first what ends first. A refund goes back to what the spend was taken from, and lives at least ${refundDays} more days. \`expiring\` of a user lists what will end; \`currency.expired\` tells of what did. A user has at most ${limits.lotsMax} such days in a currency: beyond that the two nearest become the later one. An edit changes only later credits, except that an event moves the end of the whole balance with \`inactivityDays\`. Not for \`xp\`, whose sum is the score of the leaderboard, and not with \`refill\`, neither now nor before. Default: never.`,
+    examples: [{ afterDays: 365 }, { inactivityDays: 90 }, { yearlyOn: "12-31" }],
+  })
+
 const { description, key, metadata } = newMembers("name")
 
 export const NewCurrency = Schema.Struct({
@@ -80,6 +134,7 @@ export const NewCurrency = Schema.Struct({
   earnLimit: Schema.optionalKey(EarnLimit),
   refill: Schema.optionalKey(Refill),
   pendingDays: Schema.optionalKey(PendingDays),
+  expiry: Schema.optionalKey(Expiry),
 }).annotate({
   identifier: "NewCurrency",
   description: "A currency to create.",
@@ -87,6 +142,7 @@ export const NewCurrency = Schema.Struct({
     { key: "crystals", name: "Crystals", max: 100 },
     { name: "Reputation", spendable: false },
     { name: "Hearts", max: 5, refill: { amount: 1, everyMinutes: 240 } },
+    { name: "Coins", expiry: { afterDays: 365 } },
   ],
 })
 
@@ -121,6 +177,12 @@ export const CurrencyPatch = Schema.Struct({
     ).annotate({ description: refillWords, examples: [{ everyMinutes: 60 }, null] }),
   ),
   pendingDays: Schema.optionalKey(Schema.NullOr(PendingDays)),
+  expiry: Schema.optionalKey(
+    Schema.NullOr(Expiry).annotate({
+      description: "Replaces the whole expiry, for later credits; null: they never end.",
+      examples: [{ afterDays: 730 }, null],
+    }),
+  ),
 }).annotate({ identifier: "CurrencyPatch", examples: [{ max: 200 }, { max: null }] })
 
 export const Currency = Schema.Struct({
@@ -154,6 +216,10 @@ export const Currency = Schema.Struct({
   }),
   pendingDays: Schema.NullOr(Schema.Int).annotate({
     description: "The days after which a credit becomes spendable; null: at once.",
+    examples: [null],
+  }),
+  expiry: Schema.NullOr(Expiry).annotate({
+    description: "When a credit ends; null: never.",
     examples: [null],
   }),
   ...versionFields,
@@ -214,7 +280,7 @@ export const Currencies = HttpApiGroup.make("currencies")
         summary: "Change a currency",
         description: `${patchWords}
 
-An edit changes no balance. \`xp\` and \`points\` can have another name, a \`max\` and an \`earnLimit\`, points also \`pendingDays\`, and stay as they are otherwise: 409 \`in_use\` for the status \`archived\`.`,
+An edit changes no balance. \`xp\` and \`points\` can have another name, a \`max\` and an \`earnLimit\`, points also \`pendingDays\` and an \`expiry\`, and stay as they are otherwise: 409 \`in_use\` for the status \`archived\`.`,
       },
       delete: {
         success: HttpApiSchema.NoContent.annotate({ description: "The currency is archived." }),

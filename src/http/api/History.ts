@@ -41,6 +41,7 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "currency.revoked": "An amount of a currency was revoked.",
   "currency.spent": "The user spent a currency other than points.",
   "currency.refunded": "A spend was revoked.",
+  "currency.expired": "An amount of a currency, or of points, ended.",
   "currency.capped": "The user did not get a part of a credit, because of a limit of the currency.",
   "level.changed": "The level changed.",
   "badge.earned": "The user earned a badge.",

@@ -110,6 +110,26 @@ const Pending = Schema.Record(
   ],
 })
 
+const Expiring = Schema.Record(
+  Schema.String,
+  Schema.Struct({
+    amount: Schema.Int.annotate({ description: "How many.", examples: [30] }),
+    lots: Schema.Array(
+      Schema.Struct({
+        amount: Schema.Int.annotate({ description: "How many.", examples: [20] }),
+        expiresAt: Time.annotate({ description: "When it ends, unless it was spent." }),
+      }),
+    ).annotate({ description: "The parts of it, the next first." }),
+  }),
+).annotate({
+  identifier: "Expiring",
+  description:
+    "What will end of `balances`, because of `expiry` of the currency, by key. Absent: nothing.",
+  examples: [
+    { coins: { amount: 20, lots: [{ amount: 20, expiresAt: "2027-11-02T00:00:00.000Z" }] } },
+  ],
+})
+
 const Refills = Schema.Record(
   Schema.String,
   Schema.Struct({
@@ -154,6 +174,7 @@ export const User = Schema.Struct({
   points: Points,
   balances: Balances,
   pending: Schema.optionalKey(Pending),
+  expiring: Schema.optionalKey(Expiring),
   refills: Schema.optionalKey(Refills),
   badges: Schema.Array(
     Schema.Struct({
@@ -259,6 +280,7 @@ export const Progress = Schema.Struct({
   points: Points,
   balances: Balances,
   pending: Schema.optionalKey(Pending),
+  expiring: Schema.optionalKey(Expiring),
   refills: Schema.optionalKey(Refills),
   badges: Schema.Array(
     Schema.Struct({

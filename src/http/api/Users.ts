@@ -184,6 +184,13 @@ const undone = {
     identifier: "Shortfall",
     description: "Amounts that could not be revoked, since no balance goes below 0.",
   }),
+  expired: Schema.optionalKey(
+    Schema.Record(Schema.String, Schema.Int).annotate({
+      description:
+        "What had expired before, and so was not taken again, by currency. Absent: nothing.",
+      examples: [{ coins: 20 }],
+    }),
+  ),
 }
 
 export const EventRevocation = Schema.Struct({

@@ -28,8 +28,9 @@ import {
 import { levelAt, levelProgress } from "../../domain/project/Level.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/record/Record.ts"
+import { endingsOf } from "../../domain/user/Expiry.ts"
+import { pendingAt, pendingLotsAt } from "../../domain/user/Lots.ts"
 import { Membership } from "../../domain/user/Membership.ts"
-import { lotsAt, pendingAt } from "../../domain/user/Pending.ts"
 import {
   badgeProgress,
   badgesOf,
@@ -327,7 +328,7 @@ export const showUser = (user: UserState, project: ProjectState, now: number): t
     hidden,
     xp: user.xp,
     level: levelAt(project.settings.levelCurve, user.xp),
-    points: user.points,
+    points: balanceAt(user, project, "points", now).amount,
     ...showBalances(user, project, now),
     badges: badgesOf(user, project).map(({ tiers, ...badge }) => ({
       ...badge,
@@ -339,21 +340,29 @@ export const showUser = (user: UserState, project: ProjectState, now: number): t
   }
 }
 
-/** The user's balances of all active currencies, what is pending of them, and when they grow. */
+/** The user's balances of all active currencies, what is pending or ends, and when they grow. */
 const showBalances = (user: UserState, project: ProjectState, now: number) => {
   const active = [...project.currencies.values()].filter(({ set }) => set === "published")
   const amounts = active.map(({ key }) => [key, balanceAt(user, project, key, now).amount] as const)
   const balances: Amounts = Object.fromEntries(amounts)
   const waiting = active.flatMap(({ key }) => {
-    const lots = lotsAt(user, key, now)
+    const lots = pendingLotsAt(user, key, now)
     if (lots.length === 0) return []
     const amount = pendingAt(user, key, now)
     const shown = lots.map(([at, amount]) => ({ amount, spendableAt: isoTime(at) }))
     return [[key, { amount, lots: shown }] as const]
   })
   const pending = waiting.length > 0 && { pending: Object.fromEntries(waiting) }
+  const ending = active.flatMap(({ key }) => {
+    const lots = endingsOf(user, project, key, now)
+    if (lots.length === 0) return []
+    const amount = lots.reduce((sum, lot) => sum + lot.amount, 0)
+    const shown = lots.map(({ amount, expiresAt }) => ({ amount, expiresAt: isoTime(expiresAt) }))
+    return [[key, { amount, lots: shown }] as const]
+  })
+  const expiring = ending.length > 0 && { expiring: Object.fromEntries(ending) }
   const times = Object.entries(refillTimes(user, project, now) ?? {})
-  if (times.length === 0) return { balances, ...pending }
+  if (times.length === 0) return { balances, ...pending, ...expiring }
   const refills = times.map(([key, { amount, fullAt, nextAt }]) => [
     key,
     { amount, nextAt: isoTimeOrNull(nextAt), fullAt: isoTimeOrNull(fullAt) },
@@ -361,6 +370,7 @@ const showBalances = (user: UserState, project: ProjectState, now: number) => {
   return {
     balances,
     ...pending,
+    ...expiring,
     refills: Object.fromEntries(refills) as NonNullable<typeof User.Type.refills>,
   }
 }
@@ -377,7 +387,7 @@ export const showProgress = (
   level: levelAt(project.settings.levelCurve, user.xp),
   levelProgress: levelProgress(project.settings.levelCurve, user.xp),
   rank,
-  points: user.points,
+  points: balanceAt(user, project, "points", now).amount,
   ...showBalances(user, project, now),
   badges: badgeProgress(user, project, now).map(({ tiers, ...badge }) => ({
     ...badge,

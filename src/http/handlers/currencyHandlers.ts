@@ -17,23 +17,37 @@ export const currencyHandlers = (engine: Engine["Service"]): Handlers<typeof Cur
 export const newCurrency = (payload: typeof NewCurrency.Type, id: string) => {
   const { earnLimit = null, max = null, name, pendingDays = null, refill = null } = payload
   const { spendable = id !== "cur_xp" } = payload
-  return { id, ...newMembers(payload), name, spendable, max, earnLimit, refill, pendingDays }
+  const expiry = expiryOf(payload.expiry ?? null)
+  const members = { name, spendable, max, earnLimit, refill, pendingDays, expiry }
+  return { id, ...newMembers(payload), ...members }
 }
 
 /** The change of a currency to the one that `payload` describes. Key and metadata stay. */
 export const currencyReplacement = (payload: typeof NewCurrency.Type): CurrencyChange => {
   const currency = newCurrency(payload, "")
-  const { description, earnLimit, max, name, pendingDays, refill, spendable } = currency
-  return { description, earnLimit, max, name, pendingDays, refill, spendable }
+  const { description, earnLimit, expiry, max, name, pendingDays, refill, spendable } = currency
+  return { description, earnLimit, expiry, max, name, pendingDays, refill, spendable }
 }
 
-const currencyChange = ({ spendable, ...patch }: typeof CurrencyPatch.Type): CurrencyChange =>
-  named({ ...patch, spendable: spendable === null ? true : spendable })
+const currencyChange = ({
+  expiry,
+  spendable,
+  ...patch
+}: typeof CurrencyPatch.Type): CurrencyChange =>
+  named({
+    ...patch,
+    ...(expiry !== undefined && { expiry: expiryOf(expiry) }),
+    spendable: spendable === null ? true : spendable,
+  })
+
+/** An expiry that was sent: it has exactly one member. */
+const expiryOf = (sent: NonNullable<typeof NewCurrency.Type.expiry> | null) =>
+  sent as Currency["expiry"]
 
 const showCurrency = (currency: Currency) => {
   const { createdAt, description, earnLimit, id, key, max, metadata, name, set, spendable } =
     currency
-  const { pendingDays, refill, updatedAt, version } = currency
+  const { expiry, pendingDays, refill, updatedAt, version } = currency
   return {
     id,
     key,
@@ -46,6 +60,7 @@ const showCurrency = (currency: Currency) => {
     earnLimit,
     refill,
     pendingDays,
+    expiry,
     version,
     createdAt: isoTime(createdAt),
     updatedAt: isoTime(updatedAt),

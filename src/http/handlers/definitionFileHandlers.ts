@@ -202,12 +202,12 @@ const fileDefinition = (definition: Definition & Partial<Targeted>, own: object)
 const isTold = (definition: Definition): boolean => !isBuiltIn(definition) || definition.version > 1
 
 const fileCurrency = (currency: Currency) => {
-  const { earnLimit, key, max, name, pendingDays, refill, spendable } = currency
+  const { earnLimit, expiry, key, max, name, pendingDays, refill, spendable } = currency
   const isUsual = spendable === (key !== "xp")
   const own = {
     name,
     ...(!isUsual && { spendable }),
-    ...given({ max, earnLimit, refill, pendingDays }),
+    ...given({ max, earnLimit, refill, pendingDays, expiry }),
   }
   return fileDefinition(currency, own) as Item<"currencies">
 }

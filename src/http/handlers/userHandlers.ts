@@ -429,6 +429,7 @@ const undone = ({
   badgesRevoked,
   balances,
   currencies,
+  expired,
   level,
   points,
   quests,
@@ -452,4 +453,5 @@ const undone = ({
   badges: badgesRevoked,
   quests,
   shortfall,
+  ...(expired !== undefined && { expired }),
 })

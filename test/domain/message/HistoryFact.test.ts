@@ -56,6 +56,10 @@ const everything = () => {
   world.do({ kind: "start", questId: "m" })
   world.track("SWIPE")
   world.undo(world.complete("m"))
+  world.currency({ id: "cur_stars", key: "stars", expiry: { afterDays: 1 }, pendingDays: null })
+  world.give({ stars: 1 })
+  world.now += 2 * 86_400_000
+  world.do({ kind: "tick" })
   return world
 }
 

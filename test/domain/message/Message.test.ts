@@ -67,6 +67,8 @@ const everything = (): World => {
   const gems = world.give({ gems: 5 })
   world.refund(world.spend({ gems: 2 }))
   world.undo(gems)
+  world.currency({ id: "cur_coins", key: "coins", expiry: { afterDays: 1 } })
+  world.give({ coins: 1 })
   const swipe = { key: "swipe", action: "SWIPE", where: [], target: 1 }
   world.quest({ id: "qst_swipe", steps: [swipe], claim: "manual" })
   world.track("SWIPE")

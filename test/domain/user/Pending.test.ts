@@ -1,7 +1,13 @@
 /** Credits that cannot be spent at once. */
 import { describe, expect, it } from "vitest"
 import { applyUser } from "../../../src/domain/record/applyUser.ts"
-import { lotsAt, noLots, pendingAt, withLot } from "../../../src/domain/user/Pending.ts"
+import {
+  noLots,
+  type PendingLots,
+  pendingAt,
+  pendingLotsAt,
+  withPending,
+} from "../../../src/domain/user/Lots.ts"
 import type { UserState } from "../../../src/domain/user/User.ts"
 import { limits } from "../../../src/Limits.ts"
 import { World } from "../decide/World.ts"
@@ -17,7 +23,7 @@ const withGems = (): World => {
 
 const pendingOf = ({ now, user }: World) => pendingAt(user, "gems", now)
 const lotsOf = ({ now, user }: World) =>
-  lotsAt(user, "gems", now).map(([at, amount]) => [new Date(at).toISOString(), amount])
+  pendingLotsAt(user, "gems", now).map(([at, amount]) => [new Date(at).toISOString(), amount])
 const refusalOf = (world: World, gems: number) =>
   world.refused({ kind: "spend", currencies: { gems } })
 
@@ -125,23 +131,23 @@ describe("An undo", () => {
   })
 })
 
-describe("The lots of a state", () => {
-  it("are at most the limit: one more merges the first two to the later time", () => {
-    let lots = noLots
-    for (let at = 1; at <= limits.pendingLotsMax; at++) lots = withLot(lots, at * 10, 1, 0)
-    lots = withLot(lots, 10, 1, 0)
-    expect(lots).toHaveLength(limits.pendingLotsMax)
+describe("The pending lots of a state", () => {
+  it("are at most the limit: one more merges the first two to the later time and day", () => {
+    let lots: PendingLots = noLots
+    for (let at = 1; at <= limits.lotsMax; at++) lots = withPending(lots, [at * 10, 1, at])
+    lots = withPending(lots, [10, 1, 3])
+    expect(lots).toHaveLength(limits.lotsMax)
     expect(lots.slice(0, 2)).toEqual([
-      [10, 2],
-      [20, 1],
+      [10, 2, 3],
+      [20, 1, 2],
     ])
-    lots = withLot(lots, 15, 5, 0)
-    expect(lots).toHaveLength(limits.pendingLotsMax)
+    lots = withPending(lots, [15, 5, 1])
+    expect(lots).toHaveLength(limits.lotsMax)
     expect(lots.slice(0, 2)).toEqual([
-      [15, 7],
-      [20, 1],
+      [15, 7, 3],
+      [20, 1, 2],
     ])
-    // Lots that are over make room.
-    expect(withLot(lots, 25, 1, 20)).toHaveLength(limits.pendingLotsMax - 1)
+    // A part that never ends keeps that.
+    expect(withPending(lots, [15, 1])[0]).toEqual([15, 8])
   })
 })

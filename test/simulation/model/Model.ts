@@ -38,8 +38,9 @@ import {
 import { balanceOf, furtherOf, pendingOf, pointsOf, xpOf } from "./balances.ts"
 import { runningFor } from "./boosts.ts"
 import { dateAt } from "./calendar.ts"
-import { activeIn, awardAll, awardOne, gift } from "./credits.ts"
+import { activeIn, awardAll, awardOne, gift, keptBy } from "./credits.ts"
 import { type Definitions, pays } from "./Definitions.ts"
+import { holdingOf, type When } from "./holdings.ts"
 import { levelOf } from "./levels.ts"
 import type {
   Amounting,
@@ -69,6 +70,8 @@ export interface Outcome {
     readonly [key: string]: { readonly earned: number; readonly total: number }
   }
   readonly capped: ReadonlyArray<Omit<Capped, "by">>
+  /** What an undo found expired. */
+  readonly expired: Amounts
   /** All balances, if the user has further currencies that are active. */
   readonly balances: Amounts | undefined
   readonly level: { readonly before: number; readonly after: number }
@@ -216,8 +219,9 @@ export class Model {
     }
     // A rule or a quest that pays asks for the segments of all boosts that run.
     const running = runningFor(boosts, clocks, event.occurredAt, isIn)
-    const receiver = { to: event, log: after, zone: clocks.user, definitions }
+    const receiver = { to: event, log: after, zone: clocks.user, definitions: place }
     const give = (gives: Gives) => gift(gives, receiver, running())
+    if (before.length > 0) event.kept.push(...keptBy(event.occurredAt, place))
     const touched: Array<Outcome["quests"][number]> = []
     if (command.action === "QUEST_COMPLETE") {
       const asked = completeByHand(after, quests, settings.timezone, event, date, now, isIn)
@@ -297,7 +301,7 @@ export class Model {
     if (badge !== undefined && !pays(badge, now)) return { refused: "badge_not_active" }
     if (!Object.keys(currencies).every(isKnown)) return { refused: "currency_not_found" }
     const { zone } = place.places.at(-1)!
-    const receiver = { to: reward, log: after, zone, definitions }
+    const receiver = { to: reward, log: after, zone, definitions: place }
     gift({ xp, points, currencies, badgeId }, receiver)
     const { timezone } = definitions.settings
     reward.windows = windowsFor(before, timezone, definitions.closed, dateAt(timezone, now), now)
@@ -315,13 +319,13 @@ export class Model {
   ): Outcome | Refused {
     const before = this.log(userId)
     if (before.length === 0) return { refused: "user_not_found" }
-    const { courses } = definitions
+    const place = this.place(userId, definitions)
     const amounts = "amount" in command ? { points: command.amount } : command.currencies
     for (const [key, amount] of Object.entries(amounts)) {
       const currency = activeIn(definitions, key)
       if (currency === undefined) return { refused: "currency_not_found" }
       if (!currency.spendable) return { refused: "currency_not_spendable" }
-      const when = { courses, now }
+      const when = { ...place, now }
       if (balanceOf(before, key, when) - pendingOf(before, key, when) < amount) {
         return { refused: "amount" in command ? "insufficient_points" : "insufficient_balance" }
       }
@@ -354,20 +358,21 @@ export class Model {
     const before = this.log(userId)
     this.#append(userId, entry)
     const after = this.log(userId)
-    const when = { courses: definitions.courses, now: entry.at }
+    const place = this.place(userId, definitions)
+    const when = { ...place, now: entry.at }
     const change = (key: string) => {
       const total = balanceOf(after, key, when)
       return { earned: total - balanceOf(before, key, when), total }
     }
     const further = Object.keys(amounts).filter((key) => key !== "points")
-    const balances = shownBalances(after, definitions, entry.at)
+    const balances = shownBalances(after, place, entry.at)
     // A reply without further currencies shows the points only if they were spent.
     const asked = "points" in amounts || further.length > 0 || balances !== undefined
     return {
       ...nothingDone,
       points: asked ? change("points") : nothingDone.points,
       currencies: Object.fromEntries(further.map((key) => [key, change(key)])),
-      balances: further.length > 0 ? (balances ?? only(after)) : balances,
+      balances: further.length > 0 ? (balances ?? only(after, when)) : balances,
     }
   }
 
@@ -474,7 +479,7 @@ export class Model {
     }
     const after = [...before, entry]
     const { zone } = place.places.at(-1)!
-    const receiver = { to: entry, log: after, zone, definitions }
+    const receiver = { to: entry, log: after, zone, definitions: place }
     for (const award of earned) awardOne(award, receiver)
     // A recount awards no other badge, but what a badge pays may.
     const counted = [...before, { ...entry, ...noAmounts() }]
@@ -509,7 +514,9 @@ export class Model {
   ): Outcome | Refused {
     const after = [...before, entry]
     const [xpBefore, xp] = [xpOf(before), xpOf(after)]
-    const [pointsBefore, points] = [pointsOf(before), pointsOf(after)]
+    const [pointsBefore, points] = [before, after].map((log) =>
+      pointsOf(log, { ...place, now }),
+    ) as [number, number]
     if (overflows(after, place, now)) return { refused: "balance_overflow" }
     this.#append(userId, entry)
     const { levelCurve } = place.settings
@@ -518,13 +525,14 @@ export class Model {
       points: { earned: points - pointsBefore, total: points },
       currencies: Object.fromEntries(
         [...(entry.kind === "undone" ? entry.of : entry).currencies.keys()].flatMap((key) => {
-          const when = { courses: place.courses, now }
+          const when = { ...place, now }
           const total = balanceOf(after, key, when)
           const earned = total - balanceOf(before, key, when)
           return earned === 0 ? [] : [[key, { earned, total }]]
         }),
       ),
       capped: entry.kind === "undone" ? [] : cutOf(entry.capped),
+      expired: entry.kind === "undone" ? lostBy(before, after, entry.of, { ...place, now }) : {},
       balances: shownBalances(after, place, now),
       level: { before: levelOf(levelCurve, xpBefore), after: levelOf(levelCurve, xp) },
       badges: entry.badges.map(({ badgeId, tier }) => ({ id: badgeId, tier, earnedAt: now })),
@@ -564,6 +572,7 @@ export const nothingDone: Outcome = {
   points: { earned: 0, total: 0 },
   currencies: {},
   capped: [],
+  expired: {},
   balances: undefined,
   level: { before: 1, after: 1 },
   badges: [],
@@ -586,6 +595,7 @@ const nothing = (sequence: number, now: number): Happened => ({
   boosts: new Map(),
   segments: [],
   uses: [],
+  kept: [],
   steps: [],
   completions: [],
   claims: [],
@@ -601,14 +611,25 @@ const noAmounts = (): Amounting => ({
   currencies: new Map(),
   capped: [],
   counting: [],
-  waiting: [],
+  endings: [],
   badges: [],
 })
 
-const overflows = (log: Log, place: Place, now: number): boolean =>
-  ![xpOf(log), pointsOf(log), ...Object.values(furtherOf(log, place, now))].every(
-    Number.isSafeInteger,
+/** What an undo no longer counts as expired. */
+const lostBy = (before: Log, after: Log, of: Happened, when: When): Amounts =>
+  Object.fromEntries(
+    ["points", ...of.currencies.keys()].flatMap((key) => {
+      const [was, is] = [before, after].map((log) => holdingOf(log, key, when).expired)
+      return was === is ? [] : [[key, was! - is!]]
+    }),
   )
+
+const overflows = (log: Log, place: Place, now: number): boolean =>
+  ![
+    xpOf(log),
+    pointsOf(log, { ...place, now }),
+    ...Object.values(furtherOf(log, place, now)),
+  ].every(Number.isSafeInteger)
 
 /** What the limits cut in all: the order of credits, and so which limit cut, has no meaning. */
 export const cutOf = (capped: ReadonlyArray<Omit<Capped, "by">>): Outcome["capped"] =>
@@ -619,13 +640,13 @@ export const cutOf = (capped: ReadonlyArray<Omit<Capped, "by">>): Outcome["cappe
     .sort((one, other) => (one.currency < other.currency ? -1 : 1))
 
 /** The balances in a reply; `undefined`: the user has no further currency that is active. */
-const shownBalances = (log: Log, definitions: Definitions, now: number): Amounts | undefined => {
-  const further = Object.entries(furtherOf(log, definitions, now)).filter(
-    ([key]) => activeIn(definitions, key) !== undefined,
+const shownBalances = (log: Log, place: Place, now: number): Amounts | undefined => {
+  const further = Object.entries(furtherOf(log, place, now)).filter(
+    ([key]) => activeIn(place, key) !== undefined,
   )
   return further.length === 0
     ? undefined
-    : { xp: xpOf(log), points: pointsOf(log), ...Object.fromEntries(further) }
+    : { ...only(log, { ...place, now }), ...Object.fromEntries(further) }
 }
 
-const only = (log: Log): Amounts => ({ xp: xpOf(log), points: pointsOf(log) })
+const only = (log: Log, when: When): Amounts => ({ xp: xpOf(log), points: pointsOf(log, when) })

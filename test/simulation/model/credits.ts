@@ -2,19 +2,21 @@
 import type { Boost } from "../../../src/domain/project/Boost.ts"
 import type { Currency } from "../../../src/domain/project/Currency.ts"
 import type { Gives } from "../../../src/domain/project/Definition.ts"
-import { badgesOf, nameOf, paidOf, tiersOf } from "./badges.ts"
+import { badgesOf, nameOf, type Place, paidOf, tiersOf } from "./badges.ts"
 import { balanceOf } from "./balances.ts"
-import { dateAt } from "./calendar.ts"
+import { dateAt, dateOf } from "./calendar.ts"
 import { type Definitions, pays } from "./Definitions.ts"
 import {
   type Awarded,
   type Backfilled,
   type Capped,
+  type Entry,
   earning,
   type Happened,
   type Log,
 } from "./log.ts"
 import { limitPeriod } from "./rules.ts"
+import { dayAt } from "./streaks.ts"
 
 export const activeIn = ({ currencies }: Definitions, key: string): Currency | undefined =>
   currencies.find((one) => one.key === key && one.set === "published")
@@ -26,7 +28,7 @@ export interface Receiver {
   readonly log: Log
   /** The user's time zone when it occurred. */
   readonly zone: string
-  readonly definitions: Definitions
+  readonly definitions: Place
 }
 
 /** What the entry gave so far, by currency. */
@@ -98,18 +100,59 @@ const credit = (key: string, asked: number, { definitions, log, to, zone }: Rece
       .reduce((total, one) => total + one.amount, 0)
     cut(earnLimit.amount - earned, "earnLimit")
   }
-  const { courses } = definitions
-  if (max !== null) cut(max - balanceOf(log, key, { courses, now: to.at }), "max")
+  const { places } = definitions
+  if (max !== null) cut(max - balanceOf(log, key, { ...definitions, now: to.at }), "max")
   if (amount === 0) return
-  if (currency.pendingDays !== null) {
-    const at = dayIn(zone, occurredAt, currency.pendingDays)
-    if (at > to.at) to.waiting.push({ currency: key, at, amount })
+  const { expiry, pendingDays } = currency
+  const midnight = pendingDays === null ? to.at : dayIn(zone, occurredAt, pendingDays)
+  const at = midnight > to.at ? midnight : undefined
+  if (expiry !== null || at !== undefined) {
+    const last = Math.max(0, ...log.filter(({ kind }) => kind === "event").map(happenedAt))
+    const days = {
+      day: dayAt(places, occurredAt),
+      today: dayAt(places, to.at),
+      active: dayAt(places, last),
+    }
+    const lastDay = expiry === null ? undefined : endOf(expiry, days, pendingDays ?? 0)
+    const same = to.endings.find(({ currency }) => currency === key)
+    if (same !== undefined) to.endings.splice(to.endings.indexOf(same), 1)
+    to.endings.push({ currency: key, at, lastDay, amount: amount + (same?.amount ?? 0) })
   }
   if (period !== null) to.counting.push({ currency: key, period, amount })
   if (key === "xp") to.xp += amount
   else if (key === "points") to.points += amount
   else to.currencies.set(key, (to.currencies.get(key) ?? 0) + amount)
 }
+
+const happenedAt = (entry: Entry): number => ("occurredAt" in entry ? entry.occurredAt : 0)
+
+/** The last day of a credit. */
+const endOf = (
+  expiry: NonNullable<Currency["expiry"]>,
+  days: { readonly day: number; readonly today: number; readonly active: number },
+  pendingDays: number,
+): number => {
+  const { active, day, today } = days
+  const earliest = Math.max(day + pendingDays, today)
+  if ("afterDays" in expiry) return Math.max(day + expiry.afterDays, earliest)
+  if ("inactivityDays" in expiry) {
+    return Math.max(day + expiry.inactivityDays, active + expiry.inactivityDays, earliest)
+  }
+  for (let end = day + pendingDays; ; end++) {
+    const date = dateOf(end)
+    const isLeap = new Date(`${date.slice(0, 4)}-02-29T00:00:00Z`).getUTCDate() === 29
+    const asked = !isLeap && expiry.yearlyOn === "02-29" ? "02-28" : expiry.yearlyOn
+    if (date.slice(5) === asked) return Math.max(end, earliest)
+  }
+}
+
+/** What an event keeps of currencies that end with inactivity. */
+export const keptBy = (occurredAt: number, { currencies, places }: Place): Happened["kept"] =>
+  currencies.flatMap(({ expiry, key, set }) =>
+    set === "published" && expiry !== null && "inactivityDays" in expiry
+      ? [{ currency: key, lastDay: dayAt(places, occurredAt) + expiry.inactivityDays }]
+      : [],
+  )
 
 /** The midnight that many days after the day of `ms`. */
 const dayIn = (timeZone: string, ms: number, days: number): number =>

@@ -21,12 +21,8 @@ export interface Amounting {
   readonly currencies: Map<string, number>
   /** What the limits of currencies cut. */
   readonly capped: Array<Capped>
-  /** What cannot be spent before `at`. */
-  readonly waiting: Array<{
-    readonly currency: string
-    readonly at: number
-    readonly amount: number
-  }>
+  /** What cannot be spent at once or ends with a day. */
+  readonly endings: Array<Ending>
   /** What counts for the `earnLimit` of currencies. */
   readonly counting: Array<Earning>
   readonly badges: Array<Awarded>
@@ -47,6 +43,8 @@ export interface Happened extends Amounting {
   segments: ReadonlyArray<string>
   /** The rules that rewarded it. */
   readonly uses: Array<string>
+  /** The currencies whose whole balances it kept until a day at least. */
+  readonly kept: Array<{ readonly currency: string; readonly lastDay: number }>
   /** The steps of quests for which it counted. */
   readonly steps: Array<{
     readonly questId: string
@@ -91,6 +89,14 @@ export interface Began extends InPeriod {
   readonly kind: "began"
   readonly sequence: number
   readonly at: number
+}
+
+/** An amount that cannot be spent before `at`, if it has it, and ends with its `lastDay`. */
+export interface Ending {
+  readonly currency: string
+  readonly at: number | undefined
+  readonly lastDay: number | undefined
+  readonly amount: number
 }
 
 export interface Capped {
@@ -194,4 +200,13 @@ export const earning = (log: Log): ReadonlyArray<Happened | Backfilled> => {
   return log.filter(
     (entry): entry is Happened | Backfilled => entry.kind === "backfilled" || stands.has(entry),
   )
+}
+
+export const amountIn = (amounts: Amounts, key: string): number =>
+  Object.entries(amounts).find(([name]) => name === key)?.[1] ?? 0
+
+/** What a decision gave of a currency. */
+export const credited = (entry: Amounting, key: string): number => {
+  if (key === "xp") return entry.xp
+  return key === "points" ? entry.points : (entry.currencies.get(key) ?? 0)
 }

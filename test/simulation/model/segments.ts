@@ -52,7 +52,7 @@ const found = (
     case "balance":
       return condition.currency === "xp"
         ? xpOf(log)
-        : balanceOf(log, condition.currency!, { courses: place.courses, now })
+        : balanceOf(log, condition.currency!, { ...place, now })
     case "badge": {
       const badge = place.badges.find(({ key }) => key === condition.badge)
       return badgesOf(log).get(badge?.id ?? "")?.[0]?.earnedAt

@@ -27,6 +27,7 @@ const isBuiltIn = ({ key }: Currency): boolean => key === "xp" || key === "point
 
 const textsOf = (currency: Currency) => {
   const { description, earnLimit, max, metadata, name, pendingDays, refill, spendable } = currency
+  const [[ends, value] = []] = Object.entries(currency.expiry ?? {})
   return new Map([
     ["name", name],
     ["description", description ?? ""],
@@ -37,6 +38,8 @@ const textsOf = (currency: Currency) => {
     ["refill.amount", textOf(refill?.amount)],
     ["refill.everyMinutes", textOf(refill?.everyMinutes)],
     ["pendingDays", textOf(pendingDays)],
+    ["expiry.kind", textOf(ends)],
+    [ends === "yearlyOn" ? "expiry.yearlyOn" : "expiry.days", textOf(value)],
     ["metadata", metadataOf(metadata)],
   ])
 }
@@ -57,6 +60,12 @@ const refillOf = (form: Form) => {
     : { amount: amount ?? null, everyMinutes: everyMinutes ?? null }
 }
 
+const expiryOf = (form: Form) => {
+  const kind = form.text("expiry.kind")
+  if (kind === "") return null
+  return { [kind]: kind === "yearlyOn" ? form.text("expiry.yearlyOn") : form.number("expiry.days") }
+}
+
 const membersOf = (form: Form) => ({
   name: form.text("name"),
   description: form.text("description") || null,
@@ -65,6 +74,7 @@ const membersOf = (form: Form) => ({
   earnLimit: earnLimitOf(form),
   refill: refillOf(form),
   pendingDays: form.number("pendingDays") ?? null,
+  expiry: expiryOf(form),
 })
 
 const draftOf = (form: Form) => ({
@@ -119,7 +129,44 @@ const limitFields = ({ faults, form }: Draft): Content => [
     hint: "The days after which a credit can be spent. At once, if empty.",
     faults,
   }),
+  expiryFields({ faults, form }),
 ]
+
+const expiryFields = ({ faults = [], form }: Pick<Draft, "faults" | "form">): Content => {
+  // The faults name the members of the API, of which the form has one field for two.
+  const own = faults.map((fault) => ({
+    ...fault,
+    pointer: fault.pointer.replace(/^\/expiry\/(afterDays|inactivityDays)$/, "/expiry/days"),
+  }))
+  return group({ legend: "Expiry", name: "expiry", faults: own }, [
+    selectField({
+      name: "expiry.kind",
+      label: "Credits end",
+      value: form.text("expiry.kind"),
+      options: [
+        ["", "never"],
+        ["afterDays", "so many days after the event"],
+        ["inactivityDays", "so many days after the last event"],
+        ["yearlyOn", "on one day of each year"],
+      ],
+      hint: "At the end of a day of the user's time zone. An edit changes only later credits.",
+      faults: own,
+    }),
+    numberField({
+      name: "expiry.days",
+      label: "Days",
+      value: form.text("expiry.days"),
+      faults: own,
+    }),
+    textField({
+      name: "expiry.yearlyOn",
+      label: "Month and day",
+      value: form.text("expiry.yearlyOn"),
+      hint: "Such as 12-31.",
+      faults: own,
+    }),
+  ])
+}
 
 const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
   const { faults, form } = draft
@@ -170,8 +217,19 @@ const names = () => [
   "refill.amount",
   "refill.everyMinutes",
   "pendingDays",
+  "expiry",
+  "expiry.afterDays",
+  "expiry.inactivityDays",
+  "expiry.yearlyOn",
   "metadata.*",
 ]
+
+const expiryText = ({ expiry }: Currency): string => {
+  if (expiry === null) return "never"
+  if (expiry.afterDays !== undefined) return `after ${count(expiry.afterDays)} days`
+  if (expiry.inactivityDays !== undefined) return `${count(expiry.inactivityDays)} days inactive`
+  return `on ${expiry.yearlyOn}`
+}
 
 export const currencyRoutes: ReadonlyArray<Route> = kindRoutes<Currency, undefined>({
   noun: "currency",
@@ -194,7 +252,7 @@ export const currencyRoutes: ReadonlyArray<Route> = kindRoutes<Currency, undefin
   ),
   draftOf,
   patchOf: (form, currency) => ({ ...membersOf(form), metadata: metadataPatchOf(form, currency) }),
-  heads: ["Spendable", "Maximum", "Earned at most", "Refill"],
+  heads: ["Spendable", "Maximum", "Earned at most", "Refill", "Expiry"],
   cellsIn: () =>
     Effect.succeed((currency) => [
       currency.spendable ? "yes" : "no",
@@ -205,5 +263,6 @@ export const currencyRoutes: ReadonlyArray<Route> = kindRoutes<Currency, undefin
       currency.refill === null
         ? "none"
         : `${count(currency.refill.amount)} every ${count(currency.refill.everyMinutes)} min`,
+      expiryText(currency),
     ]),
 })

@@ -68,7 +68,8 @@ const undo = <Body>(
     ),
   )
 
-const undoneText = ({ badges, currencies = {}, level, points, shortfall, xp }: Undone): string => {
+const undoneText = ({ badges, currencies = {}, expired = {}, ...undone }: Undone): string => {
+  const { level, points, shortfall, xp } = undone
   const parts = [
     `${count(xp.revoked)} xp`,
     `${count(points.revoked)} points`,
@@ -82,7 +83,12 @@ const undoneText = ({ badges, currencies = {}, level, points, shortfall, xp }: U
     `${count(shortfall.xp)} xp and ${count(shortfall.points)} points`,
     ...further.map(([key, amount]) => `${count(amount)} ${key}`),
   ].join(", ")
-  return `Taken back: ${parts.join(", ")}.${missing ? ` The balance did not cover ${rest}.` : ""}`
+  const lost = Object.entries(expired).map(([key, amount]) => `${count(amount)} ${key}`)
+  return [
+    `Taken back: ${parts.join(", ")}.`,
+    ...(missing ? [`The balance did not cover ${rest}.`] : []),
+    ...(lost.length > 0 ? [`Expired before: ${lost.join(", ")}.`] : []),
+  ].join(" ")
 }
 
 export const setHidden = (visit: PlaceVisit, userId: string, hidden: boolean): Answer =>

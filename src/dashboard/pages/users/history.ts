@@ -48,14 +48,22 @@ const summary = (words: string, outcome: Outcome): string => {
   return text === "" ? `${words}, no balance changed` : `${words}: ${text}`
 }
 
-const undone = (words: string, { shortfall, ...outcome }: FactOf<"event.revoked">): string => {
+const undone = (
+  words: string,
+  { expired = {}, shortfall, ...outcome }: FactOf<"event.revoked">,
+): string => {
+  const lost = Object.entries(expired).map(([key, amount]) => `${count(amount)} ${key}`)
   const missing = [
     ...(shortfall.xp === 0 ? [] : [`${count(shortfall.xp)} xp`]),
     ...(shortfall.points === 0 ? [] : [`${count(shortfall.points)} points`]),
     ...Object.entries(shortfall.currencies ?? {}).map(([key, amount]) => `${count(amount)} ${key}`),
   ].join(" and ")
-  return summary(words, outcome) + (missing === "" ? "" : `; ${missing} were already gone`)
+  const rest = missing === "" ? "" : `; ${missing} were already gone`
+  return `${summary(words, outcome)}${rest}${expiredText(lost)}`
 }
+
+const expiredText = (lost: ReadonlyArray<string>): string =>
+  lost.length === 0 ? "" : `; ${lost.join(" and ")} had expired`
 
 const sourceText = ({ id, kind }: FactOf<"xp.earned">["source"], base: string): Content => {
   if (kind === "reward") return "by the reward"
@@ -117,6 +125,8 @@ const factText = (fact: Fact, base: string): Content => {
       return `${fact.currency} −${count(fact.amount)} (${count(fact.total)})`
     case "currency.refunded":
       return `${fact.currency} +${count(fact.amount)} (${count(fact.total)})${fact.shortfall === 0 ? "" : `; ${count(fact.shortfall)} were undone at their source`}`
+    case "currency.expired":
+      return `${fact.currency} −${count(fact.amount)} (${count(fact.total)}) expired`
     case "currency.capped":
       return html`${count(fact.amount)} ${fact.currency} cut (${capWords[fact.by]}) ${sourceText(fact.source, base)}`
     case "level.changed":

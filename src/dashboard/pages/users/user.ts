@@ -202,14 +202,17 @@ const profile = (
     ],
     ["Name", user.displayName === null ? "none" : isolated(user.displayName)],
     ["Xp", count(user.xp)],
-    ["Points", html`${count(user.points)}${pendingText(user, "points")}`],
+    [
+      "Points",
+      html`${count(user.points)}${pendingText(user, "points")}${expiringText(user, "points")}`,
+    ],
     ...Object.entries(user.balances)
       .filter(([key]) => key !== "xp" && key !== "points")
       .map(
         ([key, amount]) =>
           [
             key,
-            html`<a href="${base}/currencies/${key}">${count(amount)}</a>${pendingText(user, key)}${refillText(user, key)}`,
+            html`<a href="${base}/currencies/${key}">${count(amount)}</a>${pendingText(user, key)}${expiringText(user, key)}${refillText(user, key)}`,
           ] as const,
       ),
     ["All-time rank", rankLink(base, user.id, "all_time", rank)],
@@ -227,6 +230,12 @@ const pendingText = ({ pending = {} }: User, key: string): Content => {
     next !== undefined &&
     html`, ${count(amount)} of it pending (${count(next.amount)} until ${isoTime(next.spendableAt)})`
   )
+}
+
+/** How much of a balance ends next. */
+const expiringText = ({ expiring = {} }: User, key: string): Content => {
+  const [next] = expiring[key]?.lots ?? []
+  return next !== undefined && html`, ${count(next.amount)} of it until ${isoTime(next.expiresAt)}`
 }
 
 /** When a balance grows next. */

@@ -338,6 +338,7 @@ const movementOf = (
       return { currency: fact.currency, by: fact.amount, total: fact.total }
     case "currency.revoked":
     case "currency.spent":
+    case "currency.expired":
       return { currency: fact.currency, by: -fact.amount, total: fact.total }
     default:
       return undefined

@@ -162,6 +162,7 @@ export const currency = {
   earnLimit: null,
   refill: null,
   pendingDays: null,
+  expiry: null,
   ...changes,
 } as const
 

@@ -116,6 +116,38 @@ describe("Amounts of further currencies", () => {
     }
   })
 
+  it("may end, as the editor says, and pages of users and their histories show it", async () => {
+    await world.owner.post(`${currencies}/new`, {
+      name: "Stars",
+      "expiry.kind": "afterDays",
+      "expiry.days": "30",
+    })
+    const made = await read("/v1/currencies/stars")
+    expect(made.expiry).toEqual({ afterDays: 30 })
+    const address = `${currencies}/${made.id}`
+    const save = async (fields: object) => {
+      const form = fieldsOf((await world.owner.get(address)).text, address)
+      expect([form["expiry.kind"], form["expiry.days"]]).toEqual(["afterDays", "30"])
+      return world.owner.post(address, { ...form, ...fields })
+    }
+    const none = await save({ "expiry.days": "0" })
+    expect([none.status, none.text]).toEqual([400, expect.stringContaining("must be from 1 to")])
+    const badDay = await save({ "expiry.kind": "yearlyOn", "expiry.yearlyOn": "31.12." })
+    expect([badDay.status, badDay.text]).toEqual([400, expect.stringContaining("such as 12-31")])
+    await world.api("POST", "/v1/users/ida/rewards", { reward: { currencies: { stars: 3 } } })
+    expect((await world.owner.get(`${base}/users/ida`)).text).toContain(", 3 of it until ")
+    expect((await world.owner.get(currencies)).text).toContain("after 30 days")
+    await save({ "expiry.kind": "yearlyOn", "expiry.yearlyOn": "12-31" })
+    expect((await read("/v1/currencies/stars")).expiry).toEqual({ yearlyOn: "12-31" })
+    await world.owner.post(address, {
+      ...fieldsOf((await world.owner.get(address)).text, address),
+      "expiry.kind": "",
+    })
+    expect((await read("/v1/currencies/stars")).expiry).toBeNull()
+    const archive = await world.owner.post(`${address}/archive`, {})
+    expect(archive.status).toBe(303)
+  })
+
   it("are granted, spent and given back on the pages of a user", async () => {
     const user = `${base}/users/eve`
     await world.api("PUT", "/v1/users/eve", {})
