@@ -121,7 +121,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "pages",
     "",
   ],
-  cli: ["output", "process", "demo", "commands", ""],
+  cli: ["output", "process", "demo", "mcp", "commands", ""],
 }
 /** Files that every room may import, from the ground up too. */
 const shared = ["Build.ts", "engineLimits.ts", "Limits.ts"]

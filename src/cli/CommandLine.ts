@@ -13,6 +13,7 @@ import { init } from "./commands/init.ts"
 import { keys } from "./commands/keys.ts"
 import { limits } from "./commands/limits.ts"
 import { listen } from "./commands/listen.ts"
+import { mcp } from "./commands/mcp.ts"
 import { projects } from "./commands/projects.ts"
 import { snapshots } from "./commands/snapshots.ts"
 import { CommandFailed, exitCodes } from "./output/ExitCode.ts"
@@ -42,6 +43,7 @@ const laurel = Command.make("laurel").pipe(
     keys,
     definitions,
     listen,
+    mcp,
     snapshots,
     cluster,
     limits,

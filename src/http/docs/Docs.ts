@@ -3,9 +3,12 @@
  * there. The script of the page is one file that browsers keep. The content security policy forbids
  * the page to load anything from other hosts.
  */
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
+import { OpenApi } from "effect/http-api"
 import { version } from "../../Build.ts"
+import { Api } from "../api/Api.ts"
 import type { PlainHandler, PlainReply } from "../contract/Interpreter.ts"
+import { pageName } from "./Markdown.ts"
 import { type PublicFile, showFile } from "./PublicFile.ts"
 import { loadReference } from "./ReferenceThread.ts"
 
@@ -17,6 +20,17 @@ const reader: PlainHandler = (headers) =>
 const openapi: PlainHandler = (headers) =>
   Effect.map(reference, ({ document }) => showFile(document, headers))
 
+const index: PlainHandler = (headers) =>
+  Effect.map(reference, (files) => showFile(files.index, headers))
+
+/** Handlers of the pages as Markdown. */
+const markdown = Object.values(Api.groups).map((group): readonly [string, PlainHandler] => {
+  const name = pageName(Context.getOrElse(group.annotations, OpenApi.Title, () => group.identifier))
+  const handler: PlainHandler = (headers) =>
+    Effect.map(reference, ({ pages }) => showFile(pages[name]!, headers))
+  return [`/docs/${name}`, handler]
+})
+
 /** Handlers of the reference's paths and of `/`, which redirects browsers to `browsersGoTo`. */
 export const docsFor = (browsersGoTo = "/docs"): ReadonlyMap<string, PlainHandler> =>
   new Map([
@@ -24,6 +38,8 @@ export const docsFor = (browsersGoTo = "/docs"): ReadonlyMap<string, PlainHandle
     ["/openapi.json", openapi],
     ["/docs", page],
     ["/docs/reference.js", reader],
+    ["/llms.txt", index],
+    ...markdown,
   ])
 
 const entrance = JSON.stringify({

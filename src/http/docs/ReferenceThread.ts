@@ -11,6 +11,10 @@ import type { PublicFile } from "./PublicFile.ts"
 export interface ReferenceFiles {
   readonly document: PublicFile
   readonly script: PublicFile
+  /** `llms.txt`. */
+  readonly index: PublicFile
+  /** The pages as Markdown, by name. */
+  readonly pages: { readonly [name: string]: PublicFile }
 }
 
 type LoadReference = () => Promise<ReferenceFiles>
@@ -30,8 +34,14 @@ export const shared = (make: LoadReference): LoadReference => {
 const inThread: LoadReference = async () => {
   const start = () => new Worker(new URL("./ReferenceWorker.ts", import.meta.url))
   const thread = new Questions<"files", ReferenceFiles>(start, { idleMs: 0 })
-  const { document, script } = await thread.ask("files")
-  return { document: received(document), script: received(script) }
+  const { document, index, pages, script } = await thread.ask("files")
+  const entries = Object.entries(pages).map(([name, page]) => [name, received(page)] as const)
+  return {
+    document: received(document),
+    script: received(script),
+    index: received(index),
+    pages: Object.fromEntries(entries),
+  }
 }
 
 /** A `Buffer` arrives from another thread as a `Uint8Array`. */

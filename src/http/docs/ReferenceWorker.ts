@@ -8,6 +8,7 @@ import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { answerQuestions } from "../../storage/Channel.ts"
 import { Api } from "../api/Api.ts"
+import { type Document, indexText, pagesOf } from "./Markdown.ts"
 import { makeFile, type PublicFile } from "./PublicFile.ts"
 import type { ReferenceFiles } from "./ReferenceThread.ts"
 
@@ -107,13 +108,30 @@ const loadScript = async (): Promise<PublicFile> => {
   }
 }
 
+const document = OpenApi.fromApi(Api)
+
 const loadDocument = (): Promise<PublicFile> =>
-  makeFile(JSON.stringify(OpenApi.fromApi(Api)), {
+  makeFile(JSON.stringify(document), {
     contentType: "application/json",
     cacheControl: "no-cache",
   })
 
+const loadText = (text: string, kind: "markdown" | "plain"): Promise<PublicFile> =>
+  makeFile(text, { contentType: `text/${kind}; charset=utf-8`, cacheControl: "no-cache" })
+
+const loadPages = async (): Promise<Pick<ReferenceFiles, "index" | "pages">> => {
+  const pages = pagesOf(document as unknown as Document)
+  const files = pages.map(
+    async ({ name, text }) => [name, await loadText(text, "markdown")] as const,
+  )
+  return {
+    index: await loadText(indexText(document as unknown as Document, pages), "plain"),
+    pages: Object.fromEntries(await Promise.all(files)),
+  }
+}
+
 answerQuestions<"files", ReferenceFiles>(async () => ({
   document: await loadDocument(),
   script: await loadScript(),
+  ...(await loadPages()),
 }))

@@ -1,0 +1,156 @@
+/**
+ * Servers of the Model Context Protocol (modelcontextprotocol.io) on the API of a Laurel server: one
+ * on standard input and output, which uses one key, and one on HTTP, which passes on the key of each
+ * request. The API checks the key, so an agent may do what its key may do, and less without
+ * `allowWrites`. The resources are the pages of the reference, which the Laurel server makes.
+ */
+import type { Server } from "node:http"
+import { toNodeHandler } from "@modelcontextprotocol/node"
+import {
+  createMcpHandler,
+  fromJsonSchema,
+  hostHeaderValidationResponse,
+  localhostAllowedHostnames,
+  McpServer,
+  originValidationResponse,
+} from "@modelcontextprotocol/server"
+import { serveStdio } from "@modelcontextprotocol/server/stdio"
+import { version } from "../../Build.ts"
+import { createServer } from "../../http/server/nodeHttp.ts"
+import { type Ask, type Tool, tools } from "./tools.ts"
+
+export interface McpOptions {
+  /** The address of the Laurel server. */
+  readonly url: string
+  readonly allowWrites: boolean
+  readonly onError: (error: unknown) => void
+}
+
+/** A reply of the API: its JSON, or its problem as text. */
+const askWith =
+  (url: string, key: string): Ask =>
+  async (method, path, body, ifMatch) => {
+    const reply = await fetch(new URL(path, url), {
+      method,
+      redirect: "error",
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body !== undefined && { "content-type": "application/json" }),
+        ...(ifMatch !== undefined && { "if-match": `"${ifMatch}"` }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const text = await reply.text()
+    if (!reply.ok) throw new Error(text)
+    return JSON.parse(text)
+  }
+
+const readText = async (url: string, path: string): Promise<string> => {
+  const reply = await fetch(new URL(path, url), { redirect: "error" })
+  if (!reply.ok) throw new Error(`${path} answered ${reply.status}`)
+  return reply.text()
+}
+
+/** The pages that `/llms.txt` lists. */
+const pagesOf = (index: string): ReadonlyArray<{ title: string; path: string; about: string }> =>
+  [...index.matchAll(/^- \[(.+?)\]\((\/docs\/[\w-]+\.md)\): (.*)$/gm)].map(
+    ([, title, path, about]) => ({ title: title!, path: path!, about: about! }),
+  )
+
+const addTool = (server: McpServer, ask: Ask, tool: Tool): void => {
+  const { description, input, name, run, title, writes } = tool
+  server.registerTool(
+    name,
+    {
+      title,
+      description,
+      inputSchema: fromJsonSchema<Record<string, unknown>>(input),
+      annotations: { readOnlyHint: !writes, destructiveHint: writes, openWorldHint: false },
+    },
+    async (given) => {
+      try {
+        const reply = await run(ask, given)
+        return { content: [{ type: "text", text: JSON.stringify(reply) }] }
+      } catch (error) {
+        // The agent reads the problem and corrects its call.
+        const { cause, message } = error as Error
+        const words = cause instanceof Error ? `No answer from Laurel: ${cause.message}` : message
+        return { isError: true, content: [{ type: "text", text: words }] }
+      }
+    },
+  )
+}
+
+const makeServer = async ({ allowWrites, url }: McpOptions, key: string): Promise<McpServer> => {
+  const server = new McpServer(
+    { name: "laurel", title: "Laurel", version },
+    {
+      instructions:
+        "Laurel turns events about users into xp, levels, badges, quests, streaks and leaderboards. Read the resource `llms.txt` first. Before you change definitions, propose them and show the changes to a person.",
+    },
+  )
+  const ask = askWith(url, key)
+  for (const tool of tools) if (allowWrites || !tool.writes) addTool(server, ask, tool)
+  const index = await readText(url, "/llms.txt")
+  const pages = [
+    { title: "What Laurel is", path: "/llms.txt", about: "Read this first." },
+    ...pagesOf(index),
+  ]
+  for (const { about, path, title } of pages) {
+    const mimeType = path.endsWith(".md") ? "text/markdown" : "text/plain"
+    server.registerResource(
+      path.slice(path.lastIndexOf("/") + 1),
+      `laurel:/${path}`,
+      { title, description: about, mimeType },
+      async ({ href }) => ({
+        contents: [{ uri: href, mimeType, text: await readText(url, path) }],
+      }),
+    )
+  }
+  return server
+}
+
+/** Serves one client on standard input and output. Resolves when the client closes the input. */
+export const serveOnStdio = async (options: McpOptions, key: string): Promise<void> => {
+  const ended = new Promise<void>((resolve) => process.stdin.once("end", resolve))
+  const handle = serveStdio(() => makeServer(options, key), { onerror: options.onError })
+  await ended
+  await handle.close()
+}
+
+/** Listens on the loopback interface. Each request needs `Authorization: Bearer` and a Laurel key. */
+export const serveOnHttp = async (options: McpOptions, port: number): Promise<Server> => {
+  const handler = createMcpHandler(
+    ({ requestInfo }) => makeServer(options, keyOf(requestInfo?.headers) ?? ""),
+    { onerror: options.onError },
+  )
+  const answer = toNodeHandler(
+    { fetch: async (request, given) => refusal(request) ?? (await handler.fetch(request, given)) },
+    { onerror: options.onError },
+  )
+  const server = createServer(
+    (request, response) => void answer(request as Parameters<typeof answer>[0], response),
+  )
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject).listen(port, "127.0.0.1", resolve)
+  })
+  server.once("close", () => void handler.close())
+  return server
+}
+
+const keyOf = (headers: Headers | undefined): string | undefined =>
+  /^Bearer (\S+)$/i.exec(headers?.get("authorization") ?? "")?.[1]
+
+/** A page in a browser must not reach the server under a name of its own (DNS rebinding). */
+const refusal = (request: Request): Response | undefined => {
+  const names = localhostAllowedHostnames()
+  const foreign =
+    hostHeaderValidationResponse(request, names) ?? originValidationResponse(request, names)
+  if (foreign !== undefined) return foreign
+  if (keyOf(request.headers) !== undefined) return undefined
+  const headers = { "www-authenticate": "Bearer", "content-type": "text/plain" }
+  return new Response("Authorization: Bearer and an API key of Laurel is required.\n", {
+    status: 401,
+    headers,
+  })
+}

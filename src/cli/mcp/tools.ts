@@ -1,0 +1,165 @@
+/**
+ * The tools that `laurel mcp` offers to agents. Each is one operation of the API: its reply is the
+ * operation's, and so are its checks. A tool that `writes` is offered only with `--allow-writes`.
+ */
+import type { JsonSchemaType } from "@modelcontextprotocol/server"
+
+/** Sends a request to the API. Rejects with the problem of a refusal. */
+export type Ask = (
+  method: "GET" | "POST",
+  path: string,
+  body?: unknown,
+  ifMatch?: number,
+) => Promise<unknown>
+
+export interface Tool {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly input: JsonSchemaType
+  readonly writes: boolean
+  readonly run: (ask: Ask, input: Input) => Promise<unknown>
+}
+
+type Input = Readonly<Record<string, unknown>>
+
+const object = (
+  properties: Readonly<Record<string, object>>,
+  required: ReadonlyArray<string> = [],
+): JsonSchemaType =>
+  ({ type: "object", properties, required, additionalProperties: false }) as JsonSchemaType
+
+const text = (description: string) => ({ type: "string", description })
+const user = text("Your id of the user")
+const limit = { type: "integer", minimum: 1, maximum: 100, description: "Maximum number of items" }
+const cursor = text("The `nextCursor` of the page before; absent: the first page")
+const anyObject = (description: string) => ({ type: "object", description })
+const file = anyObject(
+  "A file of definitions, of the form that `read_definitions` returns; it may have some kinds only",
+)
+const removes = {
+  type: "boolean",
+  description: "Archive definitions that the file does not name, of the kinds that it has",
+}
+
+/** The path with the given members of the input as its query. */
+const withQuery = (path: string, input: Input, names: ReadonlyArray<string>): string => {
+  const given = names.filter((name) => input[name] !== undefined)
+  const query = new URLSearchParams(given.map((name) => [name, String(input[name])]))
+  return query.size === 0 ? path : `${path}?${query}`
+}
+
+const userPath = ({ userId }: Input, rest = ""): string =>
+  `/v1/users/${encodeURIComponent(String(userId))}${rest}`
+
+const fileBody = ({ definitions, delete: removes = false }: Input) => ({
+  definitions,
+  delete: removes,
+})
+
+const reads: ReadonlyArray<Omit<Tool, "writes">> = [
+  {
+    name: "read_user",
+    title: "Read a user",
+    description: "Balances, level, progress, badges, quests and streaks of a user.",
+    input: object({ userId: user }, ["userId"]),
+    run: async (ask, input) => {
+      const [profile, progress] = await Promise.all([
+        ask("GET", userPath(input)),
+        ask("GET", userPath(input, "/progress")),
+      ])
+      return { user: profile, progress }
+    },
+  },
+  {
+    name: "list_users",
+    title: "List users",
+    description: "Users, a page at a time.",
+    input: object({ limit, cursor }),
+    run: (ask, input) => ask("GET", withQuery("/v1/users", input, ["limit", "cursor"])),
+  },
+  {
+    name: "read_history",
+    title: "Read a user's history",
+    description:
+      "What happened to a user and why, newest first: each fact has the event, reward, spend or undo that caused it.",
+    input: object({ userId: user, kind: text("Facts of this kind only"), limit, cursor }, [
+      "userId",
+    ]),
+    run: (ask, input) =>
+      ask("GET", withQuery(userPath(input, "/history"), input, ["kind", "limit", "cursor"])),
+  },
+  {
+    name: "read_metrics",
+    title: "Read a user's metrics",
+    description: "A user's metrics: in total, and for the day, the week and the month.",
+    input: object({ userId: user }, ["userId"]),
+    run: (ask, input) => ask("GET", userPath(input, "/metrics")),
+  },
+  {
+    name: "read_leaderboard",
+    title: "Read the leaderboard",
+    description: "A page of the leaderboard, or the page around a user.",
+    input: object({
+      window: { enum: ["all_time", "daily", "weekly", "monthly"] },
+      at: text("A time in the window to read; absent: now"),
+      around: text("Your id of the user in the middle of the page"),
+      limit,
+    }),
+    run: (ask, input) =>
+      ask("GET", withQuery("/v1/leaderboard", input, ["window", "at", "around", "limit"])),
+  },
+  {
+    name: "list_actions",
+    title: "List actions",
+    description:
+      "Every action that events have had, with its number of events and the time of the latest. Finds misspelt actions.",
+    input: object({ limit, cursor }),
+    run: (ask, input) => ask("GET", withQuery("/v1/actions", input, ["limit", "cursor"])),
+  },
+  {
+    name: "read_definitions",
+    title: "Read the definitions",
+    description:
+      "Settings, currencies, metrics, segments, streaks, badges, quests, rules and boosts as one file.",
+    input: object({}),
+    run: (ask) => ask("GET", "/v1/definitions"),
+  },
+  {
+    name: "simulate_event",
+    title: "Simulate an event",
+    description:
+      "What an event would give a user, by the present definitions. Changes nothing. The resource `events.md` describes the event.",
+    input: object({ event: anyObject("The body of POST /v1/project/simulate") }, ["event"]),
+    run: (ask, { event }) => ask("POST", "/v1/project/simulate", event),
+  },
+  {
+    name: "propose_definitions",
+    title: "Propose definitions",
+    description:
+      "The changes that applying a file of definitions would make, as a list, and every fault of the file. Changes nothing. Show the changes to a person before you apply them.",
+    input: object({ definitions: file, delete: removes }, ["definitions"]),
+    run: (ask, input) => ask("POST", "/v1/definitions/diff", fileBody(input)),
+  },
+]
+
+const applies: Omit<Tool, "writes"> = {
+  name: "apply_definitions",
+  title: "Apply definitions",
+  description:
+    "Makes the definitions those of the file: all at once, or nothing. `version` is that of the proposal; if somebody else has changed a definition since, nothing changes.",
+  input: object(
+    {
+      definitions: file,
+      delete: removes,
+      version: { type: "integer", description: "`version` of the proposal that was agreed to" },
+    },
+    ["definitions", "version"],
+  ),
+  run: (ask, input) => ask("POST", "/v1/definitions/apply", fileBody(input), Number(input.version)),
+}
+
+export const tools: ReadonlyArray<Tool> = [
+  ...reads.map((tool) => ({ ...tool, writes: false })),
+  { ...applies, writes: true },
+]
