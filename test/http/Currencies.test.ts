@@ -120,7 +120,8 @@ describe("/v1/currencies", () => {
     const { json } = await place.post("/v1/currencies", { name: "Gems", pendingDays: 2 })
     expect(json).toMatchObject({ key: "gems", pendingDays: 2 })
     const reward = { currencies: { gems: 5 } }
-    const { balances } = (await place.post("/v1/users/ada/rewards", { reward })).json
+    const granted = (await place.post("/v1/users/ada/rewards", { reward })).json
+    const { balances } = granted
     expect(balances).toMatchObject({ gems: 5 })
     const paths = ["/v1/users/ada", "/v1/users/ada/progress"]
     const [first] = await Promise.all(paths.map((path) => place.get(path)))
@@ -134,6 +135,14 @@ describe("/v1/currencies", () => {
     }
     const { facts } = (await place.get("/v1/users/ada/history")).json
     const { spendableAt } = gems.lots[0]
+    const pending = [{ currency: "gems", amount: 5, spendableAt }]
+    expect([granted.pending, facts[0].pending]).toEqual([pending, pending])
+    await place.post("/v1/rules", { action: "BUY", reward: { currencies: { gems: 2 } } })
+    await place.post("/v1/rules", { action: "BUY", reward: { points: 1, currencies: { gems: 1 } } })
+    const bought = (await place.post("/v1/events", { userId: "eve", action: "BUY" })).json
+    expect(bought.pending).toEqual([{ currency: "gems", amount: 3, spendableAt }])
+    const other = (await place.post("/v1/events", { userId: "eve", action: "LOOK" })).json
+    expect(other.pending).toBeUndefined()
     expect(facts).toContainEqual(expect.objectContaining({ kind: "currency.earned", spendableAt }))
     const spend = () => place.post("/v1/users/ada/points/spend", { currencies: { gems: 5 } })
     expect((await spend()).json).toMatchObject({ code: "insufficient_balance", balance: 0 })

@@ -278,6 +278,9 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
     points: reply.points,
     currencies: reply.currencies ?? {},
     capped: cutOf(reply.capped ?? []),
+    pending: (reply.pending ?? [])
+      .map(({ spendableAt, ...credit }) => ({ ...credit, spendableAt: Date.parse(spendableAt) }))
+      .sort((one, other) => (one.currency < other.currency ? -1 : 1)),
     expired: reply.kind === "revocation" ? (reply.expired ?? {}) : {},
     balances: reply.balances,
     level: reply.level,

@@ -77,6 +77,20 @@ export const Capped = Schema.Struct({
   examples: [{ currency: "gems", amount: 3, by: "max" }],
 })
 
+export const PendingCredit = Schema.Struct({
+  currency: text("Key of the currency.", "gems"),
+  amount: count(3, "How many."),
+  spendableAt: Schema.String.annotate({
+    description: "When they can be spent.",
+    format: "date-time",
+    examples: ["2026-11-15T00:00:00.000Z"],
+  }),
+}).annotate({
+  identifier: "PendingCredit",
+  description: "What was credited of a currency and cannot be spent yet.",
+  examples: [{ currency: "gems", amount: 3, spendableAt: "2026-11-15T00:00:00.000Z" }],
+})
+
 export const Balances = shownAmounts(
   "All balances by currency, `xp` and `points` included. The outcome of an event, a spend or an undo has them only if the user has further currencies.",
   { xp: 1250, points: 340, gems: 12 },
@@ -94,6 +108,13 @@ export const furtherOutcome = {
     Schema.Array(Capped).annotate({
       description: "What the user did not get because of a limit of a currency. Absent: nothing.",
       examples: [[{ currency: "gems", amount: 3, by: "max" }]],
+    }),
+  ),
+  pending: Schema.optionalKey(
+    Schema.Array(PendingCredit).annotate({
+      description:
+        "What was credited and cannot be spent yet, because of `pendingDays` of a currency. Absent: nothing.",
+      examples: [[{ currency: "gems", amount: 3, spendableAt: "2026-11-15T00:00:00.000Z" }]],
     }),
   ),
   balances: Schema.optionalKey(Balances),

@@ -220,6 +220,7 @@ interface Entry<Kind extends MessageKind> {
 const further = {
   currencies: { gems: { earned: 3, total: 100 } },
   capped: [{ currency: "gems", amount: 2, by: "max" }],
+  pending: [{ currency: "gems", amount: 3, spendableAt }],
   balances: { xp: 1_250, points: 340, gems: 100 },
 } as const
 

@@ -7,6 +7,7 @@ import type { AppliedBoost } from "../project/Boost.ts"
 import type { Amounts } from "../project/Currency.ts"
 import type { Badge, Gives } from "../project/Definition.ts"
 import { unscaled } from "../project/Metric.ts"
+import { creditedCurrency } from "../record/Past.ts"
 import {
   type BadgeRef,
   decidedAt,
@@ -23,6 +24,7 @@ import {
   type WithheldReason,
 } from "../record/Record.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
+import { isoTime } from "../values/isoTime.ts"
 import type { MembersOf } from "./FactMembers.ts"
 
 export interface QuestChange extends Omit<QuestRef, "period"> {
@@ -100,20 +102,25 @@ export const grantedOf = (cause: GrantedReward): Granted => {
   return { reward, type, amount, badgeId }
 }
 
-/** What a reply says of further currencies, and of cut credits. */
-type Further = Pick<MembersOf<"event.tracked">, "balances" | "capped" | "currencies">
+/** What a reply says of further currencies, and of cut and pending credits. */
+type Further = Pick<MembersOf<"event.tracked">, "balances" | "capped" | "currencies" | "pending">
 
 /** The members of `Further` that a reply has; `undefined`: none. */
 export const furtherOf = ({
   balances,
   capped,
   currencies,
+  pending,
 }: { readonly [Name in keyof Further]: Further[Name] | undefined }): Further | undefined =>
-  balances === undefined && capped === undefined && currencies === undefined
+  balances === undefined &&
+  capped === undefined &&
+  currencies === undefined &&
+  pending === undefined
     ? undefined
     : {
         ...(currencies !== undefined && { currencies }),
         ...(capped !== undefined && { capped }),
+        ...(pending !== undefined && { pending }),
         ...(balances !== undefined && { balances }),
       }
 
@@ -343,6 +350,7 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
         break
       case "points.earned":
         pointsEarned += fact.amount
+        if (fact.spendableAt !== undefined) further = withPending(further, fact, fact.spendableAt)
         break
       case "points.revoked":
         pointsEarned -= fact.amount
@@ -351,6 +359,9 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
       case "currency.revoked":
       case "currency.capped":
         further = furtherAfter(further, fact)
+        if (fact.kind === "currency.earned" && fact.spendableAt !== undefined) {
+          further = withPending(further, fact, fact.spendableAt)
+        }
         break
       case "level.changed":
         before = fact.from
@@ -410,6 +421,21 @@ const furtherAfter = (
     [currency]: { earned: earned + change, total: fact.total },
   }
   return { ...before, currencies }
+}
+
+/** With a credit that is pending. All credits of a currency by one event wait until one time. */
+const withPending = (
+  before: FurtherChange | undefined,
+  fact: FactOf<"xp.earned" | "points.earned" | "currency.earned">,
+  at: number,
+): FurtherChange => {
+  const currency = creditedCurrency(fact)
+  const spendableAt = isoTime(at)
+  const all = before?.pending ?? []
+  const same = all.find((one) => one.currency === currency && one.spendableAt === spendableAt)
+  const amount = (same?.amount ?? 0) + fact.amount
+  const pending = [...all.filter((one) => one !== same), { currency, amount, spendableAt }]
+  return { ...before, pending }
 }
 
 const achieve = (

@@ -70,6 +70,12 @@ export interface Outcome {
     readonly [key: string]: { readonly earned: number; readonly total: number }
   }
   readonly capped: ReadonlyArray<Omit<Capped, "by">>
+  /** What was credited and cannot be spent yet. */
+  readonly pending: ReadonlyArray<{
+    readonly currency: string
+    readonly amount: number
+    readonly spendableAt: number
+  }>
   /** What an undo found expired. */
   readonly expired: Amounts
   /** All balances, if the user has further currencies that are active. */
@@ -532,6 +538,7 @@ export class Model {
         }),
       ),
       capped: entry.kind === "undone" ? [] : cutOf(entry.capped),
+      pending: entry.kind === "undone" ? [] : pendingBy(entry),
       expired: entry.kind === "undone" ? lostBy(before, after, entry.of, { ...place, now }) : {},
       balances: shownBalances(after, place, now),
       level: { before: levelOf(levelCurve, xpBefore), after: levelOf(levelCurve, xp) },
@@ -572,6 +579,7 @@ export const nothingDone: Outcome = {
   points: { earned: 0, total: 0 },
   currencies: {},
   capped: [],
+  pending: [],
   expired: {},
   balances: undefined,
   level: { before: 1, after: 1 },
@@ -614,6 +622,14 @@ const noAmounts = (): Amounting => ({
   endings: [],
   badges: [],
 })
+
+/** The credits of an entry that cannot be spent at once. */
+const pendingBy = ({ endings }: Happened): Outcome["pending"] =>
+  endings
+    .flatMap(({ amount, at, currency }) =>
+      at === undefined ? [] : [{ currency, amount, spendableAt: at }],
+    )
+    .sort((one, other) => (one.currency < other.currency ? -1 : 1))
 
 /** What an undo no longer counts as expired. */
 const lostBy = (before: Log, after: Log, of: Happened, when: When): Amounts =>

@@ -22,18 +22,32 @@ import { inProduction } from "./inProduction.ts"
 export type Fact = BodyOf<"users.history">["facts"][number]
 export type Cause = Fact["cause"]
 type FactOf<Kind extends Fact["kind"]> = Extract<Fact, { readonly kind: Kind }>
-type Outcome = Pick<FactOf<"event.tracked">, "capped" | "currencies" | "level" | "points" | "xp">
+type Outcome = Pick<
+  FactOf<"event.tracked">,
+  "capped" | "currencies" | "level" | "pending" | "points" | "xp"
+>
 
 const signed = (amount: number): string => (amount > 0 ? `+${count(amount)}` : count(amount))
 const percent = (share: number): string => `${Math.floor(share * 100)} %`
 
 /** "xp +50 (1,250), level 4 → 5"; empty if nothing changed. */
-export const outcomeText = ({ capped = [], currencies = {}, level, points, xp }: Outcome): string =>
+export const outcomeText = ({
+  capped = [],
+  currencies = {},
+  level,
+  pending = [],
+  points,
+  xp,
+}: Outcome): string =>
   [
     ...(xp.earned === 0 ? [] : [`xp ${signed(xp.earned)} (${count(xp.total)})`]),
     ...(points.earned === 0 ? [] : [`points ${signed(points.earned)} (${count(points.total)})`]),
     ...Object.entries(currencies).map(
       ([key, { earned, total }]) => `${key} ${signed(earned)} (${count(total)})`,
+    ),
+    ...pending.map(
+      ({ amount, currency, spendableAt }) =>
+        `${count(amount)} ${currency} pending until ${spendableAt.slice(0, 10)}`,
     ),
     ...capped.map(
       ({ amount, by, currency }) => `${count(amount)} ${currency} cut (${capWords[by]})`,
