@@ -145,7 +145,10 @@ describe("/v1/currencies", () => {
     expect(other.pending).toBeUndefined()
     expect(facts).toContainEqual(expect.objectContaining({ kind: "currency.earned", spendableAt }))
     const spend = () => place.post("/v1/users/ada/points/spend", { currencies: { gems: 5 } })
-    expect((await spend()).json).toMatchObject({ code: "insufficient_balance", balance: 0 })
+    expect((await spend()).json).toMatchObject({
+      code: "insufficient_balance",
+      balances: { gems: 0 },
+    })
     await place.post("/v1/test-clock", { advanceTo: spendableAt })
     expect((await place.get("/v1/users/ada")).json.pending).toBeUndefined()
     expect((await spend()).json.balances).toMatchObject({ gems: 0 })
@@ -281,12 +284,11 @@ describe("Further currencies of a user", () => {
     const granted = await place.post("/v1/users/ada/rewards", { reward })
     expect(granted.json).toMatchObject({ reward, type: null, balances: { gems: 100, hearts: 3 } })
     const path = "/v1/users/ada/points/spend"
-    const short = await place.post(path, { currencies: { gems: 1, hearts: 4 } })
-    expect([short.status, short.json.code, short.json.currency, short.json.balance]).toEqual([
+    const short = await place.post(path, { currencies: { gems: 101, hearts: 4 } })
+    expect([short.status, short.json.code, short.json.balances]).toEqual([
       409,
       "insufficient_balance",
-      "hearts",
-      3,
+      { gems: 100, hearts: 3 },
     ])
     const spent = await place.post(path, { currencies: { gems: 90, points: 2 }, id: "hat" })
     expect(spent.json).toMatchObject({

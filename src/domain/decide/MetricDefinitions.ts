@@ -39,7 +39,7 @@ const changedFaults = (before: Metric, metric: Metric): ReadonlyArray<Fault> =>
           {
             pointer: `/${name}`,
             code: "invalid_value",
-            detail: "cannot change, since the users' values were made with it: use another key",
+            detail: "cannot change, since the users' values follow from it: use another key",
           },
         ],
   )

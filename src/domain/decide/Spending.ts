@@ -33,14 +33,13 @@ export const decideSpending = (
   if (user === undefined) {
     return refuse("user_not_found", "No event or reward of this user was accepted yet.")
   }
+  const refusal = unspendable(user, project, command, now)
+  if (refusal !== undefined) return Result.fail(refusal)
   const facts: Array<Fact> = []
   // The first fact names the spend before this one.
   let last = behind(user.lastSpend)
   for (const [key, amount] of Object.entries(spentBy(command))) {
     const present = balanceAt(user, project, key, now)
-    const spendable = present.amount - pendingAt(user, key, now)
-    const refusal = unspendable(present.amount, spendable, project, command, key, amount)
-    if (refusal !== undefined) return Result.fail(refusal)
     const total = present.amount - amount
     assertBalance(key, total)
     assertBalance(`spent ${key}`, present.spent + amount)
@@ -63,32 +62,36 @@ export const decideSpending = (
   return Result.succeed({ cause: command, facts: settled(user, project, now, facts) })
 }
 
-/** The refusal to spend `amount` of the currency `key`; `undefined`: it can be spent. */
+/** The refusal of a spend, with all balances that are too small; `undefined`: it is possible. */
 const unspendable = (
-  balance: number,
-  spendable: number,
-  { currencies }: ProjectState,
+  user: UserState,
+  project: ProjectState,
   command: Spending,
-  key: string,
-  amount: number,
+  now: number,
 ): LaurelError<SpendRefusal> | undefined => {
-  const currency = activeCurrency(currencies, key)
-  if (currency === undefined) {
-    return laurelError(
-      "currency_not_found",
-      `No active currency of this project has the key ${key}.`,
-    )
+  const short = new Map<string, number>()
+  const details: Array<string> = []
+  for (const [key, amount] of Object.entries(spentBy(command))) {
+    const currency = activeCurrency(project.currencies, key)
+    if (currency === undefined) {
+      const detail = `No active currency of this project has the key ${key}.`
+      return laurelError("currency_not_found", detail)
+    }
+    if (!currency.spendable) {
+      return laurelError("currency_not_spendable", `The currency ${key} cannot be spent.`)
+    }
+    const pending = pendingAt(user, key, now)
+    const spendable = balanceAt(user, project, key, now).amount - pending
+    if (spendable >= amount) continue
+    short.set(key, spendable)
+    const waits = pending === 0 ? "" : ` (${pending} more are pending)`
+    details.push(`The user has ${spendable} ${key}${waits}, ${amount} are needed.`)
   }
-  if (!currency.spendable) {
-    return laurelError("currency_not_spendable", `The currency ${key} cannot be spent.`)
-  }
-  if (spendable >= amount) return undefined
-  const pending = balance - spendable
-  const waits = pending === 0 ? "" : ` (${pending} more are pending)`
-  const detail = `The user has ${spendable} ${key}${waits}, ${amount} are needed.`
+  if (short.size === 0) return undefined
+  const detail = details.join(" ")
   return "amount" in command
-    ? laurelError("insufficient_points", detail, { balance: spendable })
-    : laurelError("insufficient_balance", detail, { balance: spendable, currency: key })
+    ? laurelError("insufficient_points", detail, { balance: short.get("points")! })
+    : laurelError("insufficient_balance", detail, { balances: Object.fromEntries(short) })
 }
 
 /** The facts of a spend or a refund; with all balances, if the user has further currencies. */

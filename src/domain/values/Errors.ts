@@ -97,10 +97,13 @@ export interface LaurelError<Code extends ErrorCode = ErrorCode> {
   readonly detail: string
   readonly errors?: ReadonlyArray<Fault>
   readonly retryAfterSeconds?: number
-  /** The user's balance. Only with `insufficient_points` and `insufficient_balance`. */
+  /** The points that the user can spend. Only with `insufficient_points`. */
   readonly balance?: number
-  /** The key of the currency of `balance`. Only with `insufficient_balance`. */
-  readonly currency?: string
+  /**
+   * What the user can spend of each currency whose balance is too small, by key. Only with
+   * `insufficient_balance`.
+   */
+  readonly balances?: Readonly<Record<string, number>>
   /**
    * The scope of the caller's key or token, and the scopes of secret keys that permit the request.
    * Only with `insufficient_scope`.
@@ -121,7 +124,7 @@ export const laurelError = <Code extends ErrorCode>(
   more?: Pick<
     LaurelError,
     | "balance"
-    | "currency"
+    | "balances"
     | "differs"
     | "errors"
     | "neededScopes"

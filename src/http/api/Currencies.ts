@@ -225,7 +225,7 @@ export const Currency = Schema.Struct({
   ...versionFields,
 }).annotate({
   identifier: "Currency",
-  description: "A currency, of which users have balances.",
+  description: "A currency. Each user has a balance of it.",
   examples: [currency],
 })
 

@@ -247,7 +247,7 @@ export const Metrics = HttpApiGroup.make("metrics")
         summary: "Change a metric",
         description: `${patchWords}
 
-What a metric counts (\`aggregate\`, \`actions\`, \`where\`, \`value\`, \`decimals\`) never changes, since the values of all users were made with it: create another metric instead. A metric that badges need cannot be archived (409 \`in_use\`).`,
+What a metric counts (\`aggregate\`, \`actions\`, \`where\`, \`value\`, \`decimals\`) never changes, since the values of all users follow from it: create another metric instead. A metric that badges need cannot be archived (409 \`in_use\`).`,
       },
       delete: {
         success: HttpApiSchema.NoContent.annotate({ description: "The metric is archived." }),

@@ -60,7 +60,7 @@ const exampleOf = (code: ProblemCode, more: Partial<Occurrence> = {}) => {
     requestId: "req_01a1fc1e64c07345932e273286b5ca30",
     ...(code === "invalid_request" && { errors: [fault] }),
     ...(code === "insufficient_points" && { balance: 300 }),
-    ...(code === "insufficient_balance" && { balance: 2, currency: "gems" }),
+    ...(code === "insufficient_balance" && { balances: { gems: 2, coins: 0 } }),
     ...(code === "insufficient_scope" && { scope: "read", neededScopes: ["full", "ingest"] }),
     ...(code === "version_conflict" && { version: 4 }),
     ...(code === "id_reused" && { differs: ["/amount"] }),
@@ -224,12 +224,11 @@ export const SpendConflict = declare(
     ...members,
     code: codeOf(spendConflicts),
     balance: Schema.optionalKey(Schema.Int).annotate({
-      description:
-        "For `insufficient_points`: the points that the user can spend. For `insufficient_balance`: what the user can spend of `currency`.",
+      description: "For `insufficient_points`: the points that the user can spend.",
     }),
-    currency: Schema.optionalKey(Schema.String).annotate({
+    balances: Schema.optionalKey(Schema.Record(Schema.String, Schema.Int)).annotate({
       description:
-        "For `insufficient_balance`: the key of the first currency of which the user has too little.",
+        "For `insufficient_balance`: what the user can spend of each currency whose balance is too small, by key.",
     }),
     differs: differs("For `id_reused`", "/amount"),
   }),

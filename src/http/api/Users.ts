@@ -490,7 +490,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Spend points and other currencies",
           description:
-            "Takes points, or amounts of several currencies, from the user's balances, whole or not at all: 409 `insufficient_points` (of `amount`) or `insufficient_balance` (of `currencies`) names the balance if it is too small. An `id` that the user has used for a spend changes nothing: with the same content the reply is the first outcome with `duplicate: true`, with other content 409 `id_reused`, which tells by `differs` where. Xp, level, badges and leaderboards do not change; badges by points count the points earned, spent ones included. Replies once the outcome is on disk.",
+            "Takes points, or amounts of several currencies, from the user's balances, whole or not at all: 409 `insufficient_points` (of `amount`) or `insufficient_balance` (of `currencies`) names each balance that is too small. An `id` that the user has used for a spend changes nothing: with the same content the reply is the first outcome with `duplicate: true`, with other content 409 `id_reused`, which tells by `differs` where. Xp, level, badges and leaderboards do not change; badges by points count the points earned, spent ones included. Replies once the outcome is on disk.",
         }),
       ),
     HttpApiEndpoint.delete("refund", "/v1/users/:id/points/spend/:spendId", {

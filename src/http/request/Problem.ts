@@ -17,7 +17,7 @@ export const problemBody = (error: LaurelError, path: string, requestId: string)
     requestId,
     errors: error.errors,
     balance: error.balance,
-    currency: error.currency,
+    balances: error.balances,
     scope: error.scope,
     neededScopes: error.neededScopes,
     version: error.version,

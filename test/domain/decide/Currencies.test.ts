@@ -324,13 +324,15 @@ describe("A spend of several currencies", () => {
       world.refused({ kind: "spend", currencies })
     expect(refused({ gems: 5, hearts: 1 })).toMatchObject({
       code: "insufficient_balance",
-      currency: "hearts",
-      balance: 0,
+      balances: { hearts: 0 },
     })
-    expect(refused({ gems: 5, points: 1 })).toMatchObject({
+    expect(refused({ gems: 6, points: 1, hearts: 1 })).toMatchObject({
       code: "insufficient_balance",
-      currency: "points",
+      balances: { gems: 5, points: 0, hearts: 0 },
+      detail:
+        "The user has 5 gems, 6 are needed. The user has 0 points, 1 are needed. The user has 0 hearts, 1 are needed.",
     })
+    expect(refused({ gems: 6, none: 1 }).code).toBe("currency_not_found")
     expect(refused({ gems: 1, none: 1 }).code).toBe("currency_not_found")
     expect(refused({ gems: 1, fame: 1 }).code).toBe("currency_not_spendable")
     expect(refused({ xp: 1 }).code).toBe("currency_not_spendable")

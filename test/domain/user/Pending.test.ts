@@ -37,7 +37,7 @@ describe("A credit of a currency with pending days", () => {
     expect(facts).toContainEqual(expect.objectContaining({ currency: "gems", spendableAt }))
     expect(refusalOf(world, 1)).toMatchObject({
       code: "insufficient_balance",
-      balance: 0,
+      balances: { gems: 0 },
       detail: "The user has 0 gems (5 more are pending), 1 are needed.",
     })
     expect(world.spend({ coins: 1 }).reply.balances).toMatchObject({ coins: 0 })

@@ -64,7 +64,7 @@ describe("A currency that refills", () => {
     const world = withHearts()
     world.now += 10 * minute
     const refused = world.refused({ kind: "spend", currencies: { hearts: 3 } })
-    expect(refused).toMatchObject({ code: "insufficient_balance", balance: 2, currency: "hearts" })
+    expect(refused).toMatchObject({ code: "insufficient_balance", balances: { hearts: 2 } })
     world.now += 10 * minute
     expect(world.spend({ hearts: 3 }).reply.balances).toMatchObject({ hearts: 1 })
   })

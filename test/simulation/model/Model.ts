@@ -327,14 +327,16 @@ export class Model {
     if (before.length === 0) return { refused: "user_not_found" }
     const place = this.place(userId, definitions)
     const amounts = "amount" in command ? { points: command.amount } : command.currencies
+    let isShort = false
     for (const [key, amount] of Object.entries(amounts)) {
       const currency = activeIn(definitions, key)
       if (currency === undefined) return { refused: "currency_not_found" }
       if (!currency.spendable) return { refused: "currency_not_spendable" }
       const when = { ...place, now }
-      if (balanceOf(before, key, when) - pendingOf(before, key, when) < amount) {
-        return { refused: "amount" in command ? "insufficient_points" : "insufficient_balance" }
-      }
+      isShort ||= balanceOf(before, key, when) - pendingOf(before, key, when) < amount
+    }
+    if (isShort) {
+      return { refused: "amount" in command ? "insufficient_points" : "insufficient_balance" }
     }
     return this.#paid(userId, { kind: "spent", sequence, at: now, amounts }, amounts, definitions)
   }

@@ -93,7 +93,7 @@ export const occurrences = {
   ),
   insufficient_balance: at(
     `/v1/users/${userId}/points/spend`,
-    "The user has 2 gems, 3 are needed.",
+    "The user has 2 gems, 3 are needed. The user has 0 coins, 50 are needed.",
   ),
   currency_not_spendable: at(
     `/v1/users/${userId}/points/spend`,
