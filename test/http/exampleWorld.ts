@@ -49,6 +49,7 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
   const quest = await post(server, "/v1/quests", {
     title: "Before",
     reward: { xp: 1 },
+    optIn: true,
   })
   const { json: known } = await server.call("GET", "/v1/currencies?limit=100")
   if (known.currencies.every(({ key }: Json) => key !== "gems")) {

@@ -58,7 +58,7 @@ describe("A credit of a currency with pending days", () => {
       ["2026-11-07T00:00:00.000Z", 5],
     ])
     expect(world.spend({ gems: 5 }).reply.balances).toMatchObject({ gems: 10 })
-    expect(refusalOf(world, 1)).toMatchObject({ balance: 0 })
+    expect(refusalOf(world, 1)).toMatchObject({ balances: { gems: 0 } })
   })
 
   it("of points waits as well", () => {
@@ -127,7 +127,7 @@ describe("An undo", () => {
     const spent = world.spend({ gems: 4 })
     world.track()
     world.refund(spent)
-    expect([pendingOf(world), refusalOf(world, 6).balance]).toEqual([5, 5])
+    expect([pendingOf(world), refusalOf(world, 6).balances]).toEqual([5, { gems: 5 }])
   })
 })
 
