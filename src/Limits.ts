@@ -156,6 +156,10 @@ export const limits = {
   expiryDaysMax: 3_650,
   /** Lots of one kind of a currency and a user (`domain/user/Lots.ts`). */
   lotsMax: 64,
+  /** Users who are merged into one, also through others. */
+  mergedUsersMax: 100,
+  /** After which time a merge that was interrupted goes on by itself. */
+  mergeRetryMs: 5_000,
   /** The `max` of a currency with `refill`, so that what users spend stays a safe integer. */
   refillMaxMax: 1_000_000,
   refillMinutesMax: 525_600,

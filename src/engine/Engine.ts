@@ -120,13 +120,18 @@ export interface EngineCommands {
 export interface EngineReads {
   /** Decides an event on the durable state, or on that state after `drafts`. Changes nothing. */
   readonly simulate: Simulate
-  /** The durable state of a user; `undefined`: the user does not exist. */
+  /**
+   * The durable state of a user; `undefined`: the user does not exist. Here and in all reads, the
+   * former id of a user who was merged leads to the user who stayed.
+   */
   readonly readUser: (
     environment: string,
     userId: string,
   ) => Effect.Effect<UserState | undefined, LaurelError<StorageCode>>
   /** `readUser` as of this call; an exit if nothing must be waited for, which is nearly always. */
   readonly userNow: EngineReads["readUser"]
+  /** The id of the user to whom an id leads. */
+  readonly idNow: (environment: string, userId: string) => string
   /**
    * The durable records of a user below the sequence `before` (default: all), newest first, in
    * chunks that are read when they are pulled and may be empty. No records if the user does not

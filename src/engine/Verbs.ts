@@ -1,5 +1,6 @@
 /** The verbs of `Engine`, over the parts of an engine in this process. */
 import { Effect, Exit, Stream } from "effect"
+import { leadingTo } from "../domain/decide/Merge.ts"
 import type { ProjectCommand } from "../domain/decide/Project.ts"
 import { timeIn } from "../domain/project/Project.ts"
 import type { UserCommand } from "../domain/record/Record.ts"
@@ -86,21 +87,46 @@ const readsOf = (
   const { directory, environments, storage } = state
   const broken = requests.broken
   const userNow: EngineReads["userNow"] = (environment, userId) =>
-    Exit.succeed(environments.of(environment).durableOf(userId))
+    Exit.succeed(environments.of(environment).userAt(userId))
+  const idNow: EngineReads["idNow"] = (environment, userId) => {
+    const there = environments.of(environment)
+    return leadingTo(userId, (id) => there.durableOf(id))
+  }
   const readUser: EngineReads["readUser"] = (...asked) => Effect.suspend(() => userNow(...asked))
   const projectNow = (environment: string) => environments.of(environment).project.durable
   const userList = new UserList(storage, state.now)
-  const boardReader = new BoardReader({ ...state, readUser, broken })
+  const simulate = makeSimulate({
+    ...state,
+    turns: actors.turns,
+    commit,
+    history,
+    readUser,
+    broken,
+  })
   return {
-    simulate: makeSimulate({ ...state, turns: actors.turns, commit, history, readUser, broken }),
+    simulate: (environment, { command, userId }, drafts) =>
+      simulate(environment, { command, userId: idNow(environment, userId) }, drafts),
     readUser,
     userNow,
-    readHistory: (...asked) => Stream.mapError(history.read(...asked), broken),
+    idNow,
+    readHistory: (environment, userId, ...asked) =>
+      Stream.suspend(() =>
+        Stream.mapError(history.read(environment, idNow(environment, userId), ...asked), broken),
+      ),
     readRecord: (environment, sequence) =>
       Effect.mapError(history.findAny(environment, sequence), broken),
-    readNamed: (...asked) => Effect.mapError(history.findNamed(...asked), broken),
-    isErased: makeIsErased(readUser, (...place) =>
-      Effect.map(Effect.mapError(history.find(...place), broken), (record) => record !== undefined),
+    readNamed: (environment, userId, key) =>
+      Effect.suspend(() =>
+        Effect.mapError(history.findNamed(environment, idNow(environment, userId), key), broken),
+      ),
+    // An alias has the time of its creation.
+    isErased: makeIsErased(
+      (environment, userId) => Effect.sync(() => environments.of(environment).durableOf(userId)),
+      (...place) =>
+        Effect.map(
+          Effect.mapError(history.find(...place), broken),
+          (record) => record !== undefined,
+        ),
     ),
     timeIn: (environment) => timeIn(projectNow(environment), state.now()),
     testClockReady: (environment) => testClocks.ready(environments.of(environment)),
@@ -124,14 +150,29 @@ const readsOf = (
     readDirectory: Effect.sync(() => directory.durable),
     directoryNow: () => directory.durable,
     erasedAt: (environment, userId) => environments.of(environment).counts.erased.lastOf(userId),
-    readBoard: (environment, query) =>
-      Effect.suspend(() => boardReader.read(environments.of(environment), query)),
-    readRank: (environment, userId) =>
-      Effect.sync(() => environments.of(environment).boards.allTime.rankOf(userId)),
-    readCountsAtLeast: (environment, xps) =>
-      Effect.sync(() => xps.map((xp) => environments.of(environment).boards.allTime.countFrom(xp))),
+    ...boardReadsOf(state, idNow, new BoardReader({ ...state, readUser, broken })),
   }
 }
+
+const boardReadsOf = (
+  { environments }: EngineState,
+  idNow: EngineReads["idNow"],
+  boardReader: BoardReader,
+): Pick<EngineReads, "readBoard" | "readCountsAtLeast" | "readRank"> => ({
+  readBoard: (environment, query) =>
+    Effect.suspend(() => {
+      const { around } = query
+      const about = around === undefined ? {} : { around: idNow(environment, around) }
+      return boardReader.read(environments.of(environment), { ...query, ...about })
+    }),
+  readRank: (environment, userId) =>
+    Effect.sync(() => {
+      const { boards } = environments.of(environment)
+      return boards.allTime.rankOf(idNow(environment, userId))
+    }),
+  readCountsAtLeast: (environment, xps) =>
+    Effect.sync(() => xps.map((xp) => environments.of(environment).boards.allTime.countFrom(xp))),
+})
 
 /**
  * Refuses further commands, waits for the answers to accepted ones, and takes the last snapshot.

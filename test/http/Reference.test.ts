@@ -67,6 +67,7 @@ describe("/openapi.json", () => {
       "/v1/users/{id}/events/{eventId}",
       "/v1/users/{id}/export",
       "/v1/users/{id}/history",
+      "/v1/users/{id}/merge",
       "/v1/users/{id}/metrics",
       "/v1/users/{id}/points/spend",
       "/v1/users/{id}/points/spend/{spendId}",

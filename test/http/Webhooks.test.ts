@@ -248,6 +248,13 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     await ask("PUT", "/v1/users/user-created", { displayName: "Ada" })
     return { userId: "user-created", cause: { kind: "profile", id: null } }
   },
+  "user.merged": async ({ ask, grant }) => {
+    await grant("visitor-7", { type: "xp", amount: 20 })
+    await grant("member-7", { type: "xp", amount: 30 })
+    await ask("POST", "/v1/users/visitor-7/merge", { into: "member-7" })
+    const cause = { kind: "merge", id: null }
+    return { userId: "member-7", from: "visitor-7", gained: { xp: 20 }, totals: { xp: 50 }, cause }
+  },
   "user.deleted": async ({ ask, grant }) => {
     await grant("user-deleted")
     await ask("DELETE", "/v1/users/user-deleted")

@@ -86,6 +86,7 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
   await post(server, "/v1/users/user-42/rewards", { type: "points", amount: 300 })
   await post(server, "/v1/users/user-42/rewards", { reward: { currencies: { gems: 9 } } })
   const spend = await post(server, "/v1/users/user-42/points/spend", { amount: 1 })
+  await post(server, "/v1/users/visitor-7/rewards", { type: "xp", amount: 1 })
   return {
     "first-lesson": badge.key,
     "first-steps": quest.key,
@@ -123,6 +124,7 @@ const kindOf: Readonly<Record<string, string>> = {
 /** The path with existing ids in place of its parameters. */
 export const realPath = (path: string, real: RealIds): string =>
   path
+    .replace("/users/{id}/merge", "/users/visitor-7/merge")
     .replace("{eventId}", real.evt!)
     .replace("{rewardId}", real.rwd!)
     .replace("{spendId}", real.spd!)

@@ -269,6 +269,7 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
       balances: reply.balances,
     }
   }
+  if (reply.kind === "merge") return nothingDone
   const badges = reply.badges
     .map(({ earnedAt, id, tier }) => ({ id, tier: tier?.key ?? "", earnedAt }))
     .sort(byId)

@@ -26,6 +26,7 @@ export const operations = {
     history: "GET users/*/history query",
     export: "GET users/*/export",
     createToken: "POST users/*/tokens body",
+    merge: "POST users/*/merge body key",
     reward: "POST users/*/rewards body key",
     spend: "POST users/*/points/spend body key",
     refund: "DELETE users/*/points/spend/* - key",

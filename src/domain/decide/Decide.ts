@@ -20,6 +20,7 @@ import { namesAction } from "../project/ActionIndex.ts"
 import { statusAt } from "../project/Definition.ts"
 import { type ProjectState, timeIn } from "../project/Project.ts"
 import { afterExpiry } from "../record/applyBalances.ts"
+import type { Erasing } from "../record/MergeRecord.ts"
 import type { HistoryNeeded, Past } from "../record/Past.ts"
 import {
   type Erasure,
@@ -37,7 +38,7 @@ import {
 } from "../record/Record.ts"
 import { endedLots } from "../user/Expiry.ts"
 import { sumOfDays } from "../user/Lots.ts"
-import { balanceOf, emptyProfile, isMidway, type UserState } from "../user/User.ts"
+import { balanceOf, emptyProfile, isAlias, type UserState } from "../user/User.ts"
 import { isSameTimeZone } from "../values/Calendar.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { questCompleteAction } from "../values/Ids.ts"
@@ -45,6 +46,15 @@ import { assertBalance } from "../values/invariants.ts"
 import { awardBadges, awardStreakBadges, countAction, decideBackfill } from "./Badges.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults } from "./definitionChecks.ts"
+import {
+  decideAbsorb,
+  decideMerge,
+  decideMergeEnd,
+  leadingTo,
+  type MergeRefusal,
+  questsOf,
+  type Standing,
+} from "./Merge.ts"
 import { countMetrics, takeRecount } from "./Metrics.ts"
 import { completeByEvent, countSteps, decideStart, expireQuests } from "./Quests.ts"
 import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
@@ -79,6 +89,10 @@ export interface UserRefusals {
   readonly backfill: "conflict"
   readonly start: "quest_not_found" | "quest_not_active" | "quest_locked" | "conflict"
   readonly tick: "user_not_found" | "conflict"
+  readonly merge: MergeRefusal
+  readonly absorb: "user_not_found" | "balance_overflow" | "conflict"
+  readonly mergeEnd: "conflict"
+  readonly erasing: "user_not_found"
 }
 
 /**
@@ -113,6 +127,7 @@ export function decideUser<Command extends UserCommand>(
   meter?: Meter,
   past?: Past,
   userId?: string,
+  standing?: Standing,
 ): Result.Result<Decision, LaurelError<UserRefusal<Command>> | HistoryNeeded>
 export function decideUser(
   user: UserState | undefined,
@@ -123,6 +138,7 @@ export function decideUser(
   meter?: Meter,
   past?: Past,
   userId = user?.id ?? "",
+  standing: Standing = () => undefined,
 ): Result.Result<Decision, LaurelError<UserRefusals[keyof UserRefusals]> | HistoryNeeded> {
   const now = timeIn(project, at)
   const expired = command.kind === "erasure" ? noFacts : expiredFacts(user, project, now)
@@ -134,6 +150,7 @@ export function decideUser(
     past,
     userId,
     expired,
+    standing,
   })
   if (expired.length === 0) return decided
   // A decision that changes nothing, and so writes no record, leaves that to a later one.
@@ -150,6 +167,7 @@ interface Beside {
   readonly past: Past | undefined
   readonly userId: string
   readonly expired: ReadonlyArray<Fact>
+  readonly standing: Standing
 }
 
 const decideKind = (
@@ -157,7 +175,7 @@ const decideKind = (
   project: ProjectState,
   command: UserCommand,
   now: number,
-  { expired, found, meter, past, userId }: Beside,
+  { expired, found, meter, past, standing, userId }: Beside,
 ): Result.Result<Decision, LaurelError<UserRefusals[keyof UserRefusals]> | HistoryNeeded> => {
   switch (command.kind) {
     case "event":
@@ -178,13 +196,26 @@ const decideKind = (
     case "profile":
       return decideProfile(userId, user, project, command, now) satisfies DecidedKind<"profile">
     case "erasure":
-      return decideErasure(user, command) satisfies DecidedKind<"erasure">
+      return decideErasure(user, command, standing) satisfies DecidedKind<"erasure">
     case "backfill":
       return decideBackfill(user, project, command, now) satisfies DecidedKind<"backfill">
     case "start":
       return decideStart(userId, user, project, command, now) satisfies DecidedKind<"start">
     case "tick":
       return decideTick(user, project, command, now, expired) satisfies DecidedKind<"tick">
+    case "merge":
+      return decideMerge(user, command, standing) satisfies DecidedKind<"merge">
+    case "absorb":
+      return decideAbsorb(
+        user,
+        project,
+        { ...command, state: presentState(command.state, project, now) },
+        now,
+      ) satisfies DecidedKind<"absorb">
+    case "mergeEnd":
+      return decideMergeEnd(user, command) satisfies DecidedKind<"mergeEnd">
+    case "erasing":
+      return decideErasing(user, command) satisfies DecidedKind<"erasing">
   }
 }
 
@@ -200,6 +231,13 @@ const expiredFacts = (
     assertBalance(currency, total)
     return { kind: "currency.expired", currency, amount, total, today }
   })
+
+/** The state without what has expired by `now`. */
+const presentState = (
+  user: UserState | undefined,
+  project: ProjectState,
+  now: number,
+): UserState | undefined => user && afterExpiry(user, expiredFacts(user, project, now), now)
 
 const noFacts: ReadonlyArray<never> = []
 
@@ -306,10 +344,23 @@ const decideProfile = (
 const isMove = (before: string | null, after: string | null): boolean =>
   before === null || after === null ? before !== after : !isSameTimeZone(before, after)
 
-const decideErasure = (user: UserState | undefined, command: Erasure): DecidedKind<"erasure"> =>
+const decideErasure = (
+  user: UserState | undefined,
+  { aliasOf, kind }: Erasure,
+  standing: Standing,
+): DecidedKind<"erasure"> => {
+  if (user === undefined) return Result.fail(userNotFound)
+  // The id may be that of another user by now.
+  const isNoAlias = aliasOf !== undefined && leadingTo(user.id, standing) !== aliasOf
+  if (isNoAlias || (user.leadsTo !== null && aliasOf === undefined))
+    return Result.fail(userNotFound)
+  return Result.succeed({ cause: { kind }, facts: [deletionOf(user)] })
+}
+
+const decideErasing = (user: UserState | undefined, command: Erasing): DecidedKind<"erasing"> =>
   user === undefined
     ? Result.fail(userNotFound)
-    : Result.succeed({ cause: command, facts: [deletionOf(user)] })
+    : Result.succeed({ cause: command, facts: [{ kind: "user.erasing" }] })
 
 const decideTick = (
   user: UserState | undefined,
@@ -329,16 +380,15 @@ const decideTick = (
   return Result.succeed({ cause, facts: draft.facts })
 }
 
-/** The fact of an erasure, for the counts of quests; it does not identify the user. */
-export const deletionOf = ({ quests }: UserState): Fact => {
-  const inProgress: Array<string> = []
-  const completed: Array<string> = []
-  for (const [questId, state] of quests) {
-    if (isMidway(state)) inProgress.push(questId)
-    if (state.times > 0) completed.push(questId)
-  }
-  return { kind: "user.deleted", inProgress, completed }
-}
+/**
+ * The fact of an erasure, for the counts of quests; it does not identify the user. An alias was no
+ * longer counted.
+ */
+export const deletionOf = (user: UserState): Fact => ({
+  kind: "user.deleted",
+  ...questsOf(user),
+  ...(isAlias(user) && { alias: true }),
+})
 
 const userNotFound = laurelError(
   "user_not_found",

@@ -120,6 +120,20 @@ export const countSteps = (
   }
 }
 
+/** Completes those of the quests whose steps two users have completed together, after a merge. */
+export const completeUnited = (draft: Draft, questIds: Iterable<string>): void => {
+  for (const questId of questIds) {
+    const quest = draft.project.quests.get(questId)
+    if (quest === undefined || statusAt(quest, draft.now) !== "active") continue
+    const period = questPeriodOf(quest, draft.zone.dayAt(draft.now))
+    const before = draft.user?.quests.get(questId)
+    const state = standing(before, period)
+    if (state === undefined || state.completedAt !== null || quest.steps.length === 0) continue
+    if (!isDone(quest, state.steps) || !draft.membership.has(quest.segment)) continue
+    complete(draft, quest, period, before)
+  }
+}
+
 /** Whether every step has reached its target. */
 const isDone = ({ steps }: Quest, counts: StepCounts = noSteps): boolean =>
   steps.every(({ key, target }) => stepCountOf(counts, key) >= target)

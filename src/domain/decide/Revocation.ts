@@ -62,6 +62,7 @@ import {
   type Revocable,
   type Revocation,
 } from "../record/Record.ts"
+import { recountsOf } from "../record/United.ts"
 import {
   type Holding,
   nothingExpires,
@@ -269,9 +270,11 @@ class Undo {
         const { questId, key, title, period } = fact
         const state = this.#user.quests.get(questId)
         if (state?.period !== period || state.claim !== "paid") break
+        const { alsoPaid = 0 } = state
         const claimable = state.completedAt !== null && ({ claimable: true } as const)
+        const left = alsoPaid > 0 ? { alsoPaid: alsoPaid - 1 } : claimable
         const ref = { questId, key, title, period }
-        this.#draft.facts.push({ kind: "quest.claim_revoked", ...ref, ...claimable })
+        this.#draft.facts.push({ kind: "quest.claim_revoked", ...ref, ...left })
         break
       }
       case "streak.progressed":
@@ -308,7 +311,7 @@ class Undo {
    */
   takeCounts(found: JournalRecord): void {
     const { cause, facts, sequence } = found
-    const { badgeRecounts } = this.#user
+    const badgeRecounts = recountsOf(this.#user, found)
     for (const fact of facts) {
       if (fact.kind !== "badge.counted") continue
       const isCovered = (badgeRecounts.get(fact.badgeId) ?? 0) >= sequence
@@ -343,7 +346,14 @@ class Undo {
     this.#questsCompleted--
     const times = state.times - 1
     if (state.period === period && state.completedAt !== null) {
-      this.#quests.set(questId, { ...state, completedAt: null, times })
+      const { also = 0, ...others } = state
+      const left =
+        also === 0
+          ? { ...others, completedAt: null }
+          : also === 1
+            ? others
+            : { ...others, also: also - 1 }
+      this.#quests.set(questId, { ...left, times })
     } else {
       // The user is in a later period, so only the number of completions changes.
       this.#draft.facts.push({
@@ -478,7 +488,7 @@ class Undo {
   }
 
   #reverted(questId: string, state: QuestState): Fact {
-    const { period, steps, times } = state
+    const { also, period, steps, times } = state
     const quest = this.#draft.project.quests.get(questId)
     const done = quest === undefined ? 0 : questProgress(quest, steps)
     const isBegun = Object.keys(steps).length > 0 || state.joined === true
@@ -494,6 +504,7 @@ class Undo {
       progress: state.completedAt === null ? done : 1,
       steps,
       times,
+      ...(also !== undefined && { also }),
     }
   }
 

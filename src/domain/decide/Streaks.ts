@@ -1,6 +1,7 @@
 /** Extends streaks by events, pays their milestones, and records their breaks by the clock. */
 import type { ActionEntry } from "../project/ActionIndex.ts"
 import { minusAmount, paysAt, plusAmount } from "../project/Definition.ts"
+import { definitionWithKey } from "../project/DefinitionKey.ts"
 import {
   countsAt,
   isKeptBy,
@@ -98,8 +99,21 @@ const keepPeriod = (
   const kind = current > before ? "streak.extended" : "streak.counted"
   const over = imported && current === 0
   facts.push({ kind, key, current, streak: over ? { ...next, broken: true } : next })
-  const runsBefore = streak === undefined ? [] : runsOf(streak, definition, zones)
-  const paid = new Set(streak?.paid)
+  growths.push(...payGrowth(draft, definition, zones, streak === undefined ? [] : [streak], next))
+}
+
+/** Pays the milestones of the runs that are longer in `next`, and returns these runs. */
+const payGrowth = (
+  draft: Draft,
+  definition: Streak,
+  zones: Zones,
+  before: ReadonlyArray<StreakState>,
+  next: StreakState,
+): ReadonlyArray<Growth> => {
+  const { key } = definition
+  const growths: Array<Growth> = []
+  const runsBefore = before.flatMap((streak) => runsOf(streak, definition, zones))
+  const paid = new Set(before.flatMap((streak) => streak.paid ?? []))
   for (const { days, first, last } of runsOf(next, definition, zones)) {
     const parts = runsBefore.filter((run) => run.first >= first && run.last <= last)
     const longest = Math.max(0, ...parts.map((run) => run.days))
@@ -107,6 +121,20 @@ const keepPeriod = (
     payMilestones(draft, definition, paid, longest, days)
     growths.push({ key, before: longest, after: days })
   }
+  return growths
+}
+
+/** Pays the milestones that a streak has reached because two users became one. */
+export const payUnitedStreak = (
+  draft: Draft,
+  key: string,
+  parts: ReadonlyArray<StreakState | undefined>,
+): void => {
+  const definition = definitionWithKey(draft.project.streaks, key)
+  const next = draft.user?.streaks.get(key)
+  const before = parts.filter((part) => part !== undefined)
+  if (definition === undefined || next === undefined || before.length < 2) return
+  payGrowth(draft, definition, userZones(draft.user, draft.project), before, next)
 }
 
 /** Pays the milestones between two lengths of a run, each once in the life of the user. */

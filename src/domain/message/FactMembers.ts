@@ -341,6 +341,11 @@ export const factMembers = {
       ],
     }),
   },
+  "user.merged": {
+    from: text("The former id, which leads to the user now.", "visitor-7"),
+    gained: shownAmounts("What the balances gained, by currency.", { xp: 50, points: 10 }),
+    totals: shownAmounts("These balances afterwards.", { xp: 1250, points: 40 }),
+  },
 } as const satisfies { readonly [Kind in Fact["kind"]]?: Schema.Struct.Fields }
 
 /** The kinds of facts that the API shows. */

@@ -103,13 +103,13 @@ export const HistoryCause = Schema.Union([
     description: "A backfill awarded the badge.",
   }),
   Schema.Struct({
-    kind: Schema.Literals(["profile", "start", "clock"]).annotate({
+    kind: Schema.Literals(["profile", "start", "merge", "clock"]).annotate({
       description: "The other cause.",
     }),
   }).annotate({
     identifier: "CauseOther",
     description:
-      "`profile`: a change of the profile. `start`: a request that started a quest. `clock`: the passage of time, or the recount of a metric in the background.",
+      "`profile`: a change of the profile. `start`: a request that started a quest. `merge`: another user was merged into this one. `clock`: the passage of time, or the recount of a metric in the background.",
   }),
 ])
 
@@ -200,9 +200,22 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
       return { streakId, key, name, target }
     }
     case "user.created":
+    case "user.updated":
+    case "user.merged":
+      return userMembers(fact)
+  }
+}
+
+const userMembers = (
+  fact: FactOf<"user.created" | "user.updated" | "user.merged">,
+): MembersOf<ShownKind> => {
+  switch (fact.kind) {
+    case "user.created":
       return {}
     case "user.updated":
       return { profile: fact.profile }
+    case "user.merged":
+      return { from: fact.from, gained: fact.gained, totals: fact.totals }
   }
 }
 
@@ -305,6 +318,8 @@ const causeOf = (record: JournalRecord): CauseType => {
     case "profile":
     case "start":
       return { kind: cause.kind }
+    case "absorb":
+      return { kind: "merge" }
     default:
       throw new Error(`Record ${record.sequence} shows nothing in a history`)
   }

@@ -231,6 +231,8 @@ const showCause = (record: JournalRecord) => {
       return { kind: "revocation", id: recordId(revocablePrefix[cause.of], cause) } as const
     case "tick":
       return { kind: "clock", id: null } as const
+    case "absorb":
+      return { kind: "merge", id: null } as const
     default:
       return { kind: cause.kind, id: null } as const
   }

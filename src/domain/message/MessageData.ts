@@ -28,6 +28,7 @@ const user = {
       "profile",
       "backfill",
       "start",
+      "merge",
       "clock",
     ]).annotate({ description: "Kind of cause." }),
     id: Schema.NullOr(Schema.String).annotate({
@@ -149,6 +150,7 @@ const data = {
   }),
   "user.created": content(user),
   "user.deleted": content({ ...sequence, userId: user.userId }),
+  "user.merged": content({ ...user, ...factMembers["user.merged"] }),
   "webhook.disabled": content({
     ...sequence,
     webhookId: text("Id of the webhook."),
@@ -426,6 +428,17 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   "user.deleted": {
     description: "A user was erased. Undelivered messages about the user are dropped.",
     example: { sequence: of.sequence, userId: of.userId },
+  },
+  "user.merged": {
+    description:
+      "Another user was merged into this one. What the two reach together, such as a badge, has messages of its own.",
+    example: {
+      ...of,
+      cause: { kind: "merge", id: null },
+      from: "visitor-7",
+      gained: { xp: 50, points: 10 },
+      totals: { xp: 1_250, points: 40 },
+    },
   },
   "webhook.disabled": {
     description: "Laurel disabled a webhook; sent to all other webhooks.",

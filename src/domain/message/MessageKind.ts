@@ -33,6 +33,7 @@ export const messageKinds = [
   "leaderboard.window_closed",
   "user.created",
   "user.deleted",
+  "user.merged",
   "webhook.disabled",
   "webhook.test",
 ] as const

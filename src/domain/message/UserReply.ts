@@ -7,6 +7,7 @@ import type { AppliedBoost } from "../project/Boost.ts"
 import type { Amounts } from "../project/Currency.ts"
 import type { Badge, Gives } from "../project/Definition.ts"
 import { unscaled } from "../project/Metric.ts"
+import type { Merge } from "../record/MergeRecord.ts"
 import { creditedCurrency } from "../record/Past.ts"
 import {
   type BadgeRef,
@@ -161,6 +162,15 @@ export interface RefundReply extends MembersOf<"points.refunded"> {
   readonly balances?: Amounts
 }
 
+/** The reply to a merge, the same to each repeat. */
+export interface MergeReply {
+  readonly kind: "merge"
+  readonly from: string
+  readonly into: string
+  /** Epoch milliseconds. */
+  readonly mergedAt: number
+}
+
 /** The reply to a command without an outcome of its own. */
 export interface DoneReply {
   readonly kind: "done"
@@ -176,6 +186,7 @@ export type UserReply =
   | SpendReply
   | RevocationReply
   | RefundReply
+  | MergeReply
   | DoneReply
 
 /** The kind of reply that a command gets. */
@@ -189,7 +200,9 @@ export type ReplyTo<Command extends UserCommand> = Command extends TrackedEvent
         ? RefundReply
         : Command extends Revocation
           ? RevocationReply
-          : DoneReply
+          : Command extends Merge
+            ? MergeReply
+            : DoneReply
 
 /**
  * The reply to the command that caused `record`, a record of a user, or to a `repeat` of that
@@ -207,6 +220,9 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
   }
   if (cause.kind === "revocation" && cause.of === "spend") {
     return { kind: "refund", userId, ...refundOf(record, recordId("spd", cause)) }
+  }
+  if (cause.kind === "mergeEnd") {
+    return { kind: "merge", from: userId, into: cause.into, mergedAt: decidedAt(record) }
   }
   const outcome = outcomeOf(record, userId)
   switch (cause.kind) {

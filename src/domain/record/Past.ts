@@ -7,7 +7,7 @@
  * The reader adds each of the user's records once, in any order.
  */
 import type { CountedEvent } from "../user/MetricState.ts"
-import type { WindowKind } from "../values/Calendar.ts"
+import { type WindowKind, windowKinds } from "../values/Calendar.ts"
 import { countedEvent, occurredAtOf } from "./MetricRecount.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
@@ -66,6 +66,10 @@ export class Past {
     for (const fact of facts) {
       if (fact.kind === "xp.earned") earned = true
       if (fact.kind === "windows.credited") windows = fact
+      if (fact.kind === "user.merged") {
+        earned ||= Object.hasOwn(fact.gained, "xp")
+        windows = scoredWindows(fact)
+      }
       const credit = countedCredit(fact)
       if (credit !== undefined) this.#credits.push({ sequence, ...credit })
       if (fact.kind === "metric.changed")
@@ -133,6 +137,15 @@ export class Past {
     return latest
   }
 }
+
+/** The latest windows whose scores the record of a merge set. */
+const scoredWindows = ({ windows }: FactOf<"user.merged">): PastScore["windows"] =>
+  Object.fromEntries(
+    windowKinds.flatMap((kind) => {
+      const [latest] = windows[kind]
+      return latest?.sequence === 0 ? [[kind, latest.index]] : []
+    }),
+  )
 
 /** The rules that gave the rewards of a record. */
 export const rewardingRules = (facts: ReadonlyArray<Fact>): ReadonlySet<string> => {

@@ -18,6 +18,7 @@ import type { WindowKind } from "../values/Calendar.ts"
 import type { LaurelError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { BalanceFact, Source } from "./BalanceFact.ts"
+import type { Absorb, Erasing, Merge, MergeEnd, MergeFact } from "./MergeRecord.ts"
 
 /**
  * An event of a client: the command to the user's actor, and the cause of its record. Times are
@@ -92,9 +93,10 @@ export interface ProfileChange {
   readonly change: Partial<Profile>
 }
 
-/** Erases the user. */
+/** Erases the user. `aliasOf`: only if this is a former id of that user, who is erased as well. */
 export interface Erasure {
   readonly kind: "erasure"
+  readonly aliasOf?: string
 }
 
 /**
@@ -139,6 +141,10 @@ export type UserCommand =
   | Backfill
   | QuestStart
   | Tick
+  | Merge
+  | Absorb
+  | MergeEnd
+  | Erasing
 
 /** The cause of a record. */
 export type Cause = UserCommand | { readonly kind: "request" }
@@ -190,11 +196,13 @@ export type UserFact =
   | { readonly kind: "user.updated"; readonly profile: Profile; readonly moved?: true }
   /**
    * The ids of the user's quests in progress and completed, which the counts of quests subtract.
+   * `alias`: the id was that of a user who was merged into another, and is not counted.
    */
   | {
       readonly kind: "user.deleted"
       readonly inProgress: ReadonlyArray<string>
       readonly completed: ReadonlyArray<string>
+      readonly alias?: true
     }
   /**
    * `balances`: the balances of further currencies after the record; absent: the user has none.
@@ -227,6 +235,7 @@ export type UserFact =
       readonly expired?: Amounts
     }
   | BalanceFact
+  | MergeFact
   /**
    * The xp of the record (negative for a revocation), and the index of each window that it counts
    * for; a closed window is absent. `sequences`: for a revocation, the records that set the
@@ -309,16 +318,23 @@ export type UserFact =
     } & QuestRef)
   /** A `QUEST_COMPLETE` event claimed the completed quest, which pays. */
   | ({ readonly kind: "quest.claimed" } & QuestRef)
-  /** The claim was revoked. `claimable`: the quest is still completed, and can be claimed again. */
-  | ({ readonly kind: "quest.claim_revoked"; readonly claimable?: true } & QuestRef)
+  /**
+   * The claim was revoked. `claimable`: the quest is still completed, and can be claimed again.
+   * `alsoPaid`: another claim has paid, and so many besides.
+   */
+  | ({
+      readonly kind: "quest.claim_revoked"
+      readonly claimable?: true
+      readonly alsoPaid?: number
+    } & QuestRef)
   /**
    * A `QUEST_COMPLETE` event named a quest that the user had already completed. It earned nothing.
    */
   | ({ readonly kind: "quest.repeated" } & QuestRef)
   | ({ readonly kind: "quest.expired" } & QuestRef)
   /**
-   * A step or a completion was revoked. `steps` and `times` are the remaining counts; `from` and
-   * `to` are the statuses.
+   * A step or a completion was revoked. `steps`, `times` and `also` are the remaining counts; `from`
+   * and `to` are the statuses.
    */
   | ({
       readonly kind: "quest.reverted"
@@ -328,6 +344,7 @@ export type UserFact =
       readonly progress: number
       readonly steps: StepCounts
       readonly times: number
+      readonly also?: number
     } & QuestRef)
   /**
    * What counts for a need (`needName`) of a period that was not kept; less after an undo. `by`: the

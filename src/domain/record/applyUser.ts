@@ -26,6 +26,7 @@ import {
 } from "../values/invariants.ts"
 import { countIn, withCount } from "../values/Periods.ts"
 import { countEarning, foldBalance, forgive } from "./applyBalances.ts"
+import { applyMerge } from "./applyMerge.ts"
 import { type Folding, own } from "./Folding.ts"
 import { foldQuest } from "./foldQuest.ts"
 import { countedEvent } from "./MetricRecount.ts"
@@ -120,6 +121,13 @@ const foldProgress = (
     case "quest.reverted":
       state.questsCompleted += foldQuest(own(state, before, "quests"), fact, decidedAt(record))
       break
+    case "user.merging":
+    case "user.merged":
+    case "user.aliased":
+    case "user.unmerged":
+    case "user.erasing":
+      Object.assign(state, applyMerge(state, fact, record))
+      break
   }
 }
 
@@ -208,8 +216,10 @@ const foldStreak = (state: Folding, before: UserState, fact: StreakFact): void =
       const streak = state.streaks.get(key)
       if (streak === undefined) break
       const { paid = [], ...others } = streak
-      const left = paid.filter((target) => target !== fact.target)
+      const left = [...paid]
+      // After a merge, a target may be there twice: an undo takes back one payment.
       if (fact.kind === "streak.milestone_reached") left.push(fact.target)
+      else left.splice(left.indexOf(fact.target), left.includes(fact.target) ? 1 : 0)
       own(state, before, "streaks").set(key, left.length === 0 ? others : { ...others, paid: left })
       break
     }
@@ -350,6 +360,9 @@ export const applyUser = (
     lastReward: before.lastReward,
     lastSpend: before.lastSpend,
     metrics: before.metrics,
+    leadsTo: before.leadsTo,
+    absorbed: before.absorbed,
+    erasing: before.erasing,
     createdAt: before.createdAt,
     updatedAt: record.facts.length === 0 ? before.updatedAt : decidedAt(record),
     lastEventAt: lastEventAfter(before, record),

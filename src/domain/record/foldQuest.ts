@@ -42,6 +42,10 @@ export const foldQuest = (
       quests.set(questId, { ...before, claim: "paid" })
       return 0
     case "quest.claim_revoked": {
+      if (fact.alsoPaid !== undefined) {
+        quests.set(questId, withAlso(before, before.also, fact.alsoPaid))
+        return 0
+      }
       const { claim: _, ...state } = before
       quests.set(questId, fact.claimable === true ? { ...state, claim: "open" } : state)
       return 0
@@ -57,22 +61,35 @@ export const foldQuest = (
 const revert = (
   quests: Map<string, QuestState>,
   before: QuestState,
-  { from, period, questId, steps, times, to }: FactOf<"quest.reverted">,
+  { also, from, period, questId, steps, times, to }: FactOf<"quest.reverted">,
 ): -1 | 0 => {
   const claim = paidClaim(before)
-  const { claim: _, ...state } = before
+  const { claim: _, ...state } = withAlso(before, also, before.alsoPaid)
   // The completion belongs to an earlier period, so the present period stays.
   if (period !== before.period) quests.set(questId, { ...before, times })
-  else if (to === "completed") quests.set(questId, { ...before, steps, times })
-  else if (to !== "not_started") {
+  else if (to === "completed") {
+    quests.set(questId, { ...withAlso(before, also, before.alsoPaid), steps, times })
+  } else if (to !== "not_started") {
     quests.set(questId, { ...state, steps, completedAt: null, times, ...claim })
   } else if (times > 0 || claim) quests.set(questId, { ...notStarted, period, times, ...claim })
   else quests.delete(questId)
-  return from === "completed" && to !== "completed" ? -1 : 0
+  return from === "completed" && times < before.times ? -1 : 0
 }
 
+/** The state with the numbers of what merged users did besides. */
+const withAlso = (
+  { also: _, alsoPaid: _paid, ...state }: QuestState,
+  also = 0,
+  alsoPaid = 0,
+): QuestState => ({
+  ...state,
+  ...(also > 0 && { also }),
+  ...(alsoPaid > 0 && { alsoPaid }),
+})
+
 /** A claim that has paid stays paid in its period, whatever is undone but itself. */
-const paidClaim = ({ claim }: QuestState) => claim === "paid" && ({ claim } as const)
+const paidClaim = ({ alsoPaid, claim }: QuestState) =>
+  claim === "paid" && ({ claim, ...(alsoPaid !== undefined && { alsoPaid }) } as const)
 
 const notStarted: QuestState = {
   period: 0,

@@ -22,7 +22,7 @@
 import { limits } from "../../Limits.ts"
 import { isExtremum, type Metric, type MetricAggregate, unscaled } from "../project/Metric.ts"
 import { firstDayOf, windowKinds, windowOfDay } from "../values/Calendar.ts"
-import type { DayRange } from "./Streak.ts"
+import { type DayRange, unitedRanges } from "./Streak.ts"
 
 /** An event as a metric counts it. */
 export interface CountedEvent {
@@ -205,6 +205,52 @@ export const minusEvent = (
   if (values[totalSlot] === null) return undefined
   return times === undefined ? { day, values } : { day, values, times }
 }
+
+/**
+ * The state of two users who became one at a merge. Where days were forgotten, some of them may be
+ * days of both users: then the history is recounted.
+ */
+export const unitedMetric = (
+  one: MetricState,
+  other: MetricState,
+  aggregate: MetricAggregate,
+): MetricState => {
+  const recalculating = { ...recalculatingOf(one), ...recalculatingOf(other) }
+  if (aggregate === "distinct_days") {
+    const through = Math.max(
+      one.forgotten?.through ?? -Infinity,
+      other.forgotten?.through ?? -Infinity,
+    )
+    const ranges = unitedRanges(one.days ?? [], other.days ?? [], through + 1)
+    if (!Number.isFinite(through)) return { ...stateOf(ranges, undefined), ...recalculating }
+    const days = Math.max(...[one, other].map((state) => daysThrough(state, through)))
+    return { ...stateOf(ranges, { days, through }), recalculating: true }
+  }
+  const day = Math.max(one.day, other.day)
+  const mine = shifted(one.values, one.day, day)
+  const theirs = shifted(other.values, other.day, day)
+  if (aggregate !== "last") {
+    const values = slots.map((slot) => {
+      const value = theirs[slot] ?? null
+      return value === null ? (mine[slot] ?? null) : combined(aggregate, mine[slot] ?? null, value)
+    })
+    return { day, values, ...recalculating }
+  }
+  const times = shifted(one.times ?? noSlots, one.day, day)
+  const otherTimes = shifted(other.times ?? noSlots, other.day, day)
+  const isLater = (slot: number) =>
+    otherTimes[slot] != null && (times[slot] ?? Number.NEGATIVE_INFINITY) < otherTimes[slot]
+  return {
+    day,
+    values: slots.map((slot) => (isLater(slot) ? theirs : mine)[slot] ?? null),
+    times: slots.map((slot) => (isLater(slot) ? otherTimes : times)[slot] ?? null),
+    ...recalculating,
+  }
+}
+
+/** How many days up to `through` the state has. */
+const daysThrough = (state: MetricState, through: number): number =>
+  (state.forgotten?.days ?? 0) + daysWithin(state, Number.NEGATIVE_INFINITY, through)
 
 /* Days. */
 

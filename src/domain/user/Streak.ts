@@ -285,6 +285,55 @@ export const withPeriod = (
   return { ...next, broken: streakNow(next, definition, zones, now).current === 0 }
 }
 
+/**
+ * The streak of two users who became one at a merge: it has the periods of both. Its best run is at
+ * least that of each. Of a target that paid both, `paid` has two.
+ */
+export const unitedStreak = (
+  one: StreakState,
+  other: StreakState,
+  definition: Definition,
+  zones: Zones,
+  now: number,
+): StreakState => {
+  const [early, late] = [one, other].toSorted(
+    (a, b) => (a.forgotten?.last ?? 0) - (b.forgotten?.last ?? 0),
+  ) as [StreakState, StreakState]
+  const { forgotten } = late
+  const bestForgotten = Math.max(
+    early.bestForgotten ?? 0,
+    late.bestForgotten ?? 0,
+    early.forgotten?.days ?? 0,
+  )
+  const paid = [...(one.paid ?? []), ...(other.paid ?? [])]
+  const before = {
+    ...(forgotten !== undefined && { forgotten, bestForgotten }),
+    ...(paid.length > 0 && { paid }),
+  }
+  const days = unitedRanges(one.days, other.days, (forgotten?.last ?? Number.NEGATIVE_INFINITY) + 1)
+  const next = walked(days, before, definition, zones)
+  const broken = one.broken && other.broken && streakNow(next, definition, zones, now).current === 0
+  const best = Math.max(one.best, other.best)
+  // More days may shorten a run, and so may another calendar.
+  return best > next.best ? { ...next, best, bestForgotten: best, broken } : { ...next, broken }
+}
+
+/** The periods from `from` on that are in one of the lists of ranges, or in both. */
+export const unitedRanges = (
+  one: ReadonlyArray<DayRange>,
+  other: ReadonlyArray<DayRange>,
+  from: number,
+): ReadonlyArray<DayRange> => {
+  const united: Array<DayRange> = []
+  for (const [first, last] of [...one, ...other].sort(([a], [b]) => a - b)) {
+    if (last < from) continue
+    const before = united.at(-1)
+    if (before === undefined || first > before[1] + 1) united.push([Math.max(first, from), last])
+    else united[united.length - 1] = [before[0], Math.max(before[1], last)]
+  }
+  return united
+}
+
 /** The ranges with one more period, which is in none of them. */
 const withDay = (days: ReadonlyArray<DayRange>, day: number): ReadonlyArray<DayRange> => {
   const before = days.filter(([, last]) => last < day)

@@ -45,6 +45,12 @@ export interface QuestState {
    * completion was undone since; so the quest does not pay again in this period.
    */
   readonly claim?: "open" | "paid"
+  /**
+   * Completions of this period, and claims that paid, by users who were merged, besides the one that
+   * counts; absent: 0.
+   */
+  readonly also?: number
+  readonly alsoPaid?: number
 }
 
 /** Whether the quest is in progress: started, neither completed nor expired. */
@@ -128,6 +134,30 @@ export interface Balance {
   readonly since?: number
 }
 
+/** The id of a user who was merged into another, or will be: it leads to `into`. */
+export interface LeadsTo {
+  readonly into: string
+  /** The record that froze the user. */
+  readonly frozen: number
+  /** Whether the merge has ended. Until then the state is that of the frozen user. */
+  readonly done: boolean
+  /** The time of the latest record of the merge, epoch milliseconds. */
+  readonly at: number
+}
+
+/** A user who was merged into this one. */
+export interface AbsorbedUser {
+  readonly userId: string
+  /** The record that froze the user: its history is that of this record and those before. */
+  readonly frozen: number
+  /** The record of this user that took the other in. */
+  readonly merged: number
+  /** As in `UserState`; absent: none. */
+  readonly lastReward?: number
+  readonly lastSpend?: number
+  readonly badgeRecounts?: ReadonlyArray<readonly [badgeId: string, upTo: number]>
+}
+
 /** The state of a user. Times are epoch milliseconds. */
 export interface UserState {
   readonly id: string
@@ -173,11 +203,22 @@ export interface UserState {
   readonly lastSpend: number
   /** By the id of the metric; a metric that no event counted for is absent. */
   readonly metrics: ReadonlyMap<string, MetricState>
+  /** Null: the user is a user, and not the former id of another. */
+  readonly leadsTo: LeadsTo | null
+  /** The users who were merged into this one, also those whose merges came through another. */
+  readonly absorbed: ReadonlyArray<AbsorbedUser>
+  /** The record that began the erasure of the user and of those merged into it; 0: none. */
+  readonly erasing: number
   readonly createdAt: number
   readonly updatedAt: number
   /** When the latest event occurred, also if it was revoked; 0: the user had no event. */
   readonly lastEventAt: number
 }
+
+export const noneAbsorbed: UserState["absorbed"] = []
+
+/** Whether the id is that of a user who was merged into another: only the id is left. */
+export const isAlias = ({ leadsTo }: Pick<UserState, "leadsTo">): boolean => leadsTo?.done === true
 
 export const emptyProfile: Profile = {
   displayName: null,
@@ -231,6 +272,9 @@ export const newcomer: UserState = {
   lastReward: 0,
   lastSpend: 0,
   metrics: none,
+  leadsTo: null,
+  absorbed: noneAbsorbed,
+  erasing: 0,
   createdAt: 0,
   updatedAt: 0,
   lastEventAt: 0,

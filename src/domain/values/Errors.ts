@@ -54,6 +54,7 @@ export const errorKinds = {
   key_taken: { status: 409, title: "Key taken" },
   in_use: { status: 409, title: "Used by other definitions" },
   id_reused: { status: 409, title: "Id used for other content" },
+  user_merged: { status: 409, title: "User merged into another" },
   quota_exceeded: { status: 409, title: "Quota exceeded" },
   idempotency_in_progress: { status: 409, title: "Request with this key in progress" },
   gone: { status: 410, title: "No longer available" },

@@ -84,3 +84,9 @@ export const assertOwner = (userId: string, owner: string, sequence: number): vo
   if (userId === owner) return
   throw new BrokenInvariant(`Record ${sequence} would be applied to another user`)
 }
+
+/** A merge freezes a user once, ends once, and takes in only users who are not frozen. */
+export const assertMerge = (userId: string, holds: boolean): void => {
+  if (holds) return
+  throw new BrokenInvariant(`A record of a merge does not fit the state of ${userId}`)
+}

@@ -105,6 +105,8 @@ export interface ActorKind<State, Command> {
     subject: Subject,
   ) => Result.Result<Decision, LaurelError | HistoryNeeded>
   readonly apply: (state: State, record: JournalRecord) => State
+  /** Whether `Merges` takes the command. */
+  readonly concernsMerge: (state: State, command: Command) => boolean
   /** The state before the first record. */
   readonly empty: State
   /** The form of its state in the snapshot; `undefined`: states of users are in buckets. */

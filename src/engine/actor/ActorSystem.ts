@@ -34,6 +34,7 @@ import {
   revocationKey,
   type UserCommand,
 } from "../../domain/record/Record.ts"
+import { noneAbsorbed, type UserState } from "../../domain/user/User.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type Broken, brokenBy, isDamagedRecord } from "../../storage/Storage.ts"
@@ -61,6 +62,7 @@ import type { ActorCache } from "./ActorCache.ts"
 import { Answers, type CommitEntry } from "./Answers.ts"
 import type { DecisionTurns } from "./DecisionTurns.ts"
 import type { UserActor } from "./Environments.ts"
+import { Merges } from "./Merges.ts"
 import type { RecordFinder } from "./RecordFinder.ts"
 import type { LoadParts } from "./Supervisor.ts"
 import { Supervisor } from "./Supervisor.ts"
@@ -110,9 +112,13 @@ const firstOf = (
   key: string,
   { deduplicator }: ReferParts,
 ): Effect.Effect<JournalRecord | undefined, Broken> => {
-  const first = deduplicator.firstOf(actor, key)
+  const first = deduplicator.firstOf(actor, key, absorbedOf(actor))
   return Effect.isEffect(first) ? first : Effect.succeed(first)
 }
+
+/** The users who were merged into the actor's user. */
+const absorbedOf = ({ state, subject }: AnyActor): UserState["absorbed"] =>
+  subject.actor === "user" && state !== undefined ? state.absorbed : noneAbsorbed
 
 /** The bytes of the states of all users, and their bound. */
 interface StatesBound {
@@ -147,6 +153,7 @@ export class ActorSystem {
    * been full for too long.
    */
   readonly #committed: Effect.Effect<boolean>
+  readonly #merges: Merges
   readonly answers: Answers
   readonly turns: DecisionTurns
 
@@ -166,6 +173,16 @@ export class ActorSystem {
     const { commit, onAnswered } = options
     const onUnused = (actor: AnyActor): void => this.#leave(actor)
     this.answers = new Answers({ commit, onUnused, onGiven: onAnswered })
+    this.#merges = new Merges({
+      answers: this.answers,
+      accept: (...command) => this.acceptForUser(...command, true),
+      take: (actor, envelope) => this.#take(actor, envelope),
+      handle: (actor, envelope, command) =>
+        this.#handle(actor, envelope, undefined, undefined, command),
+      orRefused: (...before) => this.#orRefused(...before),
+      committed: this.#committed,
+      standingIn: (environment) => options.environments.of(environment).standing,
+    })
   }
 
   /** Gives the command to its actor, or refuses it. */
@@ -318,6 +335,9 @@ export class ActorSystem {
     actor: Actor<State, Command>,
     envelope: Envelope<Command>,
   ): Effect.Effect<void, Broken> | undefined {
+    if (actor.kind.concernsMerge(actor.state, envelope.command)) {
+      return this.#merges.take(actor, envelope)
+    }
     if (envelope.prepare !== undefined) {
       return this.#takePrepared(actor, envelope, envelope.prepare)
     }
@@ -328,7 +348,7 @@ export class ActorSystem {
       const referring = this.#takeReferring(actor, envelope, reference)
       return this.#unlessDamaged(actor, envelope, referring)
     }
-    const first = this.#options.deduplicator.firstOf(actor, key)
+    const first = this.#options.deduplicator.firstOf(actor, key, absorbedOf(actor))
     if (first === undefined) return this.#handle(actor, envelope, key)
     if (!Effect.isEffect(first)) return this.#answerRepeat(actor, envelope, first)
     const looked = Effect.flatMap(this.#orRefused(actor, envelope, first), (record) => {
@@ -351,7 +371,8 @@ export class ActorSystem {
     first: JournalRecord,
   ): Effect.Effect<void, Broken> | undefined {
     const { deduplicator } = this.#options
-    const revocation = deduplicator.firstOf(actor, revocationKey(first.sequence))
+    const key = revocationKey(first.sequence)
+    const revocation = deduplicator.firstOf(actor, key, absorbedOf(actor))
     if (!Effect.isEffect(revocation)) {
       return this.answers.repeat(actor, envelope, first, revocation)
     }

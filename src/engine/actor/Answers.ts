@@ -75,8 +75,24 @@ export class Answers {
     this.given()
   }
 
+  /** Another actor has accepted or refused the command. */
+  passedOn(actor: AnyActor): void {
+    this.#settle(actor)
+  }
+
   refuse(actor: AnyActor, envelope: AnyEnvelope, refusal: EngineRefusal): void {
     this.#refuse(actor, envelope, refusal)
+  }
+
+  /** Refuses with what another actor decided. */
+  refuseWith(actor: AnyActor, envelope: AnyEnvelope, refusal: LaurelError): void {
+    this.#refuse(actor, envelope, refusal)
+  }
+
+  /** Answers with `record`, which is durable or tells what is. */
+  answer(actor: AnyActor, envelope: AnyEnvelope, record: JournalRecord): void {
+    this.#settle(actor)
+    envelope.answered(record)
   }
 
   #refuse(actor: AnyActor, envelope: AnyEnvelope, error: LaurelError): void {

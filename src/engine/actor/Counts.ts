@@ -220,9 +220,15 @@ export class Counts implements EnvironmentCounts {
         this.changed = true
         this.users++
         break
+      case "user.merged":
+        for (const questId of fact.entered) this.#add(questId, 1, 0)
+        for (const questId of fact.left) this.#add(questId, -1, 0)
+        for (const questId of fact.completed) this.#add(questId, 0, 1)
+        break
+      case "user.aliased":
       case "user.deleted":
         this.changed = true
-        this.users--
+        if (fact.kind === "user.aliased" || fact.alias !== true) this.users--
         for (const questId of fact.inProgress) this.#add(questId, -1, 0)
         for (const questId of fact.completed) this.#add(questId, 0, -1)
         break

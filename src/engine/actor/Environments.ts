@@ -21,7 +21,7 @@ import {
   type UserCommand,
 } from "../../domain/record/Record.ts"
 import { mayExpire } from "../../domain/user/Expiry.ts"
-import { recountedMetric, type UserState } from "../../domain/user/User.ts"
+import { isAlias, recountedMetric, type UserState } from "../../domain/user/User.ts"
 import { windowKinds, zoneOf } from "../../domain/values/Calendar.ts"
 import type { Entry } from "../../storage/Storage.ts"
 import { Boards } from "../boards/Boards.ts"
@@ -32,6 +32,7 @@ import type { StateBytes } from "../users/BucketTable.ts"
 import { UserStates } from "../users/UserStates.ts"
 import { Actor, type ActorKind, type AnyActor } from "./Actor.ts"
 import { Counts } from "./Counts.ts"
+import { concernsMerge } from "./Merges.ts"
 
 /**
  * The users of an environment that were created since the last snapshot began and that it may lack.
@@ -117,8 +118,19 @@ export class Environment {
     this.#userKind = {
       aheadMs: () => aheadMsOf(this.project.state),
       decide: (state, command, at, found, meter, past, subject) =>
-        decideUser(state, this.project.state, command, at, found, meter, past, userOf(subject)),
+        decideUser(
+          state,
+          this.project.state,
+          command,
+          at,
+          found,
+          meter,
+          past,
+          userOf(subject),
+          this.standing,
+        ),
       apply: applyUser,
+      concernsMerge,
       empty: undefined,
       stored: undefined,
       sequenceOf: (state) => state?.sequence ?? 0,
@@ -140,6 +152,19 @@ export class Environment {
     return actor?.loaded ? actor.durable : this.states.read(userId)
   }
 
+  /** The latest state of a user, durable or not. */
+  readonly standing = (userId: string): UserState | undefined => {
+    const actor = this.users.get(userId)
+    return actor?.loaded ? actor.state : this.states.read(userId)
+  }
+
+  /** The durable state of the user to whom the id leads. */
+  userAt(userId: string): UserState | undefined {
+    let user = this.durableOf(userId)
+    while (user?.leadsTo?.done === true) user = this.durableOf(user.leadsTo.into)
+    return user
+  }
+
   /** A record of the user is durable: its bucket must be written. */
   changed(actor: UserActor): void {
     if (actor.isChanged) return
@@ -159,13 +184,17 @@ export class Environment {
   }
 
   /**
-   * The durable states of the users in the bucket that covers `prefix`, and the prefix behind it.
+   * The durable states of the users in the bucket that covers `prefix`, without aliases, and the
+   * prefix behind it.
    * All buckets in turn, from 0 on, have all users.
    */
   usersFrom(prefix: number): { readonly users: ReadonlyArray<UserState>; readonly next: number } {
     const bucket = this.settleBucket(prefix)
     const users: Array<UserState> = []
-    for (const userId of bucket.ids()) users.push(this.durableOf(userId)!)
+    for (const userId of bucket.ids()) {
+      const user = this.durableOf(userId)!
+      if (!isAlias(user)) users.push(user)
+    }
     return { users, next: bucket.end }
   }
 
@@ -178,7 +207,9 @@ export class Environment {
 
   #userCommitted(actor: UserActor, record: JournalRecord): void {
     const user = actor.durable
-    if (user !== undefined) {
+    if (user !== undefined && isAlias(user)) {
+      if (record.cause.kind === "mergeEnd") this.#leaveBoards(user.id, record.sequence)
+    } else if (user !== undefined) {
       this.boards.follow(actor, user, record)
       this.#schedule(actor, user, record)
     } else if (record.cause.kind === "erasure" && record.subject.actor === "user") {
@@ -189,6 +220,10 @@ export class Environment {
   /** Removes a user from states, boards and agenda, because of the record `sequence`. */
   forget(userId: string, sequence: number): void {
     this.states.remove(userId)
+    this.#leaveBoards(userId, sequence)
+  }
+
+  #leaveBoards(userId: string, sequence: number): void {
     const member = this.boards.members.find(userId)
     if (member !== undefined) this.agenda.set(member, 0)
     const actor = this.users.get(userId)
@@ -251,6 +286,8 @@ const mayBeDue = (user: UserState): boolean =>
   user.streaks.size > 0 ||
   user.quests.size > 0 ||
   mayExpire(user) ||
+  user.leadsTo?.done === false ||
+  user.erasing > 0 ||
   recountedMetric(user) !== undefined
 
 /** Whether a user's record may move the next due time earlier. */
@@ -278,6 +315,7 @@ const projectKind: ProjectActor["kind"] = {
     Result.map(decideProject(state, command, at), (facts) => ({ cause: request, facts })),
   apply: applyProject,
   empty: emptyProject,
+  concernsMerge: () => false,
   stored: { decode: decodeProject, encode: encodeProject },
   sequenceOf: (state) => state.sequence,
   duplicateKey: () => undefined,
@@ -292,6 +330,7 @@ const directoryKind: ActorKind<DirectoryState, DirectoryCommand> = {
     Result.map(decideDirectory(state, command, at), (facts) => ({ cause: request, facts })),
   apply: applyDirectory,
   empty: emptyDirectory,
+  concernsMerge: () => false,
   stored: { decode: decodeDirectory, encode: encodeDirectory },
   sequenceOf: (state) => state.sequence,
   duplicateKey: () => undefined,

@@ -154,9 +154,11 @@ export class BackfillRun {
     user: UserState,
     badge: Badge & CountedBadge,
   ): Effect.fn.Return<void, Broken | Ended> {
+    const isAlone = user.absorbed.length === 0
     // The badge precedes the user: every event was counted when it came.
-    if (user.createdAt > badge.updatedAt) return
-    const known = this.#journal?.badge === badge ? this.#journal.of(user.id) : undefined
+    if (isAlone && user.createdAt > badge.updatedAt) return
+    // The journal counts the events of merged users by their former ids.
+    const known = isAlone && this.#journal?.badge === badge ? this.#journal.of(user.id) : undefined
     const counted = yield* this.#countUpTo(user, badge, known)
     const isRight = counted.current === (user.badgeCounts.get(badge.id) ?? 0)
     const project = this.#environment.project.durable

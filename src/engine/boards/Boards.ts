@@ -13,9 +13,9 @@
  *   has a score above 0 and is not hidden.
  * - A window is in one of the three states at most. No record counts for a window up to the newest
  *   one that was frozen or stored.
- * - A user who is hidden or erased leaves all boards at once, and closed boards for good. On a
- *   closed board the row becomes a gap: at once in memory, and on disk with the next snapshot
- *   (`removed` lists those users).
+ * - A user who is hidden, erased or merged into another leaves all boards at once, and closed boards
+ *   for good. On a closed board the row becomes a gap: at once in memory, and on disk with the next
+ *   snapshot (`removed` lists those users).
  *
  * Ownership: the commit pipeline changes boards (stage `actor`), the project actor's records close
  * windows, and `BoardWriter` moves frozen boards to disk.
@@ -176,6 +176,11 @@ export class Boards {
       return
     }
     if (user.profile.hidden) return
+    if (cause.kind === "absorb") {
+      actor.member ??= this.members.admit(user.id)
+      this.#show(user)
+      return
+    }
     if (cause.kind === "revocation") {
       this.#revoke(actor, user, record)
       return
@@ -283,7 +288,7 @@ export class Boards {
       return
     }
     const hides = cause.kind === "profile" && cause.change.hidden === true
-    if (!hides && cause.kind !== "erasure") return
+    if (!hides && cause.kind !== "erasure" && !(cause.kind === "mergeEnd" && cause.done)) return
     const member = this.members.find(subject.userId)
     for (const kind of windowKinds) {
       this.windows[kind].leaveClosed(member, subject.userId, sequence)

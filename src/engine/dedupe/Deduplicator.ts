@@ -15,6 +15,7 @@
 import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { duplicateKey } from "../../domain/record/Record.ts"
+import { type AbsorbedUser, noneAbsorbed } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { ErasedActor, Erasures } from "../erasure/Erasures.ts"
@@ -72,8 +73,52 @@ export class Deduplicator {
     this.#filter.add(hash)
   }
 
-  /** The first record with this name; `undefined`: there is none. */
+  /**
+   * The first record with this name; `undefined`: there is none. The actor's own records come before
+   * those of users who were merged into it.
+   */
   firstOf(
+    actor: NamedActor,
+    key: string,
+    absorbed: ReadonlyArray<AbsorbedUser> = noneAbsorbed,
+  ): JournalRecord | undefined | Effect.Effect<JournalRecord | undefined, Broken> {
+    const own = this.#firstOwn(actor, key)
+    const { subject } = actor
+    if (absorbed.length === 0 || subject.actor !== "user") return own
+    if (own !== undefined && !Effect.isEffect(own)) return own
+    const { environment } = subject
+    const others = this.#mayHave(environment, absorbed, key)
+    if (others.length === 0) return own
+    return Effect.flatMap(own ?? Effect.undefined, (record) =>
+      record === undefined ? this.#firstAmong(environment, others, key) : Effect.succeed(record),
+    )
+  }
+
+  /** Those of the merged users who may have a record with this name. */
+  #mayHave(
+    environment: string,
+    absorbed: ReadonlyArray<AbsorbedUser>,
+    key: string,
+  ): ReadonlyArray<AbsorbedUser> {
+    return absorbed.filter(({ userId }) =>
+      this.#filter.mayHave(hashText(key, idSeed(environment, userId))),
+    )
+  }
+
+  readonly #firstAmong = Effect.fnUntraced(function* (
+    this: Deduplicator,
+    environment: string,
+    absorbed: ReadonlyArray<AbsorbedUser>,
+    key: string,
+  ): Effect.fn.Return<JournalRecord | undefined, Broken> {
+    for (const { frozen, userId } of absorbed) {
+      const record = yield* this.#firstDurableOf({ environment, userId }, frozen, key)
+      if (record !== undefined && record.sequence <= frozen) return record
+    }
+    return undefined
+  })
+
+  #firstOwn(
     actor: NamedActor,
     key: string,
   ): JournalRecord | undefined | Effect.Effect<JournalRecord | undefined, Broken> {
@@ -95,6 +140,22 @@ export class Deduplicator {
    * durable record.
    */
   firstDurableOf(
+    place: { readonly environment: string; readonly userId: string },
+    last: number,
+    key: string,
+    absorbed: ReadonlyArray<AbsorbedUser> = noneAbsorbed,
+  ): Effect.Effect<JournalRecord | undefined, Broken> {
+    const own = this.#firstDurableOf(place, last, key)
+    if (absorbed.length === 0) return own
+    const others = this.#mayHave(place.environment, absorbed, key)
+    return Effect.flatMap(own, (record) =>
+      record === undefined
+        ? this.#firstAmong(place.environment, others, key)
+        : Effect.succeed(record),
+    )
+  }
+
+  #firstDurableOf(
     { environment, userId }: { readonly environment: string; readonly userId: string },
     last: number,
     key: string,

@@ -151,7 +151,8 @@ const simulateWith = (parts: SimulationParts) =>
     const actor = environment.users.get(userId) ?? environment.newUser(userId)
     const durableWith = Effect.fnUntraced(function* (key: string | undefined) {
       if (key === undefined) return undefined
-      const known = parts.deduplicator.firstOf(actor, key)
+      const absorbed = environment.durableOf(userId)?.absorbed
+      const known = parts.deduplicator.firstOf(actor, key, absorbed)
       const first = Effect.isEffect(known) ? yield* Effect.mapError(known, parts.broken) : known
       return first !== undefined && first.sequence <= parts.commit.durableSequence
         ? first

@@ -9,17 +9,22 @@
  *   only for records that it has, also in relaxed durability.
  * - A reader leaves out records that become durable after it began, so it has no gaps, however long
  *   it pauses between two chunks. If the user is erased meanwhile, it ends.
+ * - The chains of users who were merged into the user are read with its own, the latest record of
+ *   all of them first (`domain/decide/Merge.ts`).
  * - A record of the chain that is not the user's is damage: it would show one user's data to
  *   another.
  *
  * Cost: nothing on the path of a write. A reader holds one chunk of `historyChunkRecordsMax`
  * records, and decodes at most `historyTurnBytesMax` of text in a turn. A record of a sealed
  * segment costs at most one block of the segment. Nothing is read between the user's records,
- * however many others there are.
+ * however many others there are. A page in the middle of the history of a merged user reads the
+ * chains of the others from their ends.
  */
 import { Effect, Stream } from "effect"
 import { type HistoryNeeded, Past } from "../../domain/record/Past.ts"
 import { decidedAt, type JournalRecord, type Subject } from "../../domain/record/Record.ts"
+import { absorbedBy } from "../../domain/record/United.ts"
+import { type AbsorbedUser, noneAbsorbed } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, ReadWork } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
@@ -33,9 +38,18 @@ interface Place {
   readonly userId: string
 }
 
-/** The position of a reader: the next record of the chain, and the bound of what it gives. */
-interface Position {
+/** The next record of a chain; 0: the chain is read. */
+interface Head {
+  readonly userId: string
   readonly next: number
+}
+
+/**
+ * The position of a reader: the heads of the user's chain and of those of users who were merged into
+ * it, and the bound of what it gives.
+ */
+interface Position {
+  readonly heads: ReadonlyArray<Head>
   readonly before: number
   readonly work: ReadWork
 }
@@ -65,11 +79,13 @@ export class UserHistory {
     userId: string,
     sequence: number,
   ): Effect.Effect<JournalRecord | undefined, Broken> {
-    return Effect.suspend(() =>
-      sequence > this.#commit.durableSequence ||
-      sequence <= this.#state.erasures.throughOf(environment, userId)
-        ? Effect.undefined
-        : this.#reader.recordOf(environment, userId, sequence),
+    return Effect.map(
+      Effect.suspend(() => this.findAny(environment, sequence)),
+      (record) => {
+        if (record === undefined || isOf(record, environment, userId)) return record
+        const user = this.#state.environments.of(environment).standing(userId)
+        return user !== undefined && absorbedBy(user, record) !== undefined ? record : undefined
+      },
     )
   }
 
@@ -97,9 +113,8 @@ export class UserHistory {
     const place = { environment, userId }
     return Effect.suspend(() => {
       const last = this.#lastDurable(place)
-      return last === 0
-        ? Effect.undefined
-        : this.#state.deduplicator.firstDurableOf(place, last, key)
+      if (last === 0) return Effect.undefined
+      return this.#state.deduplicator.firstDurableOf(place, last, key, this.#absorbedBy(place))
     })
   }
 
@@ -111,9 +126,13 @@ export class UserHistory {
     subject: Subject,
     sequence: number,
   ): Effect.Effect<JournalRecord | undefined, Broken> {
-    return subject.actor === "user" && sequence > this.#state.erasures.aheadOf(subject)
-      ? this.find(subject.environment, subject.userId, sequence)
-      : Effect.undefined
+    if (subject.actor !== "user") return Effect.undefined
+    const { environment, userId } = subject
+    return Effect.map(this.find(environment, userId, sequence), (record) => {
+      // Only the user's own records: one who was merged into the user may have older ones.
+      const isHidden = sequence <= this.#state.erasures.aheadOf(subject)
+      return isHidden && record && isOf(record, environment, userId) ? undefined : record
+    })
   }
 
   /** The history that a decision of the actor needs, from its records, durable or not. */
@@ -122,24 +141,27 @@ export class UserHistory {
     needed: HistoryNeeded,
   ): Effect.Effect<Past, Broken> {
     return subject.actor === "user"
-      ? this.#recall(subject, kind.sequenceOf(state), needed)
+      ? this.#recall(subject, kind.sequenceOf(state), state?.absorbed ?? noneAbsorbed, needed)
       : Effect.succeed(new Past())
   }
 
   /** `recallForActor` for a decision on the durable state that will not be applied. */
   recall(environment: string, userId: string, needed: HistoryNeeded): Effect.Effect<Past, Broken> {
     const place = { environment, userId }
-    return Effect.suspend(() => this.#recall(place, this.#lastDurable(place), needed))
+    return Effect.suspend(() =>
+      this.#recall(place, this.#lastDurable(place), this.#absorbedBy(place), needed),
+    )
   }
 
   readonly #recall = Effect.fnUntraced(function* (
     this: UserHistory,
     place: Place,
     last: number,
+    absorbed: ReadonlyArray<AbsorbedUser>,
     needed: HistoryNeeded,
   ): Effect.fn.Return<Past, Broken> {
     const past = new Past()
-    yield* Stream.runForEachWhile(this.#walk(place, last), (records) =>
+    yield* Stream.runForEachWhile(this.#walk(place, last, absorbed), (records) =>
       Effect.sync(() => {
         for (const record of records) {
           past.add(record)
@@ -158,6 +180,10 @@ export class UserHistory {
     return actor?.loaded ? (actor.durable?.sequence ?? 0) : states.sequenceOf(userId)
   }
 
+  #absorbedBy({ environment, userId }: Place): ReadonlyArray<AbsorbedUser> {
+    return this.#state.environments.of(environment).durableOf(userId)?.absorbed ?? noneAbsorbed
+  }
+
   /**
    * The user's records below the sequence `before`, newest first, in chunks; a chunk may be empty.
    * `before` need not be the sequence of a record of the user. If the record just below it is the
@@ -174,51 +200,75 @@ export class UserHistory {
     const start = Effect.gen({ self: this }, function* () {
       const last = this.#lastDurable(place)
       if (last < before) return last
-      const just = yield* this.find(environment, userId, before - 1)
+      const just = yield* this.#reader.recordOf(environment, userId, before - 1)
       return just === undefined ? last : before - 1
     })
-    return Stream.unwrap(Effect.map(start, (next) => this.#walk(place, next, before, work)))
-  }
-
-  /** The chain from the record `next` on, as far as it is below `before`. */
-  #walk(
-    place: Place,
-    next: number,
-    before: number = Number.MAX_SAFE_INTEGER,
-    work: ReadWork = { blocks: 0 },
-  ) {
-    return Stream.unfold({ next, before, work }, (position: Position) =>
-      position.next === 0 ? Effect.undefined : this.#chunk(place, position),
+    return Stream.unwrap(
+      Effect.map(start, (next) => this.#walk(place, next, this.#absorbedBy(place), before, work)),
     )
   }
 
-  /** The next chunk of a chain, and the position after it. */
+  /**
+   * The chain from the record `next` on, and those of the users who were merged into the user, as
+   * far as they are below `before`.
+   */
+  #walk(
+    { environment, userId }: Place,
+    next: number,
+    absorbed: ReadonlyArray<AbsorbedUser>,
+    before: number = Number.MAX_SAFE_INTEGER,
+    work: ReadWork = { blocks: 0 },
+  ) {
+    const others = absorbed.map((one) => ({ userId: one.userId, next: one.frozen }))
+    const heads: ReadonlyArray<Head> = [{ userId, next }, ...others]
+    return Stream.unfold({ heads, before, work }, (position: Position) =>
+      position.heads.length === 0 ? Effect.undefined : this.#chunk(environment, position),
+    )
+  }
+
+  /** The next chunk of records, and the position after it. */
   readonly #chunk = Effect.fnUntraced(function* (
     this: UserHistory,
-    { environment, userId }: Place,
-    { before, next: first, work }: Position,
+    environment: string,
+    { before, heads: first, work }: Position,
   ): Effect.fn.Return<readonly [ReadonlyArray<JournalRecord>, Position], Broken> {
     const { erasures } = this.#state
     const records: Array<JournalRecord> = []
-    let next = first
+    const heads = [...first]
     let bytes = 0
     const most = limits.historyPageBlocksMax
     const blocksMax = (Math.floor(work.blocks / most) + 1) * most
     yield* yieldToEventLoop
-    for (let looked = 0; looked < limits.historyChunkRecordsMax; looked++) {
-      if (next <= erasures.throughOf(environment, userId))
-        return [records, { before, next: 0, work }]
-      const stored = yield* this.#reader.stored(environment, next, work)
-      if (stored === undefined) return [records, { before, next: 0, work }]
+    for (let looked = 0; looked < limits.historyChunkRecordsMax && heads.length > 0; looked++) {
+      const latest = latestOf(heads)
+      const { next, userId } = heads[latest]!
+      const stored =
+        next <= erasures.throughOf(environment, userId)
+          ? undefined
+          : yield* this.#reader.stored(environment, next, work)
+      if (stored === undefined) {
+        heads.splice(latest, 1)
+        continue
+      }
       const record = decodeRecord(stored.body)
       if (!isOf(record, environment, userId)) return yield* notOfTheUser(next)
       if (stored.sequence < before) records.push(record)
       bytes += stored.body.length
-      next = stored.previous
+      if (stored.previous === 0) heads.splice(latest, 1)
+      else heads[latest] = { userId, next: stored.previous }
       if (bytes > limits.historyTurnBytesMax || work.blocks >= blocksMax) break
     }
-    return [records, { before, next, work }]
+    return [records, { before, heads, work }]
   })
+}
+
+/** The place of the head with the latest record. */
+const latestOf = (heads: ReadonlyArray<Head>): number => {
+  let latest = 0
+  for (let place = 1; place < heads.length; place++) {
+    if (heads[place]!.next > heads[latest]!.next) latest = place
+  }
+  return latest
 }
 
 const notOfTheUser = (sequence: number): Effect.Effect<never, Broken> =>

@@ -12,7 +12,7 @@ import { Effect, Semaphore, Stream } from "effect"
 import { timeIn } from "../../domain/project/Project.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
 import { isMember } from "../../domain/user/Membership.ts"
-import type { UserState } from "../../domain/user/User.ts"
+import { isAlias, type UserState } from "../../domain/user/User.ts"
 import { countWhile } from "../../domain/values/countUpTo.ts"
 import { compareCodePoints } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
@@ -166,6 +166,7 @@ class Reading {
     if (user === undefined) return
     if (this.#search !== undefined && !isSought(userId, user, this.#search)) return
     const found = this.#environment.durableOf(userId)!
+    if (isAlias(found)) return
     const { segment } = this.#query
     if (segment !== undefined) {
       const project = this.#environment.project.durable

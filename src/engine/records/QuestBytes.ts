@@ -10,23 +10,37 @@ const flags = {
   joined: 8,
   claimOpen: 16,
   claimPaid: 32,
+  also: 64,
+  alsoPaid: 128,
 } as const
 
-const flagsOf = ({ claim, completedAt, expired, joined, startedAt }: QuestState): number =>
+const flagsOf = ({
+  also,
+  alsoPaid,
+  claim,
+  completedAt,
+  expired,
+  joined,
+  startedAt,
+}: QuestState): number =>
   (startedAt === null ? 0 : flags.started) |
   (completedAt === null ? 0 : flags.completed) |
   (expired ? flags.expired : 0) |
   (joined === true ? flags.joined : 0) |
   (claim === "open" ? flags.claimOpen : 0) |
-  (claim === "paid" ? flags.claimPaid : 0)
+  (claim === "paid" ? flags.claimPaid : 0) |
+  (also === undefined ? 0 : flags.also) |
+  (alsoPaid === undefined ? 0 : flags.alsoPaid)
 
 export const writeQuest = (state: QuestState, names: Names): void => {
-  const { completedAt, period, startedAt, steps, times } = state
+  const { also, alsoPaid, completedAt, period, startedAt, steps, times } = state
   writeByte(flagsOf(state))
   writeNumber(period)
   writeNumber(times)
   if (startedAt !== null) writeNumber(startedAt)
   if (completedAt !== null) writeNumber(completedAt)
+  if (also !== undefined) writeNumber(also)
+  if (alsoPaid !== undefined) writeNumber(alsoPaid)
   const counted = Object.keys(steps)
   writeNumber(counted.length)
   for (const step of counted) {
@@ -45,6 +59,8 @@ export const readQuest = (reader: Reader, names: Names): QuestState => {
   if (has("claimOpen") && (has("claimPaid") || completedAt === null)) {
     throw bad("a claim is open twice, or of no completed quest")
   }
+  const also = has("also") ? reader.number() : undefined
+  const alsoPaid = has("alsoPaid") ? reader.number() : undefined
   const steps: Array<readonly [string, number]> = []
   for (let left = reader.count(); left > 0; left--)
     steps.push([reader.name(names), reader.number()])
@@ -58,5 +74,7 @@ export const readQuest = (reader: Reader, names: Names): QuestState => {
     ...(has("joined") && { joined: true }),
     ...(has("claimOpen") && { claim: "open" }),
     ...(has("claimPaid") && { claim: "paid" }),
+    ...(also !== undefined && { also }),
+    ...(alsoPaid !== undefined && { alsoPaid }),
   }
 }

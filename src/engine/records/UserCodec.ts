@@ -20,6 +20,7 @@
 import {
   type Balance,
   emptyProfile,
+  noneAbsorbed,
   noWindows,
   type Profile,
   type RuleUse,
@@ -30,6 +31,7 @@ import { windowKinds } from "../../domain/values/Calendar.ts"
 import type { PeriodCounts } from "../../domain/values/Periods.ts"
 import { awardCount, readBadges, writeBadges } from "./BadgeBytes.ts"
 import { readExpiring, readPending, writeExpiring, writePending } from "./LotBytes.ts"
+import { mergeTags, readMerges, writeMerges } from "./MergeBytes.ts"
 import { readMetric, writeMetric } from "./MetricBytes.ts"
 import type { Names } from "./Names.ts"
 import { readQuest, writeQuest } from "./QuestBytes.ts"
@@ -71,6 +73,7 @@ const tags = {
   metrics: 16,
   streakCounts: 17,
   expiring: 18,
+  ...mergeTags,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -132,6 +135,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   writeMap(tags.metrics, user.metrics, names, writeMetric)
   writeMap(tags.streakCounts, user.streakCounts, names, writeStreakCounts)
   writeMap(tags.expiring, user.expiring, names, writeExpiring)
+  writeMerges(user, names, begins)
   return written()
 }
 
@@ -352,6 +356,9 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     lastReward: 0,
     lastSpend: 0,
     metrics: none,
+    leadsTo: null,
+    absorbed: noneAbsorbed,
+    erasing: 0,
     createdAt,
     updatedAt,
     lastEventAt: sinceEvent === 0 ? 0 : updatedAt - sinceEvent + 1,
@@ -430,7 +437,7 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
       state.expiring = readMap(count, names, () => readExpiring(reader))
       return
     default:
-      throw bad(`section ${tag} is unknown`)
+      if (!readMerges(state, tag, reader, count, names)) throw bad(`section ${tag} is unknown`)
   }
 }
 

@@ -28,16 +28,23 @@ export const never = 0xffff_ffff
 
 /**
  * The second from which on a tick would change `user`, which may be past, or now if a metric must be
- * recounted; `never` or 0 as in
- * `Agenda`.
+ * recounted. A tick goes on with a merge or an erasure that was cut off. `never` or 0 as in `Agenda`.
  */
 export const dueSecond = (user: UserState, project: ProjectState, now: number): number => {
-  const at = recountedMetric(user) === undefined ? dueAt(user, project, now) : now
+  const at = changesAt(user, project, now)
   if (at === Number.POSITIVE_INFINITY) return mayComeDue(user) ? never : 0
   // A user who is due now is due at the begin of this second: rounded up, it would move again each
   // time.
   const second = at <= now ? Math.floor(at / 1_000) : Math.ceil(at / 1_000)
   return Math.min(never - 1, Math.max(1, second))
+}
+
+const changesAt = (user: UserState, project: ProjectState, now: number): number => {
+  const { erasing, leadsTo, updatedAt } = user
+  if (erasing > 0) return updatedAt + limits.mergeRetryMs
+  if (leadsTo !== null)
+    return leadsTo.done ? Number.POSITIVE_INFINITY : leadsTo.at + limits.mergeRetryMs
+  return recountedMetric(user) === undefined ? dueAt(user, project, now) : now
 }
 
 const mayComeDue = (user: UserState): boolean => {

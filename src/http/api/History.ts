@@ -62,6 +62,7 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "streak.milestone_revoked": "The event that reached a milestone was revoked.",
   "user.created": "The user was created.",
   "user.updated": "The user's profile was changed.",
+  "user.merged": "Another user was merged into this one.",
 }
 
 const facts = shownKinds.map((kind) => factOf(kind, descriptions[kind]))

@@ -205,6 +205,16 @@ export const QuestStartConflict = problem(
     },
   },
 )
+export const MergeConflict = problem(
+  "MergeConflict",
+  ["user_merged", "quota_exceeded", "balance_overflow", "idempotency_in_progress"],
+  {
+    quota_exceeded: {
+      detail: "At most 100 users can be merged into one.",
+      instance: "/v1/users/visitor-7/merge",
+    },
+  },
+)
 export const RewardConflict = problem("RewardConflict", [
   "badge_not_active",
   "balance_overflow",

@@ -36,6 +36,8 @@ import { changedMetrics, QuestOutcome, repeatMembers } from "./Events.ts"
 import { badgeId, eventKey, questId } from "./examples/exampleIds.ts"
 import {
   eventRevocation,
+  mergedUser,
+  mergeRequest,
   repeatedReward,
   rewardOutcome,
   rewardRevocation,
@@ -48,6 +50,7 @@ import {
   bodyProblems,
   EventNotFound,
   keyedProblems,
+  MergeConflict,
   QuestNotFound,
   QuestStartConflict,
   RewardConflict,
@@ -216,6 +219,32 @@ export const RewardRevocation = Schema.Struct({
   identifier: "RewardRevocation",
   description: "The durable outcome of revoking a reward.",
   examples: [rewardRevocation],
+})
+
+/* Merges. */
+
+export const MergeRequest = Schema.Struct({
+  into: callerId.annotate({
+    description: "Your id of the user who stays. It must exist.",
+    examples: ["user-42"],
+  }),
+}).annotate({
+  identifier: "MergeRequest",
+  description: "The user to merge into.",
+  examples: [mergeRequest],
+})
+
+export const MergedUser = Schema.Struct({
+  from: UserId.annotate({
+    description: "The former id. It leads to `into` from now on.",
+    examples: ["visitor-7"],
+  }),
+  into: UserId,
+  mergedAt: Time,
+}).annotate({
+  identifier: "MergedUser",
+  description: "The durable outcome of a merge.",
+  examples: [mergedUser],
 })
 
 /* User tokens. */
@@ -461,6 +490,20 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Make a token for a user",
           description: `Returns a token with which the user's own browser or phone asks, in place of a key. Make it on your server, for the user who is signed in there, with a secret key. It reads this user, their progress, history and stream, leaderboards (\`around\` this user), active quests, and badges that are not secret; starts quests of this user; and sends single events of this user, not dated, with actions that the project's setting \`clientActions\` lists. Anything else is 403 \`insufficient_scope\`. A token needs no user yet; the first event creates one. It has its own rate limit, ${limits.userRequestsPerMinute} requests a minute for each user; all users together have that of the key's tier, apart from the key's own. Tokens are not stored: one ends when it expires, or when the key that made it is revoked or expires. Revoking that key is the only way to end a token early; erasing the user is none: an event sent with the token creates the user again. An \`Idempotency-Key\` is ignored.`,
+        }),
+      ),
+    HttpApiEndpoint.post("merge", "/v1/users/:id/merge", {
+      params: { id: UserId.annotate({ examples: ["visitor-7"] }) },
+      headers: idempotencyHeaders,
+      payload: MergeRequest,
+      success: MergedUser,
+      error: [...writeProblems, UserNotFound, MergeConflict],
+    })
+      .annotate(OpenTo, [])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Merge a user into another",
+          description: `Merges this user, such as a visitor who signs up, into the user \`into\`. Balances, counts and values of metrics add up by their kind; badges, quests and the days of streaks unite, and what paid once stays paid once; scores of open leaderboard windows add up, and the former id leaves all leaderboards, those of closed windows too. Badges, quests and milestones that the two reach together are earned now, without a score. Profile, time zone and time of creation are those of \`into\`. Both histories read as one. From now on the former id leads to \`into\`: events, rewards, spends, undo, reads, export and erasure. A repeat of an event with an id that one of them has used is a duplicate; of equal ids the record of \`into\` counts. Replies once all of it is on disk; a repeat replies the same. A merge cannot be undone. 404: one of them does not exist. 409 \`user_merged\`: one of them was merged into another before, or is just being merged. At most ${limits.mergedUsersMax} users can be merged into one.`,
         }),
       ),
     HttpApiEndpoint.post("reward", "/v1/users/:id/rewards", {

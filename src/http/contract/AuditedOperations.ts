@@ -93,6 +93,7 @@ export const notLogged: ReadonlyArray<OperationName> = [
   "events.trackBatch",
   "events.importBatch",
   "users.put",
+  "users.merge",
   "users.createToken",
   "users.reward",
   "rewards.grantBatch",

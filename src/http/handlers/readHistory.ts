@@ -61,10 +61,18 @@ export const readByEitherId = Effect.fnUntraced(function* <Kind extends Revocabl
   id: string,
 ): Effect.fn.Return<RecordOf<Kind> | undefined, LaurelError<StorageCode>> {
   const ours = yield* readByOurId(engine, environment, kind, id)
-  if (ours?.subject.userId === userId) return ours
+  if (ours !== undefined && isOfUser(engine, ours, userId)) return ours
   const own = yield* engine.readNamed(environment, userId, ownIdKey(kind, id))
   return own !== undefined && isOfKind(own, kind) ? own : undefined
 })
+
+/** Whether the record is of the user, or of one who was merged into the user. */
+const isOfUser = (
+  engine: Engine["Service"],
+  { subject: { environment, userId: owner } }: RecordOf<Revocable>,
+  userId: string,
+): boolean =>
+  owner === userId || engine.idNow(environment, owner) === engine.idNow(environment, userId)
 
 /** Whether and when the record was revoked. */
 export const readRevocation = (
@@ -89,27 +97,42 @@ export interface ListedRecords<Kind extends Listed> {
 
 /**
  * Reads at most `limit` of the user's records of one kind, newest first, from the record `first` on,
- * and no other record, however long the history is. The list ends at a record that the journal no
- * longer has. A forged cursor may name any record: one of another user or kind ends the list as well.
+ * and no other record, however long the history is. `lasts` are the ends of the lists of the user
+ * and of those who were merged into the user; their records after `first` are read, too. A list ends
+ * at a record that the journal no longer has. A forged cursor may name any record: it begins no list.
  */
 export const readListed = Effect.fnUntraced(function* <Kind extends Listed>(
   engine: Engine["Service"],
   environment: string,
   userId: string,
   kind: Kind,
-  { first, limit }: { readonly first: number; readonly limit: number },
+  {
+    first,
+    lasts,
+    limit,
+  }: {
+    readonly first: number | undefined
+    readonly lasts: ReadonlyArray<number>
+    readonly limit: number
+  },
 ): Effect.fn.Return<ListedRecords<Kind>, LaurelError<StorageCode>> {
   const records: Array<RecordOf<Kind>> = []
-  let next = first
-  while (next > 0 && records.length < limit) {
+  // A single list goes on at its cursor.
+  const [only] = lasts
+  const heads = lasts.length === 1 ? [first ?? only!] : [...lasts]
+  const isDone = () => heads.every((head) => head === 0)
+  while (!isDone() && (records.length < limit || Math.max(...heads) > (first ?? Infinity))) {
+    const next = Math.max(...heads)
+    const place = heads.indexOf(next)
     const record = yield* engine.readRecord(environment, next)
-    if (record === undefined || !isOfKind(record, kind) || record.subject.userId !== userId) {
-      return { records, next: undefined }
+    if (record === undefined || !isOfKind(record, kind) || !isOfUser(engine, record, userId)) {
+      heads[place] = 0
+      continue
     }
-    records.push(record)
-    next = beforeOf(record)
+    if (first === undefined || next <= first) records.push(record)
+    heads[place] = beforeOf(record)
   }
-  return { records, next: next === 0 ? undefined : next }
+  return { records, next: isDone() ? undefined : Math.max(...heads) }
 })
 
 /** The sequence of the user's reward or spend before this one; 0: there is none. */

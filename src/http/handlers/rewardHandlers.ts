@@ -108,12 +108,18 @@ export const spendHandlers = (engine: Engine["Service"]): Handlers<typeof Spends
 const rewards = {
   list: "rewards",
   kind: "reward",
-  lastOf: ({ lastReward }: UserState) => lastReward,
+  lastsOf: ({ absorbed, lastReward }: UserState) => [
+    lastReward,
+    ...absorbed.flatMap((one) => one.lastReward ?? []),
+  ],
 } as const
 const spends = {
   list: "spends",
   kind: "spend",
-  lastOf: ({ lastSpend }: UserState) => lastSpend,
+  lastsOf: ({ absorbed, lastSpend }: UserState) => [
+    lastSpend,
+    ...absorbed.flatMap((one) => one.lastSpend ?? []),
+  ],
 } as const
 
 /** A page of the user's records of one kind, shown with `show`. */
@@ -124,18 +130,18 @@ const readPage = Effect.fnUntraced(function* <Kind extends Listed, A>(
   query: PageQuery,
   {
     kind,
-    lastOf,
+    lastsOf,
     list,
   }: {
     readonly list: "rewards" | "spends"
     readonly kind: Kind
-    readonly lastOf: (user: UserState) => number
+    readonly lastsOf: (user: UserState) => ReadonlyArray<number>
   },
   show: (record: RecordOf<Kind>) => Shown<A>,
 ) {
   const user = yield* foundOr(yield* engine.readUser(environment, userId), userNotFound)
   const { after, end, limit } = yield* pageAsked(list, environment, { id: userId }, query)
-  const page = { first: after?.[0] ?? lastOf(user), limit }
+  const page = { first: after?.[0], lasts: lastsOf(user), limit }
   const { next, records } = yield* readListed(engine, environment, userId, kind, page)
   const items = yield* Effect.forEach(records, show)
   return { items, end: end(next === undefined ? undefined : [next]) }

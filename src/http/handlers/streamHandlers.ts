@@ -28,7 +28,9 @@ export const streamHandlers = (
       Effect.gen(function* () {
         const { feed, isErased } = engine
         const { accountId, environment } = caller
-        const userId = caller.userId ?? query.userId
+        const asked = caller.userId ?? query.userId
+        // The stream of a former id is that of the user to whom the id leads when it begins.
+        const userId = asked && engine.idNow(environment, asked)
         const id = headers["last-event-id"]
         const after = id === undefined ? undefined : messageNameOf(id)
         const place =

@@ -305,7 +305,7 @@ const stateOf = (user: UserState): object =>
 const profileHandlers = (
   engine: Engine["Service"],
   erasureMs: number,
-): Pick<UserHandlers, "put" | "erase"> => ({
+): Pick<UserHandlers, "put" | "erase" | "merge"> => ({
   put: {
     handle: ({ caller: { environment }, idempotency, params: { id: userId }, payload }) => {
       const command = { kind: "profile", change: profileChange(payload) } as const
@@ -313,6 +313,16 @@ const profileHandlers = (
       return Effect.flatMap(asked, ({ replayed }) =>
         Effect.map(show(engine, environment, userId), (reply) => ({ ...reply, replayed })),
       )
+    },
+  },
+  merge: {
+    handle: ({ caller: { environment }, idempotency, params: { id: userId }, payload }) => {
+      const command = { kind: "merge", into: payload.into } as const
+      const asked = engine.askUser(environment, { userId, command }, idempotency)
+      return Effect.map(asked, ({ replayed, reply: { from, into, mergedAt } }) => ({
+        body: { from, into, mergedAt: isoTime(mergedAt) },
+        replayed,
+      }))
     },
   },
   erase: {

@@ -15,6 +15,7 @@ import {
 import type { Segment } from "../../../src/domain/project/Segment.ts"
 import type { Streak } from "../../../src/domain/project/StreakDefinition.ts"
 import { applyUser } from "../../../src/domain/record/applyUser.ts"
+import type { Absorb } from "../../../src/domain/record/MergeRecord.ts"
 import type {
   Fact,
   GrantedReward,
@@ -175,6 +176,12 @@ export class World {
 
   refund({ record: { at, sequence }, record }: Done<Spending>): Done<Revocation<"spend">> {
     return this.do({ kind: "revocation", of: "spend", sequence, at }, record)
+  }
+
+  /** Takes in the user of another world with the same definitions, who was merged into this one. */
+  absorb({ user }: World, from: string): Done<Absorb> {
+    const frozen = ++this.#sequence
+    return this.do({ kind: "absorb", from, frozen, state: { ...user!, id: from } })
   }
 
   refused(command: UserCommand, found?: JournalRecord): LaurelError {

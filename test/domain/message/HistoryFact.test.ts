@@ -60,6 +60,9 @@ const everything = () => {
   world.give({ stars: 1 })
   world.now += 2 * 86_400_000
   world.do({ kind: "tick" })
+  const visitor = new World("2026-11-07T12:00:00Z")
+  visitor.grant(5)
+  world.absorb(visitor, "visitor")
   return world
 }
 
@@ -106,7 +109,8 @@ describe("The facts in a history", () => {
         const amount = "amount" in fact && kinds.includes(fact.kind) ? fact.amount : 0
         return total + amount
       }, 0)
-    expect(sum("xp.earned") - sum("xp.revoked")).toBe(world.user?.xp)
+    // The visitor who was merged had 5 xp.
+    expect(5 + sum("xp.earned") - sum("xp.revoked")).toBe(world.user?.xp)
     expect(sum("points.earned", "points.refunded") - sum("points.revoked", "points.spent")).toBe(
       world.user?.points,
     )

@@ -75,6 +75,9 @@ const everything = (): World => {
   world.complete("qst_swipe")
   world.at("2026-11-05T12:00:00Z")
   world.do({ kind: "tick" })
+  const visitor = new World("2026-11-05T12:00:00Z")
+  visitor.grant(5)
+  world.absorb(visitor, "visitor")
   world.do({ kind: "erasure" })
   return world
 }
@@ -336,6 +339,7 @@ describe("A pattern of kinds", () => {
       "level.changed",
       "user.created",
       "user.deleted",
+      "user.merged",
     ])
     expect(chosen()).toEqual([])
   })

@@ -149,14 +149,14 @@ describe("A list of rewards in many sealed segments", () => {
           sandbox,
           "quinn",
           "reward",
-          { first, limit: 3 },
+          { first, lasts: [first], limit: 3 },
         )
         expect(work.blocks - before).toBeLessThanOrEqual(3)
         amounts.push(...page.records.map(({ cause }) => grantedOf(cause).amount!))
         first = page.next
       }
       expect(amounts).toEqual(rewarded.map((n) => n + 1).toReversed())
-      const spends = { first: user!.lastSpend, limit: 3 }
+      const spends = { first: undefined, lasts: [user!.lastSpend], limit: 3 }
       expect((yield* readListed(engine, sandbox, "quinn", "spend", spends)).records).toEqual([])
     }).pipe(Effect.scoped),
   )

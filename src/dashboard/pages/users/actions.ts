@@ -1,4 +1,4 @@
-/** Actions on a user, one button each: undo, hide, show, export, erase. */
+/** Actions on a user, one button each: undo, hide, show, merge, export, erase. */
 import { Effect } from "effect"
 import { invalidRequest, type LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
@@ -100,6 +100,19 @@ export const setHidden = (visit: PlaceVisit, userId: string, hidden: boolean): A
       return redirectWithNotice(visit, userPath(visit.base, userId), notice)
     }),
   )
+
+/** Merges a user into another. Requires a recent confirmation, since it cannot be undone. */
+export const mergeUser = (visit: PlaceVisit, userId: string): Answer => {
+  const { base, form } = visit
+  const merged = Effect.gen(function* () {
+    yield* confirmed(visit)
+    const payload = { into: form.text("into") }
+    const { into } = yield* visit.ask("users.merge", { params: { id: userId }, payload })
+    const notice = `User ${titled(userId)} was merged into this one. The former id leads here.`
+    return redirectWithNotice(visit, userPath(base, into), notice)
+  })
+  return orUserPage(visit, userId, merged)
+}
 
 /** Erases a user. Requires a recent confirmation and the typed id. */
 export const eraseUser = (visit: PlaceVisit, userId: string): Answer => {

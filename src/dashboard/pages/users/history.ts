@@ -172,6 +172,10 @@ const factText = (fact: Fact, base: string): Content => {
       return html`The milestone of ${count(fact.target)} of streak ${isolated(fact.name)} undone`
     case "user.created":
       return "User created"
+    case "user.merged":
+      return html`User ${isolated(fact.from)} merged into this one${Object.entries(fact.gained).map(
+        ([key, amount]) => html`, +${count(amount)} ${key}`,
+      )}`
     case "user.updated": {
       const { attributes, displayName, hidden, timezone } = fact.profile
       const name = displayName === null ? "no name" : html`name ${isolated(displayName)}`
@@ -214,6 +218,8 @@ const causeText = (cause: Cause): Content => {
       return html`Backfill of badge <code>${cause.badgeId}</code>`
     case "profile":
       return "Change of the profile"
+    case "merge":
+      return "Merge"
     case "clock":
       return "Passage of time"
   }

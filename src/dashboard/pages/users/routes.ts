@@ -18,6 +18,7 @@ import { userLink, userPath } from "../../view/Users.ts"
 import {
   eraseUser,
   exportUser,
+  mergeUser,
   revokeEvent,
   revokeReward,
   revokeSpend,
@@ -188,6 +189,11 @@ export const userRoutes: ReadonlyArray<Route> = [
     `${path}/:user/export`,
     "user.export",
     about((visit, { id }) => exportUser(visit, id)),
+  ),
+  placeForm(
+    `${path}/:user/merge`,
+    "user.merge",
+    about((visit, { id }) => mergeUser(visit, id)),
   ),
   placeForm(
     `${path}/:user/erase`,

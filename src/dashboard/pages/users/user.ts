@@ -158,7 +158,7 @@ export const userPage = Effect.fnUntraced(function* (
   return show(
     `User ${titled(userId)}`,
     html`${noticeOf(visit)}
-${refusal(error, ["confirm"])}
+${refusal(error, ["confirm", "into"])}
 ${profile(user, progress, base, ranks)}
 ${levelLine(progress)}
 ${mayChange(visit) && actions(visit, user, path, error)}
@@ -299,6 +299,21 @@ ${confirmButton({
   detail: "A JSON file with all personal data and the whole history of the user.",
   action: `${path}/export`,
   danger: false,
+})}
+${confirmButton({
+  id: "merge-user",
+  button: "Merge user",
+  confirm: `Merge user${production}`,
+  title: `Merge this user into another${production}?`,
+  detail:
+    "For a visitor who signed up: the other user gets balances, badges, streaks and history, and this id leads there from then on. A merge cannot be undone.",
+  action: `${path}/merge`,
+  fields: textField({
+    name: "into",
+    label: "Id of the user who stays",
+    required: true,
+    faults: error?.errors,
+  }),
 })}
 ${confirmButton({
   id: "erase-user",

@@ -305,10 +305,7 @@ const applied = ({ faults, state }: Fold, record: JournalRecord): UserState | un
 
 const checkTotals = ({ faults, state }: Fold, { facts, sequence }: JournalRecord): void => {
   const totals = new Map<string, number>()
-  for (const fact of facts) {
-    const moved = movementOf(fact)
-    if (moved === undefined) continue
-    const { by, currency, total } = moved
+  for (const { by, currency, total } of facts.flatMap(movementsOf)) {
     const due = (totals.get(currency) ?? balanceOf(state, currency).amount) + by
     if (due !== total) {
       faults.push(`by record ${sequence} the ${currency} should be ${due}, not ${total}`)
@@ -317,10 +314,27 @@ const checkTotals = ({ faults, state }: Fold, { facts, sequence }: JournalRecord
   }
 }
 
-/** The change of a balance by a fact, and the balance afterwards. */
-const movementOf = (
-  fact: Fact,
-): { readonly currency: string; readonly by: number; readonly total: number } | undefined => {
+interface Movement {
+  readonly currency: string
+  readonly by: number
+  readonly total: number
+}
+
+/** The changes of balances by a fact, and the balances afterwards. */
+const movementsOf = (fact: Fact): ReadonlyArray<Movement> => {
+  if (fact.kind === "user.merged") {
+    const { gained, totals } = fact
+    return Object.entries(totals).map(([currency, total]) => ({
+      currency,
+      by: gained[currency] ?? 0,
+      total,
+    }))
+  }
+  const movement = movementOf(fact)
+  return movement === undefined ? [] : [movement]
+}
+
+const movementOf = (fact: Fact): Movement | undefined => {
   switch (fact.kind) {
     case "xp.earned":
       return { currency: "xp", by: fact.amount, total: fact.total }

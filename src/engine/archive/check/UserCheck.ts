@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { BoardBuilder, type Leaderboard } from "../../../domain/board/Leaderboard.ts"
 import type { JournalRecord } from "../../../domain/record/Record.ts"
-import { isMidway, type UserState } from "../../../domain/user/User.ts"
+import { isAlias, isMidway, type UserState } from "../../../domain/user/User.ts"
 import { keyParts } from "../../../storage/Keys.ts"
 import { openValue } from "../../../storage/Values.ts"
 import { yieldToEventLoop } from "../../../storage/yieldToEventLoop.ts"
@@ -81,7 +81,9 @@ export class CountsCheck {
   readonly #counted = new Map<string, Counted>()
   readonly #stored = new Map<string, Counts>()
 
-  add(environment: string, { quests }: UserState): void {
+  add(environment: string, user: UserState): void {
+    if (isAlias(user)) return
+    const { quests } = user
     let counted = this.#counted.get(environment)
     if (counted === undefined) {
       counted = { users: 0, inProgress: new Map(), completed: new Map() }

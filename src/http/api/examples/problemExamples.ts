@@ -99,6 +99,7 @@ export const occurrences = {
     `/v1/users/${userId}/points/spend`,
     "The currency reputation cannot be spent.",
   ),
+  user_merged: at("/v1/users/visitor-7/merge", "The user visitor-7 was merged into user-42."),
   id_reused: at(
     `/v1/users/${userId}/points/spend`,
     "An earlier spend of the user has this id and other content: /amount.",

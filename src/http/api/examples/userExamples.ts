@@ -390,6 +390,10 @@ export const leaderboardPage = {
   me: leaderboardEntry,
 } as const
 
+export const mergeRequest = { into: "user-42" } as const
+
+export const mergedUser = { from: "visitor-7", into: "user-42", mergedAt: time } as const
+
 export const tokenRequest = { expiresInSeconds: 900 } as const
 
 export const userToken = {
@@ -445,6 +449,7 @@ export const causes = [
   causeRevocation,
   { kind: "backfill", badgeId },
   { kind: "profile" },
+  { kind: "merge" },
 ] as const
 
 const source = { kind: "rule", id: ruleId } as const

@@ -136,8 +136,18 @@ describe("Granting a reward", () => {
   })
 
   it("does not create a user by a mistyped address", async () => {
-    for (const form of ["reward", "spend", "event", "profile", "hide", "show", "erase", "export"]) {
-      const fields = { type: "xp", amount: "5", action: "A", confirm: "nobody" }
+    for (const form of [
+      "reward",
+      "spend",
+      "event",
+      "profile",
+      "hide",
+      "show",
+      "merge",
+      "erase",
+      "export",
+    ]) {
+      const fields = { type: "xp", amount: "5", action: "A", confirm: "nobody", into: "kept" }
       expect((await send(`${base}/users/nobody/${form}`, fields)).status).toBe(404)
     }
     expect(await readUser("nobody")).toBe(undefined)
@@ -375,6 +385,25 @@ describe("Exporting a user", () => {
   })
 })
 
+describe("Merging a user", () => {
+  it("leads to the user who stays, and shows why it is refused", async () => {
+    await grantXp("visitor-1", 5)
+    await grantXp("member", 2)
+    const path = `${userPath(base, "visitor-1")}/merge`
+    const unknown = await send(path, { into: "no one" })
+    expect(unknown.status).toBe(404)
+    expect(unknown.text).toContain("into names no user of this environment.")
+    const itself = await send(path, { into: "visitor-1" })
+    expect(itself.status).toBe(400)
+    expect(isMarked(itself.text, "into")).toBe(true)
+    const { after, location } = await send(path, { into: "member" })
+    expect(location).toMatch(new RegExp(`^${userPath(base, "member")}\\?done=`))
+    expect(after).toContain("User visitor-1 was merged into this one.")
+    expect(after).toContain("merged into this one, +5 xp")
+    expect(await readUser("visitor-1")).toMatchObject({ id: "member", xp: 7 })
+  })
+})
+
 describe("Erasing a user", () => {
   it("needs the exact id, and says when all data will be gone", async () => {
     const id = "erased/\u202e1"
@@ -422,6 +451,7 @@ describe("A viewer", () => {
       "profile",
       "hide",
       "export",
+      "merge",
       "erase",
       `rewards/${rewardId}/revoke`,
     ]) {

@@ -1,0 +1,98 @@
+/** The commands and facts of a merge of two users. `decide/Merge.ts` has the design. */
+import type { Amounts } from "../project/Currency.ts"
+import type { AbsorbedUser, UserState } from "../user/User.ts"
+import type { WindowKind } from "../values/Calendar.ts"
+
+/** Asks that the user be merged into the user `into`. Its record freezes the user. */
+export interface Merge {
+  readonly kind: "merge"
+  readonly into: string
+}
+
+/** Takes in a frozen user: the part of a merge of the user who stays. */
+export interface Absorb {
+  readonly kind: "absorb"
+  readonly from: string
+  /** The record that froze the user `from`. */
+  readonly frozen: number
+  /** The frozen state. The cause of a record does not have it. */
+  readonly state?: UserState | undefined
+}
+
+/** Ends a merge at the frozen user. `done`: the user `into` has taken it in, or could not. */
+export interface MergeEnd {
+  readonly kind: "mergeEnd"
+  readonly into: string
+  readonly done: boolean
+}
+
+/** Begins the erasure of a user into whom others were merged. */
+export interface Erasing {
+  readonly kind: "erasing"
+}
+
+/** The members of a user's state that are maps and that a merge unites by key. */
+export type UnitedPart = Exclude<MapPart, "badgeRecounts">
+
+type MapPart = {
+  [Part in keyof UserState]: UserState[Part] extends ReadonlyMap<string, unknown> ? Part : never
+}[keyof UserState]
+
+export type ValueOf<Part extends UnitedPart> =
+  UserState[Part] extends ReadonlyMap<string, infer Value> ? Value : never
+
+/** The parts of which a merge may leave nothing: what is no longer pending is open instead. */
+type Emptied = "pending" | "expiring" | "streakCounts"
+
+/** For each map, the new values of the keys that the frozen user had. Null: none is left. */
+export type UnitedParts = {
+  readonly [Part in UnitedPart]?: ReadonlyArray<
+    readonly [key: string, value: ValueOf<Part> | (Part extends Emptied ? null : never)]
+  >
+}
+
+/** The score of a window after a merge. `sequence` 0: the record of the merge set it. */
+export interface UnitedScore {
+  readonly index: number
+  readonly xp: number
+  readonly sequence: number
+}
+
+/** The latest window of a kind and the one before, as far as there are any; latest first. */
+export type UnitedWindows = { readonly [Kind in WindowKind]: ReadonlyArray<UnitedScore> }
+
+export type MergeFact =
+  /** The user is frozen until the merge ends. */
+  | { readonly kind: "user.merging"; readonly into: string }
+  /**
+   * The user `from` was taken in. `gained`: what its balances added, by currency; `totals`: the
+   * balances afterwards. All further members are values of the state afterwards, except for
+   * `absorbed`, which is added, and the ids of the quests that the user entered, left and completed
+   * for the first time, which the counts of quests need.
+   */
+  | {
+      readonly kind: "user.merged"
+      readonly from: string
+      readonly gained: Amounts
+      readonly totals: Amounts
+      readonly pointsSpent: number
+      readonly questsCompleted: number
+      readonly lastEventAt: number
+      readonly windows: UnitedWindows
+      readonly parts: UnitedParts
+      readonly absorbed: ReadonlyArray<AbsorbedUser>
+      readonly entered: ReadonlyArray<string>
+      readonly left: ReadonlyArray<string>
+      readonly completed: ReadonlyArray<string>
+    }
+  /** The id leads to `into` from now on. The quests are those of `user.deleted`. */
+  | {
+      readonly kind: "user.aliased"
+      readonly into: string
+      readonly inProgress: ReadonlyArray<string>
+      readonly completed: ReadonlyArray<string>
+    }
+  /** The user will be erased as soon as all who were merged into it are. */
+  | { readonly kind: "user.erasing" }
+  /** The merge could not end: the user is no longer frozen. */
+  | { readonly kind: "user.unmerged" }

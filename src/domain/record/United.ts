@@ -1,0 +1,345 @@
+/**
+ * What two users are together, after the one was merged into the other.
+ *
+ * - Balances, counts and sums add up, also what is pending, and what counts in the period of a
+ *   limit. A maximum stays a maximum, days are the days of both (`user/MetricState.ts`, `user/Streak.ts`).
+ * - A badge or a quest that one of them has, both have. How often it paid adds up: so it does not
+ *   pay again, and the undo of one payment leaves the other.
+ * - Scores of open windows add up. Those of closed windows stay as they were.
+ * - Profile, time zones and the time of the creation are those of the user who stays.
+ *
+ * A part of the state that this file does not know does not compile.
+ */
+import { limits } from "../../Limits.ts"
+import { isCountingBadge, plusAmount } from "../project/Definition.ts"
+import { definitionWithKey } from "../project/DefinitionKey.ts"
+import type { ProjectState } from "../project/Project.ts"
+import {
+  type DayLot,
+  type DayLots,
+  type Expiring,
+  noLots,
+  openLotsAt,
+  type PendingLots,
+  pendingLotsAt,
+  withDayLot,
+  withPending,
+} from "../user/Lots.ts"
+import { unitedMetric } from "../user/MetricState.ts"
+import { balanceAt } from "../user/Refill.ts"
+import { isKept, type StreakCounts, unitedStreak } from "../user/Streak.ts"
+import {
+  type AbsorbedUser,
+  type EarnedAward,
+  type EarnedBadge,
+  type QuestState,
+  type RuleUse,
+  type UserState,
+  userZones,
+  type WindowScores,
+} from "../user/User.ts"
+import type { WindowKind } from "../values/Calendar.ts"
+import { type PeriodCounts, withCount } from "../values/Periods.ts"
+import type { UnitedPart, UnitedParts, UnitedScore, UnitedWindows, ValueOf } from "./MergeRecord.ts"
+import type { JournalRecord } from "./Record.ts"
+
+/** The user who stays, the one who is merged, and when. */
+export interface Pair {
+  readonly into: UserState
+  readonly from: UserState
+  readonly project: ProjectState
+  readonly now: number
+}
+
+/** How the values of a key that both users have become one. */
+type Unite<Value> = (mine: Value, theirs: Value, key: string, pair: Pair) => Value
+
+/** The lots of one currency are united together. */
+type LotPart = "pending" | "expiring"
+
+const rules: { readonly [Part in Exclude<UnitedPart, LotPart>]: Unite<ValueOf<Part>> } = {
+  balances: (mine, theirs) => ({
+    ...mine,
+    amount: mine.amount + theirs.amount,
+    spent: mine.spent + theirs.spent,
+  }),
+  earnings: (mine, theirs) => unitedCounts(mine, theirs, limits.earnPeriodsMax),
+  badges: (mine, theirs) => unitedBadge(mine, theirs),
+  badgesPaid: (mine, theirs) => mine + theirs,
+  badgeCounts: (mine, theirs, badgeId, { project }) => {
+    const badge = project.badges.get(badgeId)
+    const sum = badge !== undefined && isCountingBadge(badge) ? badge.criteria : {}
+    return plusAmount(sum, mine, theirs)
+  },
+  quests: (mine, theirs) => unitedQuest(mine, theirs),
+  streaks: (mine, theirs, key, { into, now, project }) => {
+    const definition = definitionWithKey(project.streaks, key)
+    if (definition === undefined) return mine
+    return unitedStreak(mine, theirs, definition, userZones(into, project), now)
+  },
+  streakCounts: (mine, theirs) => unitedStreakCounts(mine, theirs),
+  ruleUses: (mine, theirs, ruleId, { project }) =>
+    unitedUse(mine, theirs, project.rules.get(ruleId)?.countedSince),
+  metrics: (mine, theirs, metricId, { project }) => {
+    const metric = project.metrics.get(metricId)
+    return metric === undefined ? mine : unitedMetric(mine, theirs, metric.aggregate)
+  },
+}
+
+/** The values that change: those of the keys that the merged user has. */
+export const unitedParts = (pair: Pair): UnitedParts => {
+  const streaks = unitedOf("streaks", pair)
+  const parts: { -readonly [Part in UnitedPart]?: UnitedParts[Part] } = {
+    balances: unitedBalances(pair),
+    earnings: unitedOf("earnings", pair),
+    ...unitedLots(pair),
+    badges: unitedOf("badges", pair),
+    badgesPaid: unitedOf("badgesPaid", pair),
+    badgeCounts: unitedOf("badgeCounts", pair),
+    quests: unitedOf("quests", pair),
+    streaks,
+    streakCounts: openCounts(pair, new Map(streaks)),
+    ruleUses: unitedOf("ruleUses", pair),
+    metrics: unitedOf("metrics", pair),
+  }
+  for (const part of Object.keys(parts) as ReadonlyArray<UnitedPart>) {
+    if (parts[part]?.length === 0) delete parts[part]
+  }
+  return parts
+}
+
+const unitedOf = <Part extends Exclude<UnitedPart, LotPart>>(
+  part: Part,
+  pair: Pair,
+): ReadonlyArray<readonly [string, ValueOf<Part>]> => {
+  const mine = pair.into[part] as ReadonlyMap<string, ValueOf<Part>>
+  const theirs = pair.from[part] as ReadonlyMap<string, ValueOf<Part>>
+  const unite = rules[part] as Unite<ValueOf<Part>>
+  return Array.from(theirs, ([key, value]) => {
+    const own = mine.get(key)
+    return [key, own === undefined ? value : unite(own, value, key, pair)] as const
+  })
+}
+
+/** With what `refill` has added to both until now. */
+const unitedBalances = (pair: Pair): NonNullable<UnitedParts["balances"]> => {
+  const { from, into, now, project } = pair
+  return Array.from(from.balances.keys(), (key) => {
+    const { refilled: _theirs, ...theirs } = balanceAt(from, project, key, now)
+    const { refilled: _mine, ...mine } = balanceAt(into, project, key, now)
+    return [
+      key,
+      into.balances.has(key) ? rules.balances(mine, theirs, key, pair) : plus(mine, theirs),
+    ]
+  })
+}
+
+const plus = (
+  mine: { readonly amount: number; readonly spent: number },
+  theirs: { readonly amount: number; readonly spent: number; readonly since?: number },
+) => ({ ...theirs, amount: mine.amount + theirs.amount, spent: mine.spent + theirs.spent })
+
+/** Lots as of the merge: those that are no longer pending are open. */
+const unitedLots = ({ from, into, now }: Pair): Pick<UnitedParts, LotPart> => {
+  const pending: Array<readonly [string, PendingLots | null]> = []
+  const expiring: Array<readonly [string, Expiring | null]> = []
+  for (const key of new Set([...from.pending.keys(), ...from.expiring.keys()])) {
+    const waiting = [into, from].map((user) => pendingLotsAt(user, key, now))
+    const left = waiting[1]!.reduce(withPending, waiting[0]!)
+    pending.push([key, left.length > 0 ? left : null])
+    const open = unitedDays(openLotsAt(into, key, now), openLotsAt(from, key, now))
+    const ended = [into, from].map((user) => user.expiring.get(key)?.expired ?? noLots)
+    const expired = unitedDays(ended[0]!, ended[1]!)
+    expiring.push([key, open.length + expired.length > 0 ? { open, expired } : null])
+  }
+  return { pending, expiring }
+}
+
+/** Lots that share a day become one, which ends with the later day. */
+const unitedDays = (mine: DayLots, theirs: DayLots): DayLots => {
+  const united: Array<DayLot> = []
+  for (const lot of [...mine, ...theirs].sort(([one], [other]) => one - other)) {
+    const [from, to, amount] = lot
+    const last = united.at(-1)
+    if (last === undefined || from > last[1]) united.push(lot)
+    else united[united.length - 1] = [last[0], Math.max(last[1], to), last[2] + amount]
+  }
+  return united.reduce(withDayLot, noLots as DayLots)
+}
+
+const unitedCounts = (
+  mine: PeriodCounts,
+  theirs: PeriodCounts,
+  periodsMax: number,
+): PeriodCounts => {
+  let counts = mine
+  for (const [period, count] of theirs) {
+    const own = counts.find(([of]) => of === period)?.[1] ?? 0
+    counts = withCount(counts, period, own + count, periodsMax)
+  }
+  return counts
+}
+
+/** Of a tier that both have, the one that was earned first. */
+const unitedBadge = (mine: EarnedBadge, theirs: EarnedBadge): EarnedBadge => {
+  const byTier = new Map<string, EarnedAward>()
+  for (const award of [...mine, ...theirs]) {
+    const known = byTier.get(award.tier)
+    if (known === undefined || award.earnedAt < known.earnedAt) byTier.set(award.tier, award)
+  }
+  return [...byTier.values()].sort((one, other) => one.earnedAt - other.earnedAt)
+}
+
+/** The sum of two counts or sums. */
+const sumOf = (mine: number, theirs: number): number => plusAmount({ sumPath: "" }, mine, theirs)
+
+/** Of two periods of a recurring quest, the later one counts. */
+const unitedQuest = (mine: QuestState, theirs: QuestState): QuestState => {
+  const times = mine.times + theirs.times
+  if (mine.period !== theirs.period) {
+    return { ...(mine.period > theirs.period ? mine : theirs), times }
+  }
+  const both = [mine, theirs]
+  const steps: Record<string, number> = { ...mine.steps }
+  for (const [step, count] of Object.entries(theirs.steps)) {
+    steps[step] = sumOf(Object.hasOwn(steps, step) ? steps[step]! : 0, count)
+  }
+  const started = both.filter(({ startedAt }) => startedAt !== null)
+  const completed = both.filter(({ completedAt }) => completedAt !== null)
+  const also = Math.max(0, completed.length - 1) + (mine.also ?? 0) + (theirs.also ?? 0)
+  const paid = both.filter(({ claim }) => claim === "paid").length
+  const alsoPaid = Math.max(0, paid - 1) + (mine.alsoPaid ?? 0) + (theirs.alsoPaid ?? 0)
+  // One claim pays for both: it is open if none has paid, and no completion paid by itself.
+  const isOpen = completed.length > 0 && completed.every(({ claim }) => claim === "open")
+  return {
+    period: mine.period,
+    steps,
+    startedAt: started.length === 0 ? null : Math.min(...started.map((one) => one.startedAt!)),
+    completedAt:
+      completed.length === 0 ? null : Math.min(...completed.map((one) => one.completedAt!)),
+    expired: completed.length === 0 && started.length > 0 && started.every((one) => one.expired),
+    times,
+    ...(both.some(({ joined }) => joined) && { joined: true }),
+    ...(paid > 0 ? { claim: "paid" } : isOpen && { claim: "open" }),
+    ...(also > 0 && { also }),
+    ...(alsoPaid > 0 && { alsoPaid }),
+  }
+}
+
+/** The counts of periods that the united streaks have not kept. */
+const openCounts = (
+  { from, into }: Pair,
+  streaks: ReadonlyMap<string, ValueOf<"streaks">>,
+): NonNullable<UnitedParts["streakCounts"]> => {
+  const keys = new Set([...from.streakCounts.keys(), ...streaks.keys()])
+  return [...keys].flatMap((key) => {
+    const mine = into.streakCounts.get(key)
+    const theirs = from.streakCounts.get(key)
+    if (mine === undefined && theirs === undefined) return []
+    const streak = streaks.get(key) ?? into.streaks.get(key)
+    const counts = unitedStreakCounts(mine ?? [], theirs ?? [])
+    const open = counts.filter(({ period }) => !isKept(streak, period))
+    return [[key, open.length > 0 ? open : null] as const]
+  })
+}
+
+const unitedStreakCounts = (mine: StreakCounts, theirs: StreakCounts): StreakCounts => {
+  const byPeriod = new Map(mine.map(({ counts, period }) => [period, counts]))
+  for (const { counts, period } of theirs) {
+    const own = byPeriod.get(period) ?? {}
+    const united: Record<string, number> = { ...own }
+    for (const [need, count] of Object.entries(counts)) {
+      united[need] = sumOf(Object.hasOwn(own, need) ? own[need]! : 0, count)
+    }
+    byPeriod.set(period, united)
+  }
+  return Array.from(byPeriod, ([period, counts]) => ({ period, counts }))
+    .sort((one, other) => one.period - other.period)
+    .slice(-limits.streakCountsMax)
+}
+
+/** Uses that were counted in different forms are those of the present form. */
+const unitedUse = (mine: RuleUse, theirs: RuleUse, since: number | undefined): RuleUse => {
+  const times = {
+    lastAt: Math.max(mine.lastAt, theirs.lastAt),
+    firstAt: Math.min(mine.firstAt, theirs.firstAt),
+  }
+  if (mine.since !== theirs.since) return { ...(theirs.since === since ? theirs : mine), ...times }
+  return {
+    ...mine,
+    ...times,
+    periods: unitedCounts(mine.periods, theirs.periods, limits.rulePeriodsMax),
+  }
+}
+
+/** The windows afterwards. A closed window of the merged user counts no more. */
+export const unitedWindows = ({ from, into, project }: Pair): UnitedWindows => {
+  const unite = (kind: WindowKind): ReadonlyArray<UnitedScore> => {
+    const closed = project.closedThrough[kind]
+    const scores = new Map(scoresOf(into.windows[kind]).map((score) => [score.index, score]))
+    for (const { index, xp } of scoresOf(from.windows[kind])) {
+      if (index <= closed) continue
+      scores.set(index, { index, xp: (scores.get(index)?.xp ?? 0) + xp, sequence: 0 })
+    }
+    return [...scores.values()].sort((one, other) => other.index - one.index).slice(0, 2)
+  }
+  return { daily: unite("daily"), weekly: unite("weekly"), monthly: unite("monthly") }
+}
+
+const scoresOf = (scores: WindowScores): ReadonlyArray<UnitedScore> => {
+  const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } = scores
+  return [
+    { index, xp, sequence },
+    { index: indexBefore, xp: xpBefore, sequence: sequenceBefore },
+  ].filter((score) => score.sequence > 0)
+}
+
+/**
+ * The merged user, and those whom it had taken in, for the list of the user who stays. `merged` 0:
+ * the record of this merge.
+ */
+export const absorbedWith = (from: UserState, frozen: number): ReadonlyArray<AbsorbedUser> => {
+  const { absorbed, badgeRecounts, id, lastReward, lastSpend } = from
+  return [
+    ...absorbed.map((one) => {
+      const recounts = recountsThrough(one, badgeRecounts)
+      return { ...one, merged: 0, ...(recounts.size > 0 && { badgeRecounts: [...recounts] }) }
+    }),
+    {
+      userId: id,
+      frozen,
+      merged: 0,
+      ...(lastReward > 0 && { lastReward }),
+      ...(lastSpend > 0 && { lastSpend }),
+      ...(badgeRecounts.size > 0 && { badgeRecounts: [...badgeRecounts] }),
+    },
+  ]
+}
+
+/** Who of the user's former selves the record is of; `undefined`: it is the user's own, or no one's. */
+export const absorbedBy = (
+  { absorbed }: Pick<UserState, "absorbed">,
+  { sequence, subject }: Pick<JournalRecord, "sequence" | "subject">,
+): AbsorbedUser | undefined =>
+  absorbed.length === 0 || subject.actor !== "user"
+    ? undefined
+    : absorbed.findLast(({ frozen, userId }) => userId === subject.userId && sequence <= frozen)
+
+/** By badge, the last record that a backfill has counted, among the records of the same id. */
+export const recountsOf = (
+  user: UserState,
+  record: Pick<JournalRecord, "sequence" | "subject">,
+): ReadonlyMap<string, number> => {
+  const absorbed = absorbedBy(user, record)
+  return absorbed === undefined ? user.badgeRecounts : recountsThrough(absorbed, user.badgeRecounts)
+}
+
+/** A backfill after the merge has counted the records of both. */
+const recountsThrough = (
+  { badgeRecounts, merged }: AbsorbedUser,
+  since: UserState["badgeRecounts"],
+): ReadonlyMap<string, number> => {
+  const recounts = new Map(badgeRecounts)
+  for (const [badgeId, upTo] of since) if (upTo >= merged) recounts.set(badgeId, upTo)
+  return recounts
+}
