@@ -2,9 +2,11 @@
  * Every limit of the service, with its unit in its name. A limit that an operator may change is the
  * default of a setting in `config/Config.ts`; the others are part of the contract. `laurel limits`
  * prints all of them. The relations between limits are checked when this file is loaded.
- * `engineLimits.ts` has the limits of the engine, storage, webhooks and the cluster.
+ * `engineLimits.ts` has the limits of the engine, storage, webhooks and the cluster,
+ * `metricLimits.ts` those of metrics.
  */
 import { engineLimits } from "./engineLimits.ts"
+import { metricLimits } from "./metricLimits.ts"
 
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
@@ -77,10 +79,6 @@ export const limits = {
   pastZonesMax: 32,
   /** Ranges of a streak's periods, and open periods with counts. Older events add nothing. */
   streakRangesMax: 400,
-  /** Ranges of days of a metric by distinct days; the history answers for earlier days. */
-  metricRangesMax: 400,
-  /** Records that an undo reads for metrics; a recount in the background reads longer histories. */
-  metricUndoRecordsMax: 10_000,
   streakCountsMax: 35,
   /** Former freezes and rest days of a streak; the oldest also apply to all earlier periods. */
   streakEditsMax: 16,
@@ -105,11 +103,6 @@ export const limits = {
   sumDecimals: 4,
   /** Keys of definitions and steps. */
   keyCharactersMax: 64,
-  /** A metric: its actions, its decimals, and the value of an event times 10 to their power. */
-  metricActionsMax: 20,
-  metricDecimalsMax: 4,
-  metricScaledMax: 10_000_000_000_000,
-  metricUnitCharactersMax: 20,
   multiplierMax: 1_000_000,
   limitTimesMax: 1_000_000,
   cooldownSecondsMax: 366 * 86_400,
@@ -143,7 +136,6 @@ export const limits = {
   runningBoostsMax: 50,
   /** Currencies, `xp` and `points` included. */
   currenciesMax: 20,
-  metricsMax: 100,
   streaksMax: 20,
   segmentsMax: 100,
   /** Archived definitions to keep; the oldest are dropped first, and their keys become free. */
@@ -462,6 +454,7 @@ export const limits = {
   startLogEveryMs: 5_000,
 
   ...engineLimits,
+  ...metricLimits,
 } as const
 
 /* Relations between limits. */

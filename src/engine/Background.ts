@@ -5,8 +5,8 @@
  *   follows another server: snapshots, expired answers, erasures, the filter of known ids. It
  *   writes no record. Once the engine serves, it asks the writer for heartbeats.
  * - The work that writes records (`startBackground`) runs while the engine serves: due users, ends
- *   of windows, awards of badges. Counts of members of segments run with it, since only a server has
- *   their readers.
+ *   of windows, awards of badges. Counts of members of segments and metrics of all users run with it,
+ *   since only a server has their readers.
  */
 import { Effect, type Scope } from "effect"
 import type { Backfill } from "../domain/record/Record.ts"
@@ -22,6 +22,7 @@ import { ErasureRuns } from "./ErasureRuns.ts"
 import { atIntervals, endsWhenBroken } from "./endsWhenBroken.ts"
 import { JournalUpkeep } from "./JournalUpkeep.ts"
 import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
+import { MetricsOfAll } from "./read/MetricsOfAll.ts"
 import { SegmentCounts } from "./read/SegmentCounts.ts"
 import { type Heartbeat, Snapshotter } from "./snapshot/Snapshotter.ts"
 import type { EngineState } from "./state/EngineState.ts"
@@ -108,6 +109,7 @@ export const startUpkeep = Effect.fnUntraced(function* (
 export interface Background {
   readonly backfills: Backfills
   readonly segmentCounts: SegmentCounts
+  readonly metricsOfAll: MetricsOfAll
   readonly testClocks: TestClocks<Environment>
 }
 
@@ -175,14 +177,16 @@ export const startBackground = Effect.fnUntraced(function* (
   pipeline.on("backfills", ({ record }) => backfills.committed(record))
 
   const segmentCounts = new SegmentCounts(state)
+  const metricsOfAll = new MetricsOfAll({ ...state, history })
   for (const work of [
     windowClock.run,
     ticker.run,
     recounts.run,
     backfills.run,
     segmentCounts.run,
+    metricsOfAll.run,
   ]) {
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, work))
   }
-  return { backfills, segmentCounts, testClocks }
+  return { backfills, metricsOfAll, segmentCounts, testClocks }
 })

@@ -37,6 +37,7 @@ import type { BoardCode, BoardPage, BoardQuery } from "./boards/ReadBoard.ts"
 import type { Feed } from "./commit/Feed.ts"
 import type { Durability } from "./commit/GroupCommit.ts"
 import type { Idempotency, IdempotencyCode } from "./dedupe/Idempotency.ts"
+import type { MetricSeries, MetricSeriesQuery } from "./read/MetricsOfAll.ts"
 import type { SegmentCount } from "./read/SegmentCounts.ts"
 import type { Simulate } from "./read/Simulation.ts"
 import type { UserListPage, UserListQuery } from "./read/UserList.ts"
@@ -193,6 +194,11 @@ export interface EngineReads {
   ) => Effect.Effect<BackfillProgress | undefined>
   /** The last count of a segment's members. Begins a new count if there is none or an old one. */
   readonly readSegmentCount: (environment: string, segmentId: string) => Effect.Effect<SegmentCount>
+  /** A metric of all users by windows. Begins to make it if there is none or an old one. */
+  readonly readMetricSeries: (
+    environment: string,
+    query: MetricSeriesQuery,
+  ) => Effect.Effect<MetricSeries>
   /** How many users an environment has, and how many are in each quest. */
   readonly readCounts: (environment: string) => Effect.Effect<EnvironmentCounts>
   /** How many events an environment has had of each action. */

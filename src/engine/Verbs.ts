@@ -82,7 +82,7 @@ const commandsOf = (
 const readsOf = (
   state: EngineState,
   { actors, commit, history, requests }: Writes,
-  { backfills, segmentCounts, testClocks }: Background,
+  { backfills, metricsOfAll, segmentCounts, testClocks }: Background,
 ): EngineReads => {
   const { directory, environments, storage } = state
   const broken = requests.broken
@@ -137,6 +137,8 @@ const readsOf = (
       Effect.sync(() => backfills.progress(environment, badgeId)),
     readSegmentCount: (environment, segmentId) =>
       Effect.sync(() => segmentCounts.read(environments.of(environment), segmentId)),
+    readMetricSeries: (environment, query) =>
+      Effect.sync(() => metricsOfAll.read(environments.of(environment), query)),
     readCounts: (environment) => Effect.sync(() => environments.of(environment).counts.copy()),
     readActions: (environment) =>
       Effect.sync(() => environments.of(environment).counts.actions.copy()),

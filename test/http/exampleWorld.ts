@@ -128,4 +128,5 @@ export const realPath = (path: string, real: RealIds): string =>
     .replace("{eventId}", real.evt!)
     .replace("{rewardId}", real.rwd!)
     .replace("{spendId}", real.spd!)
+    .replace("{metricId}", real.mtr!)
     .replace("{id}", real[kindOf[path.split("/")[2]!] ?? ""] ?? "user-42")

@@ -13,6 +13,7 @@ import { openWindow } from "./model/windows.ts"
 import type { Oracle } from "./Oracle.ts"
 import { progressView } from "./progressView.ts"
 import type { Random } from "./random.ts"
+import { compareSeries } from "./series.ts"
 import { modelView, stateView } from "./views.ts"
 
 export const compareReads = Effect.fnUntraced(function* (
@@ -61,6 +62,7 @@ export const compareReads = Effect.fnUntraced(function* (
     expect({ questId, ...(counts.quests.get(questId) ?? nobody) }).toEqual({ questId, ...expected })
   }
   yield* compareBoards(engine, oracle, random, now)
+  yield* compareSeries(engine, oracle, random, users)
   const ids: Array<string> = []
   for (let hasMore = true; hasMore; ) {
     const limit = random.integer(1, 100)

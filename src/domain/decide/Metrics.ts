@@ -9,7 +9,7 @@
 import { limits } from "../../Limits.ts"
 import type { Metric } from "../project/Metric.ts"
 import { hasValue, isExtremum, metricValue } from "../project/Metric.ts"
-import { countedEvent } from "../record/MetricRecount.ts"
+import { beforeDay, countedEvent } from "../record/MetricRecount.ts"
 import { HistoryNeeded, type Past, type PastCount } from "../record/Past.ts"
 import type { Fact, JournalRecord, Tick } from "../record/Record.ts"
 import {
@@ -27,11 +27,6 @@ import { presentZone, type UserState } from "../user/User.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { revokeUnearned } from "./Badges.ts"
 import type { Draft } from "./Draft.ts"
-
-const dayMs = 86_400_000
-
-/** A time before which no event of the local day occurred, in any time zone. */
-const beforeDay = (day: number): number => (day - 1) * dayMs
 
 export const countMetrics = (
   draft: Draft,

@@ -27,6 +27,11 @@ export const countedEvent = (
 ): CountedEvent | undefined =>
   counted === undefined ? undefined : { ...counted, occurredAt: occurredAtOf(record) }
 
+const dayMs = 86_400_000
+
+/** A time before which no event of the local day occurred, in any time zone. */
+export const beforeDay = (day: number): number => (day - 1) * dayMs
+
 export class MetricRecount {
   readonly #metricId: string
   /** The day of the user's state, which a recount keeps. */

@@ -27,13 +27,8 @@
  */
 import { limits } from "../../Limits.ts"
 import { weekdays } from "../project/Boost.ts"
-import {
-  type Streak,
-  type StreakPeriod,
-  type StreakTerms,
-  streakTime,
-} from "../project/StreakDefinition.ts"
-import { firstDayOf, type WindowKind, windowOfDay, type Zone } from "../values/Calendar.ts"
+import { type Streak, type StreakTerms, streakTime } from "../project/StreakDefinition.ts"
+import { firstDayOf, windowKindOf, windowOfDay, type Zone } from "../values/Calendar.ts"
 
 /** What a streak depends on of its definition. */
 type Definition = Pick<Streak, "endsAt" | "every" | "freezes" | "restDays" | "termsBefore">
@@ -102,12 +97,6 @@ const zoneOfDay = (zones: Zones, day: number): Zone | undefined => {
     from = until
   }
   return undefined
-}
-
-const windowKindOf: Readonly<Record<StreakPeriod, WindowKind>> = {
-  day: "daily",
-  week: "weekly",
-  month: "monthly",
 }
 
 /** The number of the period that the user had reached at `ms`. */

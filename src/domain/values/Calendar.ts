@@ -11,6 +11,9 @@ import { limits } from "../../Limits.ts"
 export const windowKinds = ["daily", "weekly", "monthly"] as const
 export type WindowKind = (typeof windowKinds)[number]
 
+/** The kinds of windows by the word for one of them. */
+export const windowKindOf = { day: "daily", week: "weekly", month: "monthly" } as const
+
 /**
  * The canonical spelling of the IANA time zone `name`, in any case; `undefined` if this machine
  * does not know the zone.

@@ -32,6 +32,7 @@ import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { metric, metricPage } from "./examples/definitionExamples.ts"
 import { metricId } from "./examples/exampleIds.ts"
 import { userMetrics } from "./examples/userExamples.ts"
+import { seriesEndpoints } from "./MetricSeries.ts"
 import {
   ChangeConflict,
   MetricNotFound,
@@ -271,6 +272,7 @@ What a metric counts (\`aggregate\`, \`actions\`, \`where\`, \`value\`, \`decima
             "Returns the user's values of all metrics: in total, and in the current and the previous day, ISO week and month of the user's calendar, in the user's time zone or else the project's. An event counts on the day on which it occurred, in the zone that the user had when it was applied; a later change of zone moves no event. A late event of an earlier period counts in the total alone. A revoked event counts in no value.",
         }),
       ),
+    ...seriesEndpoints,
   )
   .middleware(ApiKey)
   .annotateMerge(

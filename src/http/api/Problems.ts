@@ -161,6 +161,11 @@ export const RewardedNotFound = problem("RewardedNotFound", [
   "badge_not_found",
   "currency_not_found",
 ])
+/** The user or the metric of a series. */
+export const UserOrMetricNotFound = problem("UserOrMetricNotFound", [
+  "user_not_found",
+  "metric_not_found",
+])
 /** The user or a currency of a spend. */
 export const SpenderNotFound = problem("SpenderNotFound", ["user_not_found", "currency_not_found"])
 export const SpendNotFound = problem("SpendNotFound", ["spend_not_found"])

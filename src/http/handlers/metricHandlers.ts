@@ -5,6 +5,7 @@ import type { Engine } from "../../engine/Engine.ts"
 import type { MetricPatch, Metrics, NewMetric } from "../api/Metrics.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
+import { seriesOfAll, seriesOfUser } from "./metricSeries.ts"
 import { foundOr, named, showDefinition, userNotFound } from "./Shapes.ts"
 
 export const metricHandlers = (engine: Engine["Service"]): Handlers<typeof Metrics> => ({
@@ -21,6 +22,14 @@ export const metricHandlers = (engine: Engine["Service"]): Handlers<typeof Metri
         const metrics = metricProgress(user, project, engine.timeIn(environment))
         return { body: { userId, metrics } }
       }),
+  },
+  series: {
+    handle: ({ caller: { environment }, params: { id }, query }) =>
+      Effect.map(seriesOfAll(engine, environment, id, query), (body) => ({ body })),
+  },
+  seriesOfUser: {
+    handle: ({ caller: { environment }, params: { id, metricId }, query }) =>
+      Effect.map(seriesOfUser(engine, environment, id, metricId, query), (body) => ({ body })),
   },
 })
 

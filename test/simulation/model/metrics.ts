@@ -2,6 +2,7 @@
 import type { Metric } from "../../../src/domain/project/Metric.ts"
 import type { MetricPeriod, MetricProgress } from "../../../src/domain/user/Progress.ts"
 import type { Profile } from "../../../src/domain/user/User.ts"
+import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 import { dateAt, later, plusDays, windowKinds, windowOf } from "./calendar.ts"
 import { find, satisfies } from "./conditions.ts"
 import type { Definitions } from "./Definitions.ts"
@@ -121,6 +122,19 @@ const aggregated = (
     }
   }
 }
+
+/** The user's value of a window, which begins on the date `first`; `users`: whether it has events. */
+export const valueIn = (log: Log, metric: Metric, kind: WindowKind, first: string) => {
+  const events = measuredIn(standing(log), metric).filter(
+    ({ date }) => windowOf(kind, date) === first,
+  )
+  const latest = events.reduce((at, { occurredAt }) => Math.max(at, occurredAt), 0)
+  return { value: aggregated(metric, events), has: events.length > 0, latest }
+}
+
+/** The first dates of the windows in which the user has events. */
+export const windowsOf = (log: Log, metric: Metric, kind: WindowKind): ReadonlyArray<string> =>
+  measuredIn(standing(log), metric).map(({ date }) => windowOf(kind, date))
 
 export const totalOf = (log: Log, metric: Metric): number | null =>
   aggregated(metric, measuredIn(standing(log), metric))

@@ -13,7 +13,8 @@ import {
   selectField,
   textField,
 } from "../../view/Forms.ts"
-import { type Content, html } from "../../view/Html.ts"
+import { type Content, type Html, html } from "../../view/Html.ts"
+import { table } from "../../view/Lists.ts"
 import { conditionFields, conditionNames, conditionsOf, conditionWords } from "./conditions.ts"
 import { eventTrial, withoutNulls } from "./editor.ts"
 import { kindRoutes } from "./kindPages.ts"
@@ -161,6 +162,16 @@ const names = (form: Form) => [
   ...(hasValue(aggregateOf(form)) ? ["value", "decimals"] : []),
 ]
 
+/** The last weeks of all users. */
+const seriesSection = ({ points, unit }: BodyOf<"metrics.series">): Html =>
+  points === null
+    ? html`<p class="hint">The values of all users are being computed. Load the page again soon.</p>`
+    : html`<details><summary>All users by week</summary>${table(
+        "All users by week",
+        ["Week from", unit === null ? "Value" : `Value, ${unit}`, "Users"],
+        points.toReversed().map(({ from, users, value }) => [from, value ?? "–", users]),
+      )}</details>`
+
 export const metricRoutes: ReadonlyArray<Route> = kindRoutes<Metric, undefined>({
   noun: "metric",
   nameOf: ({ name }) => name,
@@ -178,7 +189,11 @@ export const metricRoutes: ReadonlyArray<Route> = kindRoutes<Metric, undefined>(
   draftOf,
   isTriedOnlyNew: true,
   patchOf,
-  more: (_, metric) => Effect.succeed(html`<p>Each user's value is ${words(metric)}.</p>`),
+  more: (visit, metric) =>
+    Effect.map(
+      visit.ask("metrics.series", { params: { id: metric.id }, query: { by: "week" } }),
+      (series) => html`<p>Each user's value is ${words(metric)}.</p>${seriesSection(series)}`,
+    ),
   heads: ["Value", "Unit"],
   cellsIn: () => Effect.succeed((metric) => [words(metric), metric.unit ?? "–"]),
 })

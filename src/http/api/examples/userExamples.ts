@@ -331,6 +331,31 @@ export const userMetrics = {
   ],
 } as const
 
+const series = { key: "kilometres-run", unit: "km", by: "day" } as const
+const days = { from: "2026-10-31", to: "2026-11-01" } as const
+
+export const userMetricSeries = {
+  userId,
+  ...series,
+  ...days,
+  truncated: false,
+  points: [
+    { from: "2026-10-31", value: 0 },
+    { from: "2026-11-01", value: 5.2 },
+  ],
+} as const
+
+export const metricSeries = {
+  ...series,
+  ...days,
+  countedAt: time,
+  counting: false,
+  points: [
+    { from: "2026-10-31", value: 31.5, users: 4 },
+    { from: "2026-11-01", value: 18.1, users: 3 },
+  ],
+} as const
+
 const at = Date.parse(time)
 
 /** The example leaves out much of the state, and all records but one. */
