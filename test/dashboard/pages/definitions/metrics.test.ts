@@ -100,6 +100,18 @@ describe("The page of a metric", () => {
   })
 })
 
+it("The page of a metric shows the last weeks of all users", async () => {
+  const { id } = (
+    await world.api("POST", "/v1/metrics", { name: "Week", aggregate: "count", actions: ["DONE"] })
+  ).json
+  await world.api("POST", "/v1/events", { userId: "ann", action: "DONE" })
+  const read = async () => (await world.owner.get(`${metrics}/${id}`)).text
+  let text = await read()
+  expect(text).toContain("The values of all users are being computed")
+  while (!text.includes("All users by week")) text = await read()
+  expect(text).toMatch(/<td>\d{4}-\d\d-\d\d<\/td><td>1<\/td><td>1<\/td>/)
+})
+
 it("The page of a user shows the values of metrics", async () => {
   await world.api("POST", "/v1/metrics", { name: "Shown", aggregate: "count", actions: ["SEEN"] })
   await world.api("POST", "/v1/events", { userId: "ann", action: "SEEN" })
