@@ -110,11 +110,18 @@ export const undoneToNothing = (run: DomainRun): void => {
       Object.values(badgeCounts).filter((count) => count !== 0),
       [],
     )
-    // Badges whose numbers an undo lowered are lost.
+    // Badges whose numbers an undo lowered are lost. A later event may have lowered a latest value
+    // before, so that no undo did.
     for (const badgeId of Object.keys(badges)) {
-      const kind = run.project.badges.get(badgeId)?.criteria.kind
+      const criteria = run.project.badges.get(badgeId)?.criteria
+      const kind = criteria?.kind
       const isKept = (kind === "xp" || kind === "points") && keptOf(kind) > 0
-      assert(kind === "streak" || kind === "level" || isKept)
+      const isLatest =
+        kind === "metric" &&
+        [...run.project.metrics.values()].some(
+          ({ aggregate, key }) => key === criteria?.metric && aggregate === "last",
+        )
+      assert(kind === "streak" || kind === "level" || isKept || isLatest)
     }
   }
 }

@@ -97,6 +97,8 @@ export const operations = {
     update: "PATCH metrics/* body key",
     delete: "DELETE metrics/* - key",
     ofUser: "GET users/*/metrics",
+    series: "GET metrics/*/series query",
+    seriesOfUser: "GET users/*/metrics/*/series query",
   },
   streaks: {
     create: "POST streaks body key",
