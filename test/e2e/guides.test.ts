@@ -16,20 +16,26 @@ const comparable = (text: string): unknown =>
   })
 
 describe("A guide", () => {
-  it.each(["streak", "happy-hour", "segments", "currencies", "badges", "quests", "language-app"])(
-    "is true from its first block to its last: %s",
-    async (name) => {
-      const folder = await temporaryFolder()
-      const server = await Server.start(folder)
-      const shell = new Shell({ ...process.env, LAUREL_DATA_DIR: folder, LAUREL_URL: server.url })
-      const addressed = (text: string) => text.replaceAll("http://127.0.0.1:8080", server.url)
-      for (const { commands, shown } of await stepsOf(`src/client/${name}.md`)) {
-        const printed = await shell.run(addressed(commands))
-        if (shown === undefined) expect(printed).toBe("")
-        else if (shown.kind === "text") expect(printed).toBe(addressed(shown.text))
-        else expect(comparable(printed)).toEqual(comparable(shown.text))
-      }
-      expect(await server.stop()).toBe(0)
-    },
-  )
+  it.each([
+    "streak",
+    "happy-hour",
+    "segments",
+    "currencies",
+    "badges",
+    "quests",
+    "language-app",
+    "event",
+  ])("is true from its first block to its last: %s", async (name) => {
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder)
+    const shell = new Shell({ ...process.env, LAUREL_DATA_DIR: folder, LAUREL_URL: server.url })
+    const addressed = (text: string) => text.replaceAll("http://127.0.0.1:8080", server.url)
+    for (const { commands, shown } of await stepsOf(`src/client/${name}.md`)) {
+      const printed = await shell.run(addressed(commands))
+      if (shown === undefined) expect(printed).toBe("")
+      else if (shown.kind === "text") expect(printed).toBe(addressed(shown.text))
+      else expect(comparable(printed)).toEqual(comparable(shown.text))
+    }
+    expect(await server.stop()).toBe(0)
+  })
 })
