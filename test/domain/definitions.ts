@@ -81,6 +81,7 @@ export const badgeWith = ({ id = "bdg_1", ...badge }: Partial<Badge>): Badge => 
   criteria: { kind: "manual" },
   tiers: [],
   reward: gives,
+  repeatable: false,
   secret: false,
   ...badge,
 })

@@ -32,6 +32,7 @@ describe("badges", () => {
       tiers: [],
       reward: { xp: 0, points: 0, badgeId: null },
       secret: false,
+      repeatable: false,
       version: 1,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,

@@ -145,3 +145,81 @@ describe("A badge with tiers", () => {
     expect(event.json.currencies).toEqual({ gems: { earned: 2, total: 2 } })
   })
 })
+
+describe("A repeatable badge", () => {
+  const km = { kind: "action_sum", action: "RUN", sumPath: "km", target: 10 }
+  const repeatable = { name: "Ten km", criteria: km, repeatable: true, reward: { points: 5 } }
+
+  it("shows in replies, reads, messages of history and files how often the user has it", async () => {
+    const place = newPlace()
+    const { json, status } = await place.post("/v1/badges", repeatable)
+    expect([status, json]).toMatchObject([201, { repeatable: true, tiers: [] }])
+    const event = (await place.track("ada", "RUN", { km: 25 })).json
+    expect(event).toMatchObject({ points: { earned: 10 }, badges: [{ key: "ten-km", times: 2 }] })
+    expect((await place.get("/v1/users/ada")).json.badges).toMatchObject([{ times: 2 }])
+    expect((await place.get("/v1/users/ada/progress")).json.badges).toMatchObject([
+      { current: 5, target: 10, times: 2 },
+    ])
+    const undone = await place.delete(`/v1/users/ada/events/${event.eventId}`)
+    expect(undone.json).toMatchObject({ points: { revoked: 10 }, badges: [{ times: 0 }] })
+    const { facts } = (await place.get("/v1/users/ada/history")).json
+    const ofBadge = facts.filter(({ kind }: { kind: string }) => kind.startsWith("badge."))
+    expect(ofBadge).toMatchObject([
+      { kind: "badge.revoked", times: 0 },
+      { kind: "badge.earned", times: 2 },
+    ])
+    const { badges } = (await place.get("/v1/definitions")).json
+    expect(badges).toMatchObject([{ repeatable: true, criteria: { target: 10 } }])
+    const other = newPlace()
+    await other.post("/v1/definitions/apply", { definitions: { badges } })
+    expect((await other.get("/v1/definitions")).json.badges).toEqual(badges)
+    const body = { userId: "bob", action: "RUN", metadata: { km: 31 } }
+    expect((await place.post("/v1/project/simulate", body)).json.badges).toMatchObject([
+      { times: 3 },
+    ])
+  })
+
+  it("is refused with tiers, with another kind of criterion, and as a reward", async () => {
+    const place = newPlace()
+    const faults = async (path: string, body: object) =>
+      (await place.post(path, body)).json.errors?.map(
+        ({ pointer, code }: { pointer: string; code: string }) => [pointer, code],
+      )
+    const { reward: _, ...unpaid } = repeatable
+    const withTiers = { ...unpaid, criteria: { ...km, target: undefined }, tiers }
+    expect(await faults("/v1/badges", withTiers)).toEqual([["/tiers", "unknown_member"]])
+    for (const kind of ["xp", "level", "points", "quest_count", "streak"]) {
+      const criteria = { kind, target: 1 }
+      expect(await faults("/v1/badges", { ...repeatable, criteria })).toEqual([
+        ["/repeatable", "invalid_value"],
+      ])
+    }
+    const metric = { key: "best", name: "Best", aggregate: "max", actions: ["RUN"], value: "km" }
+    await place.create("/v1/metrics", metric)
+    const criteria = { kind: "metric", metric: "best", target: 1 }
+    expect(await faults("/v1/badges", { ...repeatable, criteria })).toEqual([
+      ["/repeatable", "invalid_value"],
+    ])
+    const badgeId = await place.create("/v1/badges", repeatable)
+    expect(await faults("/v1/rules", { action: "TAP", reward: { badgeId } })).toEqual([
+      ["/reward/badgeId", "invalid_value"],
+    ])
+    const grant = await place.post("/v1/users/ada/rewards", { type: "badge", badgeId })
+    expect([grant.status, grant.json.code]).toEqual([409, "badge_not_active"])
+  })
+
+  it("never becomes one that is earned once, or the other way round", async () => {
+    const place = newPlace()
+    const badgeId = await place.create("/v1/badges", repeatable)
+    const patched = await place.patch(`/v1/badges/${badgeId}`, { repeatable: false })
+    expect(patched.json.errors).toMatchObject([{ pointer: "/repeatable", code: "unknown_member" }])
+    const [badge] = (await place.get("/v1/definitions")).json.badges
+    const once = { badges: [{ ...badge, repeatable: false }] }
+    const applied = await place.post("/v1/definitions/apply", { definitions: once })
+    expect(applied.json.errors).toMatchObject([
+      { pointer: "/definitions/badges/0/repeatable", code: "invalid_value" },
+    ])
+    const kind = await place.patch(`/v1/badges/${badgeId}`, { criteria: { kind: "xp", target: 1 } })
+    expect(kind.json.errors).toMatchObject([{ pointer: "/repeatable" }])
+  })
+})

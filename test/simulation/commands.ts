@@ -295,13 +295,15 @@ export const randomCurrencyEdit = ({
 const endsLate = ({ expiry, pendingDays }: Currency): boolean =>
   Object.values(expiry ?? {}).every((days) => typeof days !== "number" || days > (pendingDays ?? 0))
 
-const gives = ({ project, random }: Surroundings): Gives => ({
-  xp: random.pick([0, 0, 5, 20, 50]),
-  points: random.pick([0, 0, 1, 10]),
-  ...someCurrencies(project, random),
-  badgeId:
-    random.chance(0.15) && project.badges.size > 0 ? random.pick([...project.badges.keys()]) : null,
-})
+const gives = ({ project, random }: Surroundings): Gives => {
+  const given = [...project.badges.values()].filter(({ repeatable }) => !repeatable)
+  return {
+    xp: random.pick([0, 0, 5, 20, 50]),
+    points: random.pick([0, 0, 1, 10]),
+    ...someCurrencies(project, random),
+    badgeId: random.chance(0.15) && given.length > 0 ? random.pick(given).id : null,
+  }
+}
 
 /** The reward of a rule, which must not be empty. */
 const ruleGives = (run: Surroundings): Gives => {
@@ -540,13 +542,21 @@ const earning = (
 }
 
 export const randomBadge = (run: Surroundings): Badge => {
-  const { random, sequence } = run
+  const { project, random, sequence } = run
+  const earned = earning(run, criterion(run))
+  const { criteria } = earned
+  const metric =
+    criteria.kind === "metric" &&
+    [...project.metrics.values()].find(({ key }) => key === criteria.metric)
+  const grows = metric && ["count", "sum", "distinct_days"].includes(metric.aggregate)
+  const canRepeat = earned.tiers.length === 0 && (isCounting(criteria) || grows === true)
   return {
     id: `bdg_${sequence}`,
     key: `badge-${sequence}`,
     name: `Badge ${sequence}`,
     icon: null,
-    ...earning(run, criterion(run)),
+    ...earned,
+    repeatable: canRepeat && random.chance(0.5),
     secret: random.chance(0.3),
     ...shared(run),
   }
@@ -711,7 +721,10 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
       const chosen = random.pick(badge)
       if (chosen.set === "archived") return []
       if (random.chance(0.5) && chosen.criteria.kind !== "manual") {
-        const edited = earning(run, { ...chosen.criteria, target: random.integer(1, 60) })
+        const criteria = { ...chosen.criteria, target: random.integer(1, 60) }
+        const edited = chosen.repeatable
+          ? { criteria: { ...criteria, target: random.integer(1, 9) }, reward: payment(run) }
+          : earning(run, criteria)
         return [{ kind: "badge.updated", badge: { ...chosen, ...edited, updatedAt: now } }]
       }
       return [

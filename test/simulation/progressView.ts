@@ -4,7 +4,8 @@ import type {
   QuestProgress,
   StreakProgress,
 } from "../../src/domain/user/Progress.ts"
-import { badgesOf, numberFor, type Place, tiersOf } from "./model/badges.ts"
+import { sumOf } from "./model/amounts.ts"
+import { badgesOf, numberFor, type Place, tiersOf, timesHeld } from "./model/badges.ts"
 import { statusOf } from "./model/Definitions.ts"
 import type { Log } from "./model/log.ts"
 import {
@@ -48,7 +49,7 @@ const badgesShown = (
   isIn: Membership["isIn"],
 ): ReadonlyArray<BadgeProgress> => {
   const held = badgesOf(log)
-  return place.badges.flatMap((badge) => {
+  return place.badges.flatMap((badge): ReadonlyArray<BadgeProgress> => {
     const { criteria, id, key, name, secret } = badge
     const awards = held.get(id) ?? []
     const earnedAt = awards[0]?.earnedAt ?? null
@@ -62,7 +63,12 @@ const badgesShown = (
       return [{ id, key, name, current: earnedAt === null ? 0 : 1, target: 1, earnedAt }]
     const open = tiersOf(badge).find(({ tier }) => earnedOf(tier) === null)
     const { target } = open ?? tiersOf(badge).at(-1)!
-    const current = Math.min(numberFor(log, badge, place, now) ?? 0, target)
+    const number = numberFor(log, badge, place, now) ?? 0
+    if (badge.repeatable) {
+      const current = sumOf([number, -target * Math.floor(number / target)])
+      return [{ id, key, name, current, target, earnedAt, times: timesHeld(log, id) }]
+    }
+    const current = Math.min(number, target)
     return [{ id, key, name, current, target, earnedAt, ...(tiers.length > 0 && { tiers }) }]
   })
 }

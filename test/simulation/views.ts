@@ -73,7 +73,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
     level: levelAt(settings.levelCurve, user.xp),
     profile: user.profile,
     badges: byKey(user.badges),
-    badgesPaid: [...user.badgesPaid.keys()].sort(),
+    badgesPaid: byKey(user.badgesPaid),
     badgeCounts: byKey(
       [...project.badges.values()]
         .filter(({ criteria, id }) => isCounting(criteria) && !user.badges.has(id))
@@ -178,14 +178,17 @@ export const modelView = (
     badges: byKey(
       [...held].map(([id, awards]) => [
         id,
-        awards.map(({ earnedAt, target, tier }) => ({
+        awards.map(({ earnedAt, target, tier, times }) => ({
           tier,
           earnedAt,
           ...(target !== undefined && { target }),
+          ...(times !== undefined && { times }),
         })),
       ]),
     ),
-    badgesPaid: [...paidOf(log)].map((name) => JSON.parse(name).join(" ").trimEnd()).sort(),
+    badgesPaid: byKey(
+      [...paidOf(log)].map(([name, times]) => [JSON.parse(name).join(" ").trimEnd(), times]),
+    ),
     badgeCounts: byKey(
       badges
         .filter(({ criteria, id }) => isCounting(criteria) && !held.has(id))
@@ -271,7 +274,12 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
   }
   if (reply.kind === "merge") return nothingDone
   const badges = reply.badges
-    .map(({ earnedAt, id, tier }) => ({ id, tier: tier?.key ?? "", earnedAt }))
+    .map(({ earnedAt, id, tier, times }) => ({
+      id,
+      tier: tier?.key ?? "",
+      earnedAt,
+      ...(times !== undefined && { times }),
+    }))
     .sort(byId)
   if (reply.kind === "done") return { ...nothingDone, badges }
   return {
@@ -286,7 +294,9 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
     balances: reply.balances,
     level: reply.level,
     badges,
-    badgesRevoked: reply.badgesRevoked.map(({ id, tier }) => `${id} ${tier?.key ?? ""}`).sort(),
+    badgesRevoked: reply.badgesRevoked
+      .map(({ id, tier, times }) => `${id} ${tier?.key ?? ""} ${times}`)
+      .sort(),
     quests: reply.quests
       .map(({ alreadyCompleted, claimable, progress, questId, status }) => ({
         questId,

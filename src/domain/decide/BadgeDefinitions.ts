@@ -45,8 +45,9 @@ export interface CriterionParts {
 }
 
 /** A new badge, whose criteria may lack members. */
-type NewBadge = Omit<New<Badge>, "criteria" | "tiers" | "reward"> & {
+type NewBadge = Omit<New<Badge>, "criteria" | "tiers" | "reward" | "repeatable"> & {
   readonly criteria: CriterionParts
+  readonly repeatable?: boolean
   readonly tiers?: Badge["tiers"]
   readonly reward?: Badge["reward"]
 }
@@ -77,6 +78,7 @@ export const badges = new Decisions<"badge", NewBadge, BadgeChange, "in_use">({
     ...targetedDefaults,
     reward: paysNothing,
     tiers: [],
+    repeatable: false,
     ...given,
     criteria: criteria as Criterion,
   }),
@@ -92,7 +94,13 @@ export const badges = new Decisions<"badge", NewBadge, BadgeChange, "in_use">({
       criteria: whole as Criterion,
     }
   },
-  faults: (state, badge) => badgeFaults(state, badge),
+  faults: (state, badge, { before }) => [
+    ...badgeFaults(state, badge),
+    ...(badge.repeatable ? repeatableFaults(state, badge) : []),
+    ...(before === undefined || badge.repeatable === before.repeatable
+      ? []
+      : [{ pointer: "/repeatable", code: "invalid_value", detail: "cannot change" }]),
+  ],
   completed: (badge) => ({ ...badge, criteria: criterionOf(badge.criteria, badge.tiers) }),
   inUse: (state, badge) => badgeInUse(state, badge),
 })
@@ -165,6 +173,26 @@ const tierFaults = (
     if (index > 0 && tier.target <= tiers[index - 1]!.target) {
       faults.push(fault(pointer, "out_of_range", "must be above the target of the tier before"))
     }
+  }
+  return faults
+}
+
+/** The faults of a repeatable badge: its number must be a count or a sum, which only grows. */
+const repeatableFaults = (
+  { metrics }: ProjectState,
+  { criteria, tiers }: Pick<Badge, "criteria" | "tiers">,
+): ReadonlyArray<Fault> => {
+  const faults: Array<Fault> = []
+  if (tiers.length > 0) {
+    const detail = "is not allowed with repeatable"
+    faults.push({ pointer: "/tiers", code: "unknown_member", detail })
+  }
+  const metric = criteria.kind === "metric" ? definitionOf(metrics, criteria.metric) : undefined
+  const counts =
+    metric === undefined || ["count", "sum", "distinct_days"].includes(metric.aggregate)
+  if (!["action_count", "action_sum", "metric"].includes(criteria.kind) || !counts) {
+    const detail = "is only for action_count, action_sum, and metrics that count or sum"
+    faults.push({ pointer: "/repeatable", code: "invalid_value", detail })
   }
   return faults
 }

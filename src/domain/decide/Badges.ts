@@ -10,6 +10,7 @@ import {
   minusAmount,
   paysAt,
   plusAmount,
+  repetitionsOf,
   statusAt,
 } from "../project/Definition.ts"
 import { unscaled } from "../project/Metric.ts"
@@ -18,13 +19,13 @@ import { crossedBy, type Thresholds } from "../project/Thresholds.ts"
 import type { Backfill, BadgeRef } from "../record/Record.ts"
 import { type MetricState, metricTotal } from "../user/MetricState.ts"
 import { criterionNumber } from "../user/Progress.ts"
-import { pointsEarned, type UserState } from "../user/User.ts"
+import { pointsEarned, timesOf, type UserState } from "../user/User.ts"
 import { type LaurelError, refuse } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { type Decision, Draft } from "./Draft.ts"
 
 /**
- * Counts or sums the event for badges by actions, and awards the badges whose target it reaches.
+ * Counts or sums the event for badges by actions, and notes the badges whose target it reaches.
  * Counting continues after the award, so that later events count if an earlier one is revoked.
  */
 export const countAction = (
@@ -44,20 +45,26 @@ export const countAction = (
     // As with balances, only crossing the target awards: a user above a lowered target gets the
     // badge by a backfill.
     for (const one of awards) {
-      if (before < one.target && current >= one.target) draft.award(one)
+      const times = badge.repeatable
+        ? repetitionsOf(badge, current) - repetitionsOf(badge, before)
+        : Number(before < one.target && current >= one.target)
+      if (times <= 0) continue
+      draft.reached ??= []
+      draft.reached.push([one, times])
     }
   }
 }
 
 /**
  * Awards the badges whose targets the balances and counts of the decision reached, until nothing
- * changes: what a badge pays may reach the target of another. Each award pays at most once, so this
- * ends.
+ * changes: what a badge pays may reach the target of another. Each award pays at most once, and a
+ * repeatable badge as often as the counts and metrics of the event reached its target, so this ends.
  */
 export const awardBadges = (draft: Draft): void => {
   const { index, questsCompleted, user } = draft
   const { thresholds } = index
   const gone = user === undefined ? 0 : pointsEarned(user) - user.points
+  for (const [award, times] of draft.reached ?? []) draft.award(award, times)
   awardMetricBadges(draft)
   let xp = user?.xp ?? 0
   let points = (user?.points ?? 0) + gone
@@ -85,9 +92,14 @@ const awardMetricBadges = (draft: Draft): void => {
   for (const { metric, state: after } of draft.metrics.values()) {
     const ofMetric = draft.index.metricThresholds.get(metric.id)
     if (ofMetric === undefined) continue
-    const { decimals, thresholds } = ofMetric
+    const { decimals, repeatable, thresholds } = ofMetric
     const numberOf = (state: MetricState | undefined) => unscaled(metricTotal(state) ?? 0, decimals)
-    award(draft, thresholds, numberOf(draft.user?.metrics.get(metric.id)), numberOf(after))
+    const before = numberOf(draft.user?.metrics.get(metric.id))
+    award(draft, thresholds, before, numberOf(after))
+    for (const badge of repeatable) {
+      const times = repetitionsOf(badge, numberOf(after)) - repetitionsOf(badge, before)
+      if (times > 0) draft.award(awardsOf(badge)[0], times)
+    }
   }
 }
 
@@ -125,7 +137,8 @@ export const revokeBadge = (
 
 /**
  * Revokes the badges and tiers whose number, with the state `after`, is below the target at which
- * they were earned, and was higher before. Awards a revoked one again if its criteria are still met;
+ * they were earned, and was higher before; of a repeatable badge, the repetitions that the number no
+ * longer reaches. Awards a revoked one again if its criteria are still met;
  * this pays nothing.
  */
 export const revokeUnearned = (
@@ -140,8 +153,13 @@ export const revokeUnearned = (
     if (badge === undefined) continue
     const left = criterionNumber(badge, after, project)
     if (left === undefined || left >= criterionNumber(badge, user, project)!) continue
-    for (const { target, tier } of awards) {
-      if (target !== undefined && left < target) revokeBadge(draft, refTo(badge, tier), revoked)
+    for (const { target, tier, times } of awards) {
+      if (target === undefined) continue
+      if (times !== undefined) {
+        const kept = Math.floor(left / target)
+        if (kept >= times) continue
+        draft.facts.push({ kind: "badge.revoked", ...refTo(badge, tier), times: kept })
+      } else if (left < target) revokeBadge(draft, refTo(badge, tier), revoked)
     }
   }
   for (const ref of revoked.values()) {
@@ -196,7 +214,11 @@ export const decideBackfill = (
     reached = counted
   }
   for (const one of awardsOf(badge)) {
-    if (reached !== undefined && reached >= one.target) draft.award(one)
+    if (reached === undefined) break
+    const lacks = badge.repeatable
+      ? repetitionsOf(badge, reached) - timesOf(user, badge)
+      : Number(reached >= one.target)
+    if (lacks > 0) draft.award(one, lacks)
   }
   awardBadges(draft)
   const overflow = draft.overflow()

@@ -315,6 +315,9 @@ const decideReward = (
     if (status !== "active") {
       return refuse("badge_not_active", `The badge's status is ${status}.`)
     }
+    if (badge.repeatable) {
+      return refuse("badge_not_active", "The badge is repeatable: only its criteria award it.")
+    }
   }
   const [unknown] = currencyReferenceFaults(project, gives.currencies, "/reward/currencies")
   if (unknown !== undefined) {

@@ -33,6 +33,7 @@ import {
   hasAward,
   noWindows,
   projectZoneAt,
+  timesOf,
   type UserState,
   userZoneAt,
   userZones,
@@ -89,6 +90,11 @@ export class Draft {
   metrics: Map<string, Measured> | undefined
   /** Quests completed by this decision. */
   completed: Set<string> | undefined
+  /**
+   * The awards that the counts of the event reached, and how often. They pay with all others
+   * (`awardBadges`).
+   */
+  reached: Array<readonly [award: Award, times: number]> | undefined
   /** Ids of badges and names of awards (`awardName`) that this decision gave. */
   #given: Set<string> | undefined
 
@@ -333,9 +339,8 @@ export class Draft {
   /** The badge, if it pays at the time of the event and the user does not have it. */
   #givable(badgeId: string): Badge | undefined {
     const badge = this.project.badges.get(badgeId)
-    return badge !== undefined && paysAt(badge, this.occurredAt) && !this.hasBadge(badgeId)
-      ? badge
-      : undefined
+    if (badge === undefined || badge.repeatable) return undefined
+    return paysAt(badge, this.occurredAt) && !this.hasBadge(badgeId) ? badge : undefined
   }
 
   /** Gives a badge, in its lowest tier, if it is givable. */
@@ -346,11 +351,16 @@ export class Draft {
 
   /**
    * Gives an award whose criteria are met, to members of the badge's segment who do not have it, if
-   * the badge pays at the time of the event.
+   * the badge pays at the time of the event. `times`: how often the number reached the target of a
+   * repeatable badge, which the user may have.
    */
-  award(award: Award): void {
+  award(award: Award, times = 1): void {
     const { badge, tier } = award
     if (!paysAt(badge, this.occurredAt)) return
+    if (badge.repeatable) {
+      if (this.membership.has(badge.segment)) this.#repeat(award, times)
+      return
+    }
     if (this.#given?.has(awardName(badge.id, tier?.key)) === true) return
     if (this.user !== undefined && hasAward(this.user, award)) return
     if (this.membership.has(badge.segment)) this.#give(award, "criteria", award.target)
@@ -377,6 +387,26 @@ export class Draft {
     const of = tier === undefined ? undefined : { tier: tier.key }
     this.facts.push({ kind: "badge.paid", badgeId, ...of, paid: 1, by: 1 })
     this.earn(reward, { badgeId })
+  }
+
+  /**
+   * Gives a repeatable badge `by` more times. The payments are counted even if they give nothing, so
+   * that no repetition that was lost and earned again pays twice, also after an edit.
+   */
+  #repeat({ badge, target }: Award, by: number): void {
+    const { id: badgeId, key, name, reward } = badge
+    const before = timesOf(this.user, badge)
+    const times = Math.min(limits.badgeTimesMax, before + by)
+    if (times === before) return
+    this.#given ??= new Set()
+    this.#given.add(badgeId)
+    const source = "criteria"
+    this.facts.push({ kind: "badge.earned", badgeId, key, name, source, target, times })
+    const paid = this.user?.badgesPaid.get(badgeId) ?? 0
+    const due = Math.min(times - before, times - paid)
+    if (due <= 0) return
+    this.facts.push({ kind: "badge.paid", badgeId, paid: paid + due, by: due })
+    if (!givesNothing(reward)) this.earn(multiplied(reward, due), { badgeId })
   }
 
   /**
@@ -466,6 +496,15 @@ export class Draft {
     return furtherBalances(this.user, this.project, this.now, this.#balances)
   }
 }
+
+const multiplied = ({ currencies = {}, points, xp }: Gives, times: number): Gives => ({
+  xp: xp * times,
+  points: points * times,
+  currencies: Object.fromEntries(
+    Object.entries(currencies).map(([key, amount]) => [key, amount * times]),
+  ),
+  badgeId: null,
+})
 
 /** The facts of what was added to a balance before a decision changes it. */
 export const refillFacts = (

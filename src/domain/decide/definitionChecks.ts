@@ -87,9 +87,9 @@ export const badgeReferenceFaults = (
   if (badgeId === null) return noFaults
   const badge = badges.get(badgeId)
   if (badge === undefined) return unknownReference(pointer, "matches no badge of this project")
-  return badge.set === "archived"
-    ? unknownReference(pointer, "matches an archived badge")
-    : noFaults
+  if (badge.set === "archived") return unknownReference(pointer, "matches an archived badge")
+  const detail = "matches a repeatable badge, which only its criteria award"
+  return badge.repeatable ? [{ pointer, code: "invalid_value", detail }] : noFaults
 }
 
 /** The faults of the keys of currencies; `place` is where a key stands below `pointer`. */

@@ -182,11 +182,18 @@ export const Tier = Schema.Struct({
   examples: [{ key: "gold", name: "Gold" }],
 })
 
+/** How often a user has a repeatable badge. */
+export const Times = Schema.Int.annotate({
+  description: "How often the user has a repeatable badge now. Absent for other badges.",
+  examples: [3],
+})
+
 const badge = {
   badgeId: text("The badge's id.", "bdg_01a1fc1e64c07345932e273286b5ca30"),
   key: text("The badge's key.", "first-lesson"),
   name: text("The badge's name.", "First lesson"),
   tier: Schema.optionalKey(Tier),
+  times: Schema.optionalKey(Times),
 }
 const quest = {
   questId: text("The quest's id.", "qst_01a1fc1e64c07345932e273286b5ca30"),

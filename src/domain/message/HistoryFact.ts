@@ -6,7 +6,6 @@
 import { Schema } from "effect"
 import type { Source } from "../record/BalanceFact.ts"
 import {
-  type BadgeRef,
   decidedAt,
   type FactOf,
   heldSegments,
@@ -225,11 +224,18 @@ const undoneMembers = (reply: RevocationReply): MembersOf<"event.revoked"> => {
   return { xp, points, level, ...furtherOf(reply), shortfall, ...lost }
 }
 
-const badgeOf = ({ badgeId, key, name, tier }: BadgeRef) => ({
+const badgeOf = ({
+  badgeId,
+  key,
+  name,
+  tier,
+  times,
+}: FactOf<"badge.earned" | "badge.revoked">) => ({
   badgeId,
   key,
   name,
   ...(tier !== undefined && { tier }),
+  ...(times !== undefined && { times }),
 })
 
 const earnedMembers = ({

@@ -53,10 +53,14 @@ interface Outcome extends MembersOf<"event.tracked"> {
     readonly key: string
     readonly name: string
     readonly tier?: BadgeRef["tier"] & {}
+    readonly times?: number
     readonly earnedAt: number
   }>
   readonly badgesRevoked: ReadonlyArray<
-    Pick<Badge, "id" | "key" | "name"> & { readonly tier?: BadgeRef["tier"] & {} }
+    Pick<Badge, "id" | "key" | "name"> & {
+      readonly tier?: BadgeRef["tier"] & {}
+      readonly times?: number
+    }
   >
   readonly quests: ReadonlyArray<QuestChange>
   readonly streaks: ReadonlyArray<MembersOf<"streak.extended">>
@@ -500,8 +504,16 @@ const achieve = (
   }
 }
 
-const shownBadge = ({ badgeId: id, key, name, tier }: BadgeRef) =>
-  tier === undefined ? { id, key, name } : { id, key, name, tier }
+const shownBadge = ({
+  badgeId: id,
+  key,
+  name,
+  tier,
+  times,
+}: FactOf<"badge.earned" | "badge.revoked">) => {
+  if (times !== undefined) return { id, key, name, times }
+  return tier === undefined ? { id, key, name } : { id, key, name, tier }
+}
 
 /** The number is 0 or null where no event is left. */
 export const shownMetric = ({ decimals, key, total }: FactOf<"metric.changed">) => ({

@@ -454,8 +454,13 @@ export interface Badge extends Targeted {
   readonly criteria: Criterion
   /** Lowest target first; empty: the badge is one tier. The target of the criteria is the lowest. */
   readonly tiers: ReadonlyArray<BadgeTier>
-  /** What a badge without tiers pays; without a badge. */
+  /** What a badge without tiers pays, each time that it is earned; without a badge. */
   readonly reward: Gives
+  /**
+   * Whether a user earns the badge at each multiple of the target. It never changes. Only the criteria
+   * award such a badge. It counts or sums, and has no tiers.
+   */
+  readonly repeatable: boolean
   /** A secret badge is hidden from a user until the user earns it. */
   readonly secret: boolean
 }
@@ -476,6 +481,12 @@ export const awardsOf = (badge: Badge): readonly [Award, ...ReadonlyArray<Award>
   if (first !== undefined) return [first, ...others]
   return [{ badge, tier: undefined, target: criteria.kind === "manual" ? 0 : criteria.target }]
 }
+
+/** How often the number of a user reaches the target of a repeatable badge. */
+export const repetitionsOf = ({ criteria }: Badge, reached: number): number =>
+  criteria.kind === "manual"
+    ? 0
+    : Math.min(limits.badgeTimesMax, Math.max(0, Math.floor(reached / criteria.target)))
 
 /** The name of an award in a user's state. No id and no key has a space. */
 export const awardName = (badgeId: string, tier = ""): string =>

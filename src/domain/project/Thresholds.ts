@@ -15,6 +15,7 @@ export interface Thresholds {
 
 export interface MetricThresholds {
   readonly decimals: number
+  readonly repeatable: ReadonlyArray<Badge>
   readonly thresholds: Thresholds
 }
 
@@ -39,7 +40,9 @@ export const allThresholds = (
     const metric = definitionOf(metrics, name.slice(7))
     if (metric === undefined) continue
     const { decimals, id } = metric
-    metricThresholds.set(id, { decimals, thresholds: thresholds(badges) })
+    const repeatable = badges.filter((badge) => badge.repeatable)
+    const once = badges.filter((badge) => !badge.repeatable)
+    metricThresholds.set(id, { decimals, repeatable, thresholds: thresholds(once) })
   }
   return {
     thresholds: {

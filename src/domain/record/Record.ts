@@ -276,13 +276,17 @@ export type UserFact =
       readonly current: number
       readonly by?: number
     }
-  /** `target`: the target of the badge when it was earned; absent for a granted badge. */
+  /**
+   * `target`: the target of the badge when it was earned; absent for a granted badge. `times`: how
+   * often the user has a repeatable badge afterwards.
+   */
   | ({
       readonly kind: "badge.earned"
       readonly source: Source
       readonly target?: number
+      readonly times?: number
     } & BadgeRef)
-  | ({ readonly kind: "badge.revoked" } & BadgeRef)
+  | ({ readonly kind: "badge.revoked"; readonly times?: number } & BadgeRef)
   /**
    * How often the badge, or the tier with this key, has paid the user. `by`: what the record added;
    * absent: it took back a payment.

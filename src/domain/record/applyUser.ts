@@ -149,10 +149,21 @@ const foldBadge = (
 ): void => {
   const { badgeId } = fact
   const tier = fact.tier?.key ?? ""
-  const others = (badges.get(badgeId) ?? []).filter((award) => award.tier !== tier)
-  if (fact.kind === "badge.earned") {
+  const awards = badges.get(badgeId) ?? []
+  const others = awards.filter((award) => award.tier !== tier)
+  const { times } = fact
+  const before = awards[0]
+  if (times !== undefined && times > 0 && before !== undefined) {
+    // A repeatable badge keeps the time at which it was earned first.
+    const target = fact.kind === "badge.earned" ? fact.target : before.target
+    badges.set(badgeId, [{ ...before, ...(target !== undefined && { target }), times }])
+  } else if (fact.kind === "badge.earned") {
     const { target } = fact
-    badges.set(badgeId, [...others, { tier, earnedAt, ...(target !== undefined && { target }) }])
+    const more = {
+      ...(target !== undefined && { target }),
+      ...(times !== undefined && { times }),
+    }
+    badges.set(badgeId, [...others, { tier, earnedAt, ...more }])
   } else if (others.length > 0) badges.set(badgeId, others)
   else badges.delete(badgeId)
 }

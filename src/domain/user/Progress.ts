@@ -7,9 +7,11 @@ import {
   type Award,
   awardsOf,
   type Badge,
+  minusAmount,
   type Quest,
   questPeriodEnd,
   questPeriodOf,
+  repetitionsOf,
   statusAt,
 } from "../project/Definition.ts"
 import { definitionOf } from "../project/DefinitionKey.ts"
@@ -53,6 +55,7 @@ import {
   type QuestState,
   stepCountOf,
   streakCountOf,
+  timesOf,
   type UserState,
   userZones,
 } from "./User.ts"
@@ -106,6 +109,7 @@ export const qualifies = (
   project: ProjectState,
   reached = criterionNumber(badge, user, project),
 ): boolean => {
+  if (badge.repeatable) return repetitionsOf(badge, reached ?? 0) > timesOf(user, badge)
   const lacks = (award: Award) => reached !== undefined && reached >= award.target
   return awardsOf(badge).some((award) => lacks(award) && !hasAward(user, award))
 }
@@ -120,6 +124,8 @@ export interface UserBadge {
   readonly earnedAt: number
   /** The tiers that the user has, in the order of earning; absent: none. */
   readonly tiers?: ReadonlyArray<UserTier>
+  /** How often the user has a repeatable badge. */
+  readonly times?: number
 }
 
 /** A tier that a user has. */
@@ -139,8 +145,17 @@ export const badgesOf = (user: UserState, project: ProjectState): ReadonlyArray<
     if (earned === undefined) continue
     const { description, icon, id, key, name } = badge
     const tiers = tiersOf(badge, earned)
-    const { earnedAt } = earned[0]!
-    badges.push({ id, key, name, description, icon, earnedAt, ...(tiers.length > 0 && { tiers }) })
+    const { earnedAt, times } = earned[0]!
+    badges.push({
+      id,
+      key,
+      name,
+      description,
+      icon,
+      earnedAt,
+      ...(tiers.length > 0 && { tiers }),
+      ...(times !== undefined && { times }),
+    })
   }
   return badges
 }
@@ -164,6 +179,8 @@ export interface BadgeProgress {
   readonly earnedAt: number | null
   /** The tiers of the badge, lowest first; absent: it has none. */
   readonly tiers?: ReadonlyArray<TierProgress>
+  /** How often the user has a repeatable badge; `current` counts towards the next time. */
+  readonly times?: number
 }
 
 export interface TierProgress {
@@ -202,6 +219,7 @@ export const badgeProgress = (
       ...numbersOf(badge, user, earnedAt !== null, project),
       earnedAt,
       ...(tiers.length > 0 && { tiers }),
+      ...(badge.repeatable && { times: timesOf(user, badge) }),
     })
   }
   return shown
@@ -222,7 +240,11 @@ const numbersOf = (
   if (badge.criteria.kind === "manual") return { current: earned ? 1 : 0, target: 1 }
   const awards = awardsOf(badge)
   const { target } = awards.find((award) => !hasAward(user, award)) ?? awards.at(-1)!
-  return { current: Math.min(criterionNumber(badge, user, project) ?? 0, target), target }
+  const number = criterionNumber(badge, user, project) ?? 0
+  if (badge.repeatable) {
+    return { current: minusAmount(number, target * Math.floor(number / target)), target }
+  }
+  return { current: Math.min(number, target), target }
 }
 
 export interface QuestProgress {

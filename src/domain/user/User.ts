@@ -6,7 +6,13 @@
  * users.
  */
 import { limits } from "../../Limits.ts"
-import { type Award, type Quest, questPeriodOf, statusAt } from "../project/Definition.ts"
+import {
+  type Award,
+  type Badge,
+  type Quest,
+  questPeriodOf,
+  statusAt,
+} from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { PeriodCounts } from "../values/Periods.ts"
@@ -90,6 +96,8 @@ export interface EarnedAward {
   readonly earnedAt: number
   /** The target when it was earned; absent for a granted badge. */
   readonly target?: number
+  /** How often the user has a repeatable badge; absent for other badges. */
+  readonly times?: number
 }
 
 /** The awards of a badge, in the order in which the user earned them; at least one. */
@@ -100,6 +108,10 @@ export const hasAward = (
   { badges }: Pick<UserState, "badges">,
   { badge, tier }: Pick<Award, "badge" | "tier">,
 ): boolean => badges.get(badge.id)?.some((earned) => earned.tier === (tier?.key ?? "")) === true
+
+/** How often the user has a repeatable badge. */
+export const timesOf = (user: Pick<UserState, "badges"> | undefined, { id }: Badge): number =>
+  user?.badges.get(id)?.[0]?.times ?? 0
 
 /** The uses of a rule with a limit or a cooldown. */
 export interface RuleUse {

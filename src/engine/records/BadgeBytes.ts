@@ -15,10 +15,11 @@ export const awardCount = ({ badges }: UserState): number => {
 
 export const writeBadges = ({ badges }: UserState, names: Names): void => {
   for (const [id, awards] of badges) {
-    for (const { earnedAt, target, tier } of awards) {
+    for (const { earnedAt, target, tier, times } of awards) {
       writeName(awardName(id, tier), names)
       writeNumber(earnedAt)
       writeOptional(target)
+      writeOptional(times)
     }
   }
 }
@@ -34,7 +35,13 @@ export const readBadges = (
     const [id = "", tier = "", ...rest] = reader.name(names).split(" ")
     const earnedAt = reader.number()
     const target = reader.optional()
-    const award = { tier, earnedAt, ...(target !== undefined && { target }) }
+    const times = reader.optional()
+    const award = {
+      tier,
+      earnedAt,
+      ...(target !== undefined && { target }),
+      ...(times !== undefined && { times }),
+    }
     const awards = badges.get(id)
     const isNext = awards === undefined || (id === last && awards.every((one) => one.tier !== tier))
     if (!isNext || rest.length > 0) throw bad("an award has no place")

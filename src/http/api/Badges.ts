@@ -1,4 +1,4 @@
-/** Operations on badges, which users earn once, each tier once. */
+/** Operations on badges, which users earn once, each tier once, or again and again. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Reward } from "../../domain/message/FactMembers.ts"
@@ -117,6 +117,11 @@ const Secret = Schema.Boolean.annotate({
   examples: [false],
 })
 
+const Repeatable = Schema.Boolean.annotate({
+  description: `Whether a user earns the badge again at each multiple of the target, and is paid each time, at most ${limits.badgeTimesMax} times. Only for \`action_count\`, \`action_sum\` and \`metric\` with a count, a sum or distinct days; not with tiers. Only the criteria award such a badge. It never changes. Default \`false\`.`,
+  examples: [false],
+})
+
 const Kind = oneOf(criterionKinds).annotate({
   description:
     "The number that earns the badge: the user's `xp` or `level`; `points`: points earned, spent ones included; `action_count`: events with an action; `action_sum`: the sum of a number in their metadata; `quest_count`: completed quests; `streak`: the longest run of a streak; `metric`: the total of a metric; `manual`: none, only rules, quests and rewards give it.",
@@ -199,6 +204,7 @@ export const NewBadge = Schema.Struct({
   reward: Schema.optionalKey(NewPayment),
   icon: Schema.optionalKey(Icon),
   secret: Schema.optionalKey(Secret),
+  repeatable: Schema.optionalKey(Repeatable),
 }).annotate({
   identifier: "NewBadge",
   description: "A badge to create.",
@@ -226,6 +232,12 @@ export const NewBadge = Schema.Struct({
       ],
     },
     { name: "A whole week", criteria: { kind: "streak", streak: "daily", target: 7 } },
+    {
+      name: "Ten kilometres more",
+      criteria: { kind: "action_sum", action: "RUN_DONE", sumPath: "km", target: 10 },
+      repeatable: true,
+      reward: { points: 5 },
+    },
     { name: "Moderator", criteria: { kind: "manual" }, secret: true },
   ],
 })
@@ -353,9 +365,13 @@ export const Badge = Schema.Struct({
     description: "Whether users see the badge only once earned.",
     examples: [false],
   }),
+  repeatable: Schema.Boolean.annotate({
+    description: "Whether a user earns the badge at each multiple of the target.",
+    examples: [false],
+  }),
 }).annotate({
   identifier: "Badge",
-  description: "A badge, which a user can earn once, each tier once.",
+  description: "A badge, which a user can earn once, each tier once, or a repeatable badge often.",
   examples: [badge],
 })
 
@@ -381,7 +397,7 @@ export const Badges = HttpApiGroup.make("badges")
         payload: NewBadge,
         success: Badge,
         summary: "Create a badge",
-        description: `A user earns the badge once, with the event or reward that reaches the target of its criteria; of a badge with tiers, each tier once. \`action_count\` and \`action_sum\` look at events from now on that occurred from \`startsAt\` on and before \`endsAt\`; only such an event awards the badge. Its \`reward\`, or that of the tier, pays a user once: a revocation of the event or reward that paid revokes the payment too, and the badge pays again when the user earns it again. An environment holds at most ${limits.badgesMax} badges that are not archived.`,
+        description: `A user earns the badge once, with the event or reward that reaches the target of its criteria; of a badge with tiers, each tier once; a repeatable badge at each multiple of the target. \`action_count\` and \`action_sum\` look at events from now on that occurred from \`startsAt\` on and before \`endsAt\`; only such an event awards the badge. Its \`reward\`, or that of the tier, pays a user once: a revocation of the event or reward that paid revokes the payment too, and the badge pays again when the user earns it again. An environment holds at most ${limits.badgesMax} badges that are not archived.`,
       },
       list: {
         query: listQuery("badges"),
@@ -403,7 +419,7 @@ export const Badges = HttpApiGroup.make("badges")
         summary: "Change a badge",
         description: `${patchWords}
 
-Owners keep the badge whatever its new criteria, and a change neither pays nor takes. A tier with a new key is a new tier. Counts and sums stay; new criteria apply to events from now on. After lowering a target, start a backfill to award users past it. A paused badge is not awarded, by rewards of others neither, and still counts events; once it is active again, a backfill awards users who passed the target meanwhile.
+Owners keep the badge whatever its new criteria, and a change neither pays nor takes. A tier with a new key is a new tier. A repeatable badge with a new target is earned at the multiples of the new target from now on; a backfill awards those that lie behind. Counts and sums stay; new criteria apply to events from now on. After lowering a target, start a backfill to award users past it. A paused badge is not awarded, by rewards of others neither, and still counts events; once it is active again, a backfill awards users who passed the target meanwhile.
 
 ${statusWords}`,
       },

@@ -1,7 +1,7 @@
 /** Parts that the groups of the contract share: checks, ids, times, pages, the API key, scopes. */
 import { Context, type JsonSchema, Schema, SchemaIssue, SchemaTransformation } from "effect"
 import { HttpApiMiddleware, HttpApiSchema, HttpApiSecurity, OpenApi } from "effect/http-api"
-import { Tier } from "../../domain/message/FactMembers.ts"
+import { Tier, Times } from "../../domain/message/FactMembers.ts"
 import type { CallerScope } from "../../domain/project/Directory.ts"
 import { isTimeZone } from "../../domain/values/Calendar.ts"
 import { actionPattern, callerIdFault, characterCount } from "../../domain/values/Ids.ts"
@@ -331,6 +331,7 @@ export const EarnedBadge = Schema.Struct({
   key: BadgeKey,
   name: BadgeName,
   tier: Schema.optionalKey(Tier),
+  times: Schema.optionalKey(Times),
   earnedAt: Time,
 }).annotate({
   identifier: "EarnedBadge",

@@ -1,7 +1,13 @@
 /** Operations on the settings of an environment, and the simulation of an event. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { Earned, furtherOutcome, LevelChange, Tier } from "../../domain/message/FactMembers.ts"
+import {
+  Earned,
+  furtherOutcome,
+  LevelChange,
+  Tier,
+  Times,
+} from "../../domain/message/FactMembers.ts"
 import { environmentNames, tiers } from "../../domain/project/Directory.ts"
 import { levelCurveKinds } from "../../domain/project/Level.ts"
 import { limits } from "../../Limits.ts"
@@ -229,6 +235,7 @@ export const Simulation = Schema.Struct({
       key: Schema.String.annotate({ description: "The badge's key." }),
       name: Schema.String.annotate({ description: "Name for people." }),
       tier: Schema.optionalKey(Tier),
+      times: Schema.optionalKey(Times),
     }),
   ).annotate({
     description: "Badges that the event would earn.",

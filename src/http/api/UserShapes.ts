@@ -1,6 +1,12 @@
 /** Shapes of users. */
 import { Schema } from "effect"
-import { Balances, claimable, profileMembers, Tier } from "../../domain/message/FactMembers.ts"
+import {
+  Balances,
+  claimable,
+  profileMembers,
+  Tier,
+  Times,
+} from "../../domain/message/FactMembers.ts"
 import { nameFault } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import {
@@ -200,6 +206,7 @@ export const User = Schema.Struct({
           description: "The tiers that the user has, in the order of earning. Absent: none.",
         }),
       ),
+      times: Schema.optionalKey(Times),
     }).annotate({ identifier: "UserBadge", description: "A badge of the user." }),
   ).annotate({ description: "The user's badges." }),
   createdAt: Time,
@@ -308,6 +315,12 @@ export const Progress = Schema.Struct({
             earnedAt: Schema.NullOr(Time).annotate({ description: "Null: not earned." }),
           }).annotate({ identifier: "TierProgress", description: "A tier of the badge." }),
         ).annotate({ description: "The badge's tiers, lowest first. Absent: it has none." }),
+      ),
+      times: Schema.optionalKey(
+        Times.annotate({
+          description:
+            "How often the user has a repeatable badge; `current` counts towards the next time. Absent for other badges.",
+        }),
       ),
     }).annotate({
       identifier: "BadgeProgress",

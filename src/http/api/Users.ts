@@ -8,6 +8,7 @@ import {
   granted,
   LevelChange,
   Tier,
+  Times,
 } from "../../domain/message/FactMembers.ts"
 import { limits } from "../../Limits.ts"
 import {
@@ -167,9 +168,11 @@ const undone = {
       key: BadgeKey,
       name: BadgeName,
       tier: Schema.optionalKey(Tier),
+      times: Schema.optionalKey(Times),
     }),
   ).annotate({
-    description: "Badges revoked: those that it gave, and those whose target is no longer reached.",
+    description:
+      "Badges revoked: those that it gave, and those whose target is no longer reached, or is reached less often.",
   }),
   quests: Schema.Array(QuestOutcome).annotate({
     description: "Quests that lost progress, as they are now.",

@@ -63,8 +63,9 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
 
 export const newBadge = (payload: typeof NewBadge.Type, id: string) => {
   const { criteria, icon = null, name, reward = {}, secret = false, tiers = [] } = payload
+  const { repeatable = false } = payload
   const paid = { tiers: tiers.map(newTier), reward: allParts(reward) }
-  return { id, ...newMembers(payload), name, icon, secret, criteria, ...paid }
+  return { id, ...newMembers(payload), name, icon, secret, repeatable, criteria, ...paid }
 }
 
 const badgeChange = ({ reward, secret, tiers, ...patch }: typeof BadgePatch.Type): BadgeChange =>
@@ -90,7 +91,12 @@ const newTier = ({
  * status if `payload` has none.
  */
 export const badgeReplacement = (payload: typeof NewBadge.Type): BadgeChange => {
-  const { criteria, reward, ...members } = replacementOf(newBadge(payload, ""), payload)
+  const {
+    criteria,
+    repeatable: _,
+    reward,
+    ...members
+  } = replacementOf(newBadge(payload, ""), payload)
   const none = {
     target: undefined,
     action: undefined,

@@ -253,11 +253,11 @@ const fileStreak = (streak: Streak) => {
 }
 
 const fileBadge = (badge: Badge) => {
-  const { criteria, icon, name, reward, secret, tiers } = badge
+  const { criteria, icon, name, repeatable, reward, secret, tiers } = badge
   const target = "target" in criteria && tiers.length === 0 ? criteria.target : undefined
   const own = {
     name,
-    ...given({ icon, secret }),
+    ...given({ icon, secret, repeatable }),
     criteria: given({ ...criteria, target }),
     ...given({
       tiers: tiers.map(({ icon, reward, ...tier }) => ({

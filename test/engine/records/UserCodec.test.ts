@@ -70,6 +70,7 @@ const rich: UserState = {
         { tier: "constructor", earnedAt: 8 },
       ],
     ],
+    ["repeated", [{ tier: "", earnedAt: 5, target: 10, times: 3 }]],
   ]),
   badgesPaid: new Map([
     ["__proto__", 1],

@@ -155,6 +155,8 @@ await serve(directory, first, async (url) => {
   await post("/v1/quests", { title: "Tap", reward: { xp: 5 }, steps, recurrence: "weekly" })
   const long = [{ key: "read", action: "READ", target: 50 }]
   await post("/v1/quests", { title: "Read", reward: { xp: 1, badgeId: manual.id }, steps: long })
+  const taps = { kind: "action_count", action: "TAP", target: 5 }
+  await post("/v1/badges", { name: "Taps", criteria: taps, repeatable: true, reward: { xp: 1 } })
   const once = [{ key: "read", action: "READ", target: 1 }]
   const started = { optIn: true, claim: "manual" }
   await post("/v1/quests", { title: "Start", reward: { xp: 1 }, steps: once, ...started })

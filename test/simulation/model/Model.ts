@@ -34,6 +34,7 @@ import {
   numberFor,
   type Place,
   regained,
+  timesHeld,
 } from "./badges.ts"
 import { balanceOf, furtherOf, pendingOf, pointsOf, xpOf } from "./balances.ts"
 import { runningFor } from "./boosts.ts"
@@ -44,6 +45,7 @@ import { holdingOf, type When } from "./holdings.ts"
 import { levelOf } from "./levels.ts"
 import type {
   Amounting,
+  Awarded,
   Backfilled,
   Capped,
   Entry,
@@ -85,6 +87,7 @@ export interface Outcome {
     readonly id: string
     readonly tier: string
     readonly earnedAt: number
+    readonly times?: number
   }>
   readonly badgesRevoked: ReadonlyArray<string>
   readonly boosts: ReadonlyArray<AppliedBoost>
@@ -304,7 +307,8 @@ export class Model {
     const isKnown = (key: string) => activeIn(definitions, key) !== undefined
     const badge = definitions.badges.find(({ id, set }) => id === badgeId && set !== "archived")
     if (badgeId !== null && badge === undefined) return { refused: "badge_not_found" }
-    if (badge !== undefined && !pays(badge, now)) return { refused: "badge_not_active" }
+    if (badge !== undefined && (badge.repeatable || !pays(badge, now)))
+      return { refused: "badge_not_active" }
     if (!Object.keys(currencies).every(isKnown)) return { refused: "currency_not_found" }
     const { zone } = place.places.at(-1)!
     const receiver = { to: reward, log: after, zone, definitions: place }
@@ -494,7 +498,7 @@ export class Model {
     awardAll(receiver, () => crossed(counted, after, place, now, now, isIn))
     if (overflows(after, place, now)) return { refused: "conflict" }
     this.#append(userId, entry)
-    const badges = entry.badges.map(({ badgeId, tier }) => ({ id: badgeId, tier, earnedAt: now }))
+    const badges = shownAwards(this.log(userId), entry.badges, now)
     return { ...nothingDone, badges }
   }
 
@@ -544,14 +548,14 @@ export class Model {
       expired: entry.kind === "undone" ? lostBy(before, after, entry.of, { ...place, now }) : {},
       balances: shownBalances(after, place, now),
       level: { before: levelOf(levelCurve, xpBefore), after: levelOf(levelCurve, xp) },
-      badges: entry.badges.map(({ badgeId, tier }) => ({ id: badgeId, tier, earnedAt: now })),
+      badges: shownAwards(after, entry.badges, now),
       boosts:
         entry.kind === "undone" ? [] : [...entry.boosts].map(([key, factor]) => ({ key, factor })),
       badgesRevoked:
         entry.kind === "undone"
           ? entry.lost
               .filter((lost) => entry.badges.every((award) => nameOf(award) !== nameOf(lost)))
-              .map(({ badgeId, tier }) => `${badgeId} ${tier}`)
+              .map(({ badgeId, kept, tier }) => `${badgeId} ${tier} ${kept}`)
               .sort()
           : [],
       quests,
@@ -632,6 +636,14 @@ const pendingBy = ({ endings }: Happened): Outcome["pending"] =>
       at === undefined ? [] : [{ currency, amount, spendableAt: at }],
     )
     .sort((one, other) => (one.currency < other.currency ? -1 : 1))
+
+const shownAwards = (log: Log, awards: ReadonlyArray<Awarded>, now: number): Outcome["badges"] =>
+  awards.map(({ badgeId, tier, times }) => ({
+    id: badgeId,
+    tier,
+    earnedAt: now,
+    ...(times !== undefined && { times: timesHeld(log, badgeId) }),
+  }))
 
 /** What an undo no longer counts as expired. */
 const lostBy = (before: Log, after: Log, of: Happened, when: When): Amounts =>

@@ -11,6 +11,21 @@ import { questCount } from "./quests.ts"
 import type { Membership } from "./segments.ts"
 import { grownRuns, type Places, streakOf } from "./streaks.ts"
 
+/** How often a number reaches the target of a repeatable badge. */
+export const repetitions = ({ criteria }: Badge, number: number): number =>
+  criteria.kind === "manual" ? 0 : Math.max(0, Math.floor(number / criteria.target))
+
+/** How often a repeatable badge has paid, by decisions that were not undone. */
+export const timesPaid = (log: Log, badgeId: string): number =>
+  earning(log)
+    .flatMap(({ badges }) => badges)
+    .filter((award) => award.badgeId === badgeId)
+    .reduce((sum, { paidTimes = 0 }) => sum + paidTimes, 0)
+
+/** How often the user has a repeatable badge. */
+export const timesHeld = (log: Log, badgeId: string): number =>
+  awardsOf(log).get(nameOf({ badgeId, tier: "" }))?.times ?? 0
+
 export interface HeldAward extends Awarded {
   readonly earnedAt: number
   /** The record that gave it. */
@@ -25,10 +40,25 @@ export const nameOf = ({ badgeId, tier }: Pick<Awarded, "badgeId" | "tier">): st
 const awardsOf = (log: Log): ReadonlyMap<string, HeldAward> => {
   const held = new Map<string, HeldAward>()
   for (const entry of log) {
-    if (entry.kind === "undone") for (const lost of entry.lost) held.delete(nameOf(lost))
+    if (entry.kind === "undone") {
+      for (const lost of entry.lost) {
+        const { kept = 0 } = lost
+        const before = held.get(nameOf(lost))
+        if (kept > 0 && before !== undefined) held.set(nameOf(lost), { ...before, times: kept })
+        else held.delete(nameOf(lost))
+      }
+    }
     if ("badges" in entry) {
       const { at, badges, sequence } = entry
-      for (const award of badges) held.set(nameOf(award), { ...award, earnedAt: at, sequence })
+      for (const award of badges) {
+        const name = nameOf(award)
+        const before = held.get(name)
+        if (award.times === undefined) held.set(name, { ...award, earnedAt: at, sequence })
+        else {
+          const times = award.times + (before?.times ?? 0)
+          held.set(name, { ...award, times, earnedAt: before?.earnedAt ?? at, sequence })
+        }
+      }
     }
   }
   return held
@@ -38,14 +68,15 @@ const awardsOf = (log: Log): ReadonlyMap<string, HeldAward> => {
 export const badgesOf = (log: Log): ReadonlyMap<string, ReadonlyArray<HeldAward>> =>
   Map.groupBy(awardsOf(log).values(), ({ badgeId }) => badgeId)
 
-/** The names of the badges and tiers that have paid, by decisions that were not undone. */
-export const paidOf = (log: Log): ReadonlySet<string> =>
-  new Set(
-    earning(log)
-      .flatMap(({ badges }) => badges)
-      .filter(({ paid }) => paid === true)
-      .map(nameOf),
-  )
+/** How often badges and tiers have paid, by decisions that were not undone, by name. */
+export const paidOf = (log: Log): ReadonlyMap<string, number> => {
+  const paid = new Map<string, number>()
+  for (const award of earning(log).flatMap(({ badges }) => badges)) {
+    const times = award.paid === true ? 1 : (award.paidTimes ?? 0)
+    if (times > 0) paid.set(nameOf(award), (paid.get(nameOf(award)) ?? 0) + times)
+  }
+  return paid
+}
 
 /** What a badge can award, lowest first: its tiers, or itself. */
 export const tiersOf = ({ criteria, reward, tiers }: Badge): ReadonlyArray<ModelTier> =>
@@ -208,6 +239,14 @@ export const crossed = (
               is: numberFor(after, badge, definitions, now) ?? 0,
             },
           ]
+    if (badge.repeatable) {
+      const [{ is, was } = { is: 0, was: 0 }] = grown
+      const times = repetitions(badge, is) - repetitions(badge, was)
+      const last = after.at(-1)!
+      const isGiven = "badges" in last && last.badges.some(({ badgeId }) => badgeId === id)
+      if (times <= 0 || isGiven || !isIn(badge.segment)) return []
+      return [{ badgeId: id, tier: "", target: criteria.target, times }]
+    }
     return tiersOf(badge).flatMap(({ target, tier }) => {
       const award = { badgeId: id, tier, target }
       const reached = grown.some(({ is, was }) => was < target && is >= target)
@@ -219,6 +258,11 @@ export const crossed = (
 /** The awards that the user lacks although the number has reached their targets. */
 export const lacking = (log: Log, badge: Badge, number: number): ReadonlyArray<Awarded> => {
   const held = awardsOf(log)
+  if (badge.repeatable) {
+    const times = repetitions(badge, number) - timesHeld(log, badge.id)
+    const { target } = tiersOf(badge)[0]!
+    return times > 0 ? [{ badgeId: badge.id, tier: "", target, times }] : []
+  }
   return tiersOf(badge).flatMap(({ target, tier }) => {
     const award = { badgeId: badge.id, tier, target }
     return number >= target && !held.has(nameOf(award)) ? [award] : []
@@ -244,6 +288,10 @@ export const lostWith = (
     if (badge === undefined || badge.criteria.kind === "streak") return []
     const was = numberFor(before, badge, definitions, now)
     const is = numberFor(after, badge, definitions, now)
+    if (award.times !== undefined) {
+      const kept = Math.floor((is ?? 0) / target)
+      return is! < was! && kept < award.times ? [{ ...award, kept }] : []
+    }
     return was !== undefined && is !== undefined && is < target && is < was ? [award] : []
   })
 
@@ -258,7 +306,7 @@ export const regained = (
   definitions.badges.flatMap((badge) => {
     const { criteria, id } = badge
     if (!pays(badge, now) || criteria.kind === "manual") return []
-    const names = lost.map(nameOf)
+    const names = lost.filter(({ kept }) => kept === undefined).map(nameOf)
     return tiersOf(badge).flatMap(({ target, tier }) => {
       const award = { badgeId: id, tier, target }
       if (!names.includes(nameOf(award)) || !isIn(badge.segment)) return []

@@ -2,7 +2,7 @@
 import type { Boost } from "../../../src/domain/project/Boost.ts"
 import type { Currency } from "../../../src/domain/project/Currency.ts"
 import type { Gives } from "../../../src/domain/project/Definition.ts"
-import { badgesOf, nameOf, type Place, paidOf, tiersOf } from "./badges.ts"
+import { badgesOf, nameOf, type Place, paidOf, tiersOf, timesHeld, timesPaid } from "./badges.ts"
 import { balanceOf } from "./balances.ts"
 import { dateAt, dateOf } from "./calendar.ts"
 import { type Definitions, pays } from "./Definitions.ts"
@@ -57,7 +57,8 @@ export const gift = (
   }
   const badge = definitions.badges.find(({ id }) => id === badgeId)
   const isHeld = badge !== undefined && badgesOf(receiver.log).has(badge.id)
-  const earned = badge !== undefined && pays(badge, to.occurredAt) && !isHeld
+  const isGiven = badge !== undefined && !badge.repeatable && pays(badge, to.occurredAt)
+  const earned = isGiven && !isHeld
   if (earned) awardOne({ badgeId: badge.id, tier: tiersOf(badge)[0]!.tier }, receiver)
   return amounts.some(([, amount]) => amount > 0) || earned
 }
@@ -68,6 +69,13 @@ export const awardOne = (award: Awarded, receiver: Receiver): void => {
   const badge = definitions.badges.find(({ id }) => id === award.badgeId)!
   const { reward } = tiersOf(badge).find(({ tier }) => tier === award.tier)!
   const amounts = Object.entries({ xp: reward.xp, points: reward.points, ...reward.currencies })
+  if (award.times !== undefined) {
+    const times = timesHeld(log, badge.id) + award.times
+    const due = Math.max(0, Math.min(award.times, times - timesPaid(log, badge.id)))
+    to.badges.push({ ...award, paidTimes: due })
+    for (const [key, amount] of amounts) credit(key, amount * due, receiver)
+    return
+  }
   const paid = amounts.some(([, amount]) => amount > 0) && !paidOf(log).has(nameOf(award))
   to.badges.push({ ...award, paid })
   if (paid) for (const [key, amount] of amounts) credit(key, amount, receiver)

@@ -127,6 +127,11 @@ export interface Awarded {
   readonly target?: number
   /** Whether it paid its reward. */
   paid?: boolean
+  /** Of a repeatable badge: how often more, and how many of these times paid. */
+  readonly times?: number
+  paidTimes?: number
+  /** Of a lost repeatable badge: how often the user still has it. */
+  readonly kept?: number
 }
 
 /** An undo. */

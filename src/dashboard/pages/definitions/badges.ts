@@ -166,6 +166,7 @@ const textsOf = (badge: Badge) =>
     ...sharedTexts(badge),
     ["icon", badge.icon ?? ""],
     ...(badge.secret ? [["secret", "true"] as const] : []),
+    ...(badge.repeatable ? [["repeatable", "true"] as const] : []),
     ...criteriaTexts(badge.criteria),
     ...paymentTexts("reward", badge.reward),
     ...badge.tiers.flatMap(({ icon, key, name, reward, target }, index) => {
@@ -231,6 +232,7 @@ const draftOf = (form: Form) => {
   const reward = tierRows(form).length > 0 ? null : typedPayment(form, "reward")
   return {
     ...withoutNulls({ ...rest, reward }),
+    ...(form.checked("repeatable") && { repeatable: true }),
     ...sharedDraft(form),
     criteria: typeof streak === "string" ? { ...parts, streak } : parts,
   }
@@ -341,6 +343,14 @@ const fields = (draft: Draft, keys: Keys, isNew: boolean): Content => {
       hint: "Users see it only once they have it.",
     }),
     criteriaFields(draft, keys),
+    isNew &&
+      checkField({
+        name: "repeatable",
+        label: "Repeatable",
+        checked: form.checked("repeatable"),
+        hint: "Users earn it at each multiple of the target. Only for events, sums and metrics that count or sum, without tiers. It never changes.",
+        faults,
+      }),
     kindOf(form) !== "manual" && tiersGroup(draft),
     tierRows(form).length === 0 &&
       group(
@@ -357,6 +367,7 @@ const names = (form: Form) => {
     "name",
     ...sharedNames,
     "icon",
+    "repeatable",
     "criteria",
     "criteria.kind",
     ...(kind === "manual" ? [] : ["criteria.target", "tiers"]),
@@ -424,7 +435,7 @@ export const badgeRoutes: ReadonlyArray<Route> = [
     trial: eventTrial("badge", (form) => ({ action: form.text("criteria.action") }), draftOf),
     draftOf,
     patchOf,
-    remark: ({ secret }) => secret && " Secret.",
+    remark: ({ repeatable, secret }) => [secret && " Secret.", repeatable && " Repeatable."],
     more: (visit, badge, allowed) =>
       badge.status === "archived" || badge.criteria.kind === "manual"
         ? Effect.undefined

@@ -89,6 +89,9 @@ const sourceText = ({ id, kind }: FactOf<"xp.earned">["source"], base: string): 
 const tierText = (tier: FactOf<"badge.earned">["tier"]): Content =>
   tier !== undefined && html`, ${isolated(tier.name)}`
 
+const timesText = (times: number | undefined): Content =>
+  times !== undefined && `, ${count(times)} times now`
+
 const questText = (fact: Extract<Fact, { readonly questId: string }>): Content => {
   switch (fact.kind) {
     case "quest.started":
@@ -146,9 +149,9 @@ const factText = (fact: Fact, base: string): Content => {
     case "level.changed":
       return `Level ${fact.from} → ${fact.to}`
     case "badge.earned":
-      return html`Badge ${isolated(fact.name)}${tierText(fact.tier)} earned ${sourceText(fact.source, base)}`
+      return html`Badge ${isolated(fact.name)}${tierText(fact.tier)} earned${timesText(fact.times)} ${sourceText(fact.source, base)}`
     case "badge.revoked":
-      return html`Badge ${isolated(fact.name)}${tierText(fact.tier)} revoked`
+      return html`Badge ${isolated(fact.name)}${tierText(fact.tier)} revoked${timesText(fact.times)}`
     case "quest.started":
     case "quest.progressed":
     case "quest.completed":

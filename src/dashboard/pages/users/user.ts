@@ -55,10 +55,10 @@ const badgesSection = ({ badges }: Progress, base: string): Html =>
         Number(one.earnedAt === null) - Number(other.earnedAt === null) ||
         other.current / other.target - one.current / one.target,
     ),
-    ({ current, earnedAt, id, name, target, tiers = [] }) => [
+    ({ current, earnedAt, id, name, target, tiers = [], times = 0 }) => [
       html`<a href="${base}/badges/${id}">${isolated(name)}</a>${tiers
         .filter((tier) => tier.earnedAt !== null)
-        .map((tier) => html`, ${isolated(tier.name)}`)}`,
+        .map((tier) => html`, ${isolated(tier.name)}`)}${times > 0 && `, ${count(times)} times`}`,
       `${count(current)} of ${count(target)}`,
       earnedAt === null ? "not yet" : isoTime(earnedAt),
     ],

@@ -93,6 +93,7 @@ export const badge = {
   ],
   reward: nothing,
   secret: false,
+  repeatable: false,
   status: "active",
   startsAt: null,
   endsAt: null,

@@ -59,8 +59,17 @@ describe("The form of a new badge", () => {
       [{ "criteria.kind": "manual" }, { kind: "manual" }],
     ]
     for (const [fields, criteria] of kinds) {
-      const badge = await createdBy({ ...fields, name: "Any", icon: "🏅", secret: "true" })
+      const repeatable = String(criteria.kind).startsWith("action_")
+      const repeats = repeatable ? { repeatable: "true" } : {}
+      const badge = await createdBy({
+        ...fields,
+        ...repeats,
+        name: "Any",
+        icon: "🏅",
+        secret: "true",
+      })
       expect(badge).toMatchObject({ name: "Any", icon: "🏅", secret: true, description: null })
+      expect(badge.repeatable).toBe(repeatable)
       expect(badge.criteria).toEqual(criteria)
     }
   })
