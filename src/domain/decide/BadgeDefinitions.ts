@@ -19,7 +19,6 @@ import type { ProjectState } from "../project/Project.ts"
 import { type Fault, refuse } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { Decided } from "./Decided.ts"
-import { type KindMembers, partFaults, patchedParts } from "./Draft.ts"
 import {
   badgeInUse,
   badgeMetricFaults,
@@ -31,6 +30,7 @@ import {
   textSearchFaults,
 } from "./definitionChecks.ts"
 import { Decisions, definitionNotFound } from "./Kind.ts"
+import { type KindMembers, partFaults, patchedParts } from "./kindMembers.ts"
 import { periodFaults } from "./Lifecycle.ts"
 
 /** A criterion in a request: the union of the members of all kinds. */

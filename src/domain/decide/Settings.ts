@@ -4,7 +4,7 @@ import type { LevelCurve, LevelCurveKind } from "../project/Level.ts"
 import type { ProjectSettings, ProjectState } from "../project/Project.ts"
 import { type Fault, invalidRequest } from "../values/Errors.ts"
 import type { Conditional, Decided } from "./Decided.ts"
-import { type KindMembers, partFaults, patchedParts } from "./Draft.ts"
+import { type KindMembers, partFaults, patchedParts } from "./kindMembers.ts"
 
 /** A level curve in a request: the union of the members of all kinds. */
 export interface LevelCurveParts {
