@@ -8,7 +8,7 @@ import { describe, it } from "vitest"
 import { decideUser } from "../../src/domain/decide/Decide.ts"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { Fact, JournalRecord, UserCommand } from "../../src/domain/record/Record.ts"
-import { unitedParts } from "../../src/domain/record/United.ts"
+import { otherParts, unitedParts } from "../../src/domain/record/United.ts"
 import { metricTotal } from "../../src/domain/user/MetricState.ts"
 import type { DayRange } from "../../src/domain/user/Streak.ts"
 import { balanceOf, type UserState } from "../../src/domain/user/User.ts"
@@ -104,6 +104,10 @@ const balancesAddUp = ({ records, user }: Merged): void => {
 
 /** The further balances at the merge, at which time may have added to both. */
 const partsUnite = ({ from, into, merge, run, user }: Merged): void => {
+  for (const [part, what] of Object.entries(otherParts)) {
+    const name = part as keyof typeof otherParts
+    if (what === "kept") assert.deepEqual(user[name], into[name], part)
+  }
   const fact = merge.facts.find(({ kind }) => kind === "user.merged")!
   assert(fact.kind === "user.merged")
   const parts = unitedParts({ from, into, project: run.project, now: run.now })

@@ -86,6 +86,32 @@ const rules: { readonly [Part in Exclude<UnitedPart, LotPart>]: Unite<ValueOf<Pa
   },
 }
 
+/**
+ * Whether a merge changes the parts that are no such maps (`withMerged`), or the user who stays keeps
+ * them.
+ */
+export const otherParts = {
+  id: "kept",
+  sequence: "united",
+  xp: "united",
+  scoreSequence: "united",
+  points: "united",
+  pointsSpent: "united",
+  windows: "united",
+  profile: "kept",
+  badgeRecounts: "kept",
+  questsCompleted: "united",
+  pastZones: "kept",
+  lastReward: "kept",
+  lastSpend: "kept",
+  leadsTo: "kept",
+  absorbed: "united",
+  erasing: "kept",
+  createdAt: "kept",
+  updatedAt: "united",
+  lastEventAt: "united",
+} as const satisfies Record<Exclude<keyof UserState, UnitedPart>, "united" | "kept">
+
 /** The values that change: those of the keys that the merged user has. */
 export const unitedParts = (pair: Pair): UnitedParts => {
   const streaks = unitedOf("streaks", pair)
