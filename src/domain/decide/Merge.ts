@@ -52,7 +52,7 @@
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import { awardsOf } from "../project/Definition.ts"
+import { awardsOf, repetitionsOf } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { withMerged } from "../record/applyMerge.ts"
 import type { Absorb, Merge, MergeEnd } from "../record/MergeRecord.ts"
@@ -194,10 +194,14 @@ const payUnited = (draft: Draft, { from, into }: Pair): void => {
   for (const badge of project.badges.values()) {
     const reached = criterionNumber(badge, after, project)
     if (reached === undefined) continue
-    const alone = Math.max(
-      criterionNumber(badge, into, project)!,
-      criterionNumber(badge, from, project)!,
-    )
+    const parts = [into, from].map((one) => criterionNumber(badge, one, project)!)
+    if (badge.repeatable) {
+      const had = parts.reduce((sum, part) => sum + repetitionsOf(badge, part), 0)
+      const times = repetitionsOf(badge, reached) - had
+      if (times > 0) draft.award(awardsOf(badge)[0], times)
+      continue
+    }
+    const alone = Math.max(...parts)
     for (const one of awardsOf(badge)) {
       if (alone < one.target && one.target <= reached) draft.award(one)
     }

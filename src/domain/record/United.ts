@@ -206,12 +206,15 @@ const unitedCounts = (
   return counts
 }
 
-/** Of a tier that both have, the one that was earned first. */
+/** Of a tier that both have, the one that was earned first. The times of a repeatable one add up. */
 const unitedBadge = (mine: EarnedBadge, theirs: EarnedBadge): EarnedBadge => {
   const byTier = new Map<string, EarnedAward>()
   for (const award of [...mine, ...theirs]) {
     const known = byTier.get(award.tier)
-    if (known === undefined || award.earnedAt < known.earnedAt) byTier.set(award.tier, award)
+    const first = known === undefined || award.earnedAt < known.earnedAt ? award : known
+    const times = (award.times ?? 0) + (known?.times ?? 0)
+    const united = times > 0 ? { ...first, times: Math.min(limits.badgeTimesMax, times) } : first
+    byTier.set(award.tier, united)
   }
   return [...byTier.values()].sort((one, other) => one.earnedAt - other.earnedAt)
 }

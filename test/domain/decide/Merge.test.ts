@@ -43,6 +43,24 @@ describe("Badges of two users", () => {
   })
 })
 
+describe("A repeatable badge of two users", () => {
+  it("is had as often as both together reach its target, and pays that often", () => {
+    const reward = { xp: 7, points: 0, badgeId: null }
+    const criteria = { kind: "action_count", action: "TAP", where: [], target: 2 } as const
+    const { member, visitor } = pair((world) =>
+      world.badge({ id: "two", criteria, reward, repeatable: true }),
+    )
+    for (const world of [visitor, member]) for (let n = 0; n < 3; n++) world.track()
+    member.absorb(visitor, "visitor")
+    expect(member.user!.badges.get("two")).toMatchObject([{ times: 3 }])
+    expect(member.user!.xp).toBe(21)
+    member.track()
+    expect(member.user!.badges.get("two")).toMatchObject([{ times: 3 }])
+    member.track()
+    expect([member.user!.xp, member.user!.badgesPaid.get("two")]).toEqual([28, 4])
+  })
+})
+
 describe("Quests of two users", () => {
   const steps = ["A", "B"].map((action) => ({ key: action, action, where: [], target: 1 }))
   const reward = { xp: 50, points: 0, badgeId: null }
