@@ -80,7 +80,10 @@ describe("A credit of a currency with afterDays", () => {
     world.track()
     world.now += 2 * day
     const spend = { kind: "spend", currencies: { gems: 1 } } as const
-    expect(world.refused(spend)).toMatchObject({ code: "insufficient_balance", balance: 0 })
+    expect(world.refused(spend)).toMatchObject({
+      code: "insufficient_balance",
+      balances: { gems: 0 },
+    })
     // The next decision records it first.
     const { facts, reply } = world.track()
     expect(facts[0]).toMatchObject({ kind: "currency.expired", amount: 5, total: 0 })
@@ -203,7 +206,7 @@ describe("Spends", () => {
       ],
     })
     expect([balance(world), endings(world)]).toEqual([7, [["2026-11-12T00:00:00.000Z", 3]]])
-    expect(world.refused({ kind: "spend", currencies: { gems: 8 } }).balance).toBe(7)
+    expect(world.refused({ kind: "spend", currencies: { gems: 8 } }).balances).toEqual({ gems: 7 })
     world.spend({ gems: 5 })
     expect([balance(world), endings(world)]).toEqual([2, []])
     world.now += 30 * day
@@ -313,7 +316,7 @@ describe("What is pending", () => {
     late.track()
     late.give({ gems: 1 })
     late.at("2026-11-13T23:59:59Z")
-    expect(late.refused({ kind: "spend", currencies: { gems: 1 } }).balance).toBe(0)
+    expect(late.refused({ kind: "spend", currencies: { gems: 1 } }).balances).toEqual({ gems: 0 })
     late.at("2026-11-14T00:00:00Z")
     late.spend({ gems: 2 })
     late.at("2026-11-17T00:00:00Z")
