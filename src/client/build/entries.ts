@@ -6,7 +6,7 @@ export const folder = path.resolve(import.meta.dirname, "..")
 
 /** The entries of the package: the goal of each for its bytes, minified and gzipped. */
 export const entries = {
-  index: 2_950,
+  index: 3_000,
   elements: 4_500,
   queue: 1_250,
   react: 2_000,
