@@ -3,10 +3,11 @@
  * default of a setting in `config/Config.ts`; the others are part of the contract. `laurel limits`
  * prints all of them. The relations between limits are checked when this file is loaded.
  * `engineLimits.ts` has the limits of the engine, storage, webhooks and the cluster,
- * `metricLimits.ts` those of metrics.
+ * `metricLimits.ts` and `streakLimits.ts` those of metrics and streaks.
  */
 import { engineLimits } from "./engineLimits.ts"
 import { metricLimits } from "./metricLimits.ts"
+import { streakLimits } from "./streakLimits.ts"
 
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
@@ -77,11 +78,6 @@ export const limits = {
   earnPeriodsMax: 32,
   /** Former time zones of a user or a project. The oldest also applies to all earlier times. */
   pastZonesMax: 32,
-  /** Ranges of a streak's periods, and open periods with counts. Older events add nothing. */
-  streakRangesMax: 400,
-  streakCountsMax: 35,
-  /** Former freezes and rest days of a streak; the oldest also apply to all earlier periods. */
-  streakEditsMax: 16,
 
   // Definitions
   questStepsMax: 20,
@@ -115,11 +111,6 @@ export const limits = {
   boostSpellsMax: 20,
   boostCurrenciesMax: 20,
   clientActionsMax: 100,
-  streakNeedsMax: 50,
-  streakMilestonesMax: 50,
-  streakMilestoneTargetMax: 10_000,
-  streakFreezesMax: 366,
-  streakEveryDaysMax: 366,
 
   /** A file of definitions: its size, the definitions that it changes, the work of the change. */
   definitionsBytesMax: 256 * kibibyte,
@@ -138,7 +129,6 @@ export const limits = {
   runningBoostsMax: 50,
   /** Currencies, `xp` and `points` included. */
   currenciesMax: 20,
-  streaksMax: 20,
   segmentsMax: 100,
   /** Archived definitions to keep; the oldest are dropped first, and their keys become free. */
   archivedQuestsMax: 10_000,
@@ -161,7 +151,6 @@ export const limits = {
   /** Archived ones that are never dropped: users may still have balances or days of them. */
   archivedCurrenciesMax: 100,
   archivedMetricsMax: 1_000,
-  archivedStreaksMax: 100,
   /** Webhooks of an environment: the default and the maximum of `LAUREL_WEBHOOKS_MAX`. */
   webhooks: 50,
   webhooksMax: 1_000,
@@ -455,6 +444,7 @@ export const limits = {
   /** Interval of progress lines in the log of a long start. */
   startLogEveryMs: 5_000,
 
+  ...streakLimits,
   ...engineLimits,
   ...metricLimits,
 } as const

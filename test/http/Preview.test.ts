@@ -27,7 +27,7 @@ const wholePatch = (kind: Kind, { criteria, key: _, reward, ...given }: Json): J
   const rest = { description: null, startsAt: null, endsAt: null, ...given }
   if (kind === "boost") return { weekly: null, timeZone: null, ...rest }
   const targeted = { segment: null, ...rest }
-  const noReward = { points: null, currencies: null, badgeId: null }
+  const noReward = { points: null, currencies: null, badgeId: null, freezes: null }
   if (kind === "badge") {
     const parts = {
       ...((criteria.kind === "action_count" || criteria.kind === "action_sum") && { where: null }),
@@ -37,7 +37,7 @@ const wholePatch = (kind: Kind, { criteria, key: _, reward, ...given }: Json): J
     return { icon: null, secret: null, ...targeted, criteria: parts }
   }
   if (kind === "quest") {
-    const none = { steps: null, recurrence: null, prerequisites: null }
+    const none = { steps: null, recurrence: null, prerequisites: null, optIn: false, claim: "auto" }
     return { ...none, ...targeted, reward: { xp: null, ...noReward, ...reward } }
   }
   const none = { name: null, where: null, limit: null, cooldownSeconds: null }
@@ -63,6 +63,7 @@ describe("POST /v1/project/preview", () => {
         ["prerequisites", []],
         ["currencies", ["xp", "points"]],
         ["currencies.*", ["gems"]],
+        ["freezes.*", ["daily"]],
         ["streak", ["daily"]],
         ["segment", ["beginners"]],
         ["metric", ["taps"]],

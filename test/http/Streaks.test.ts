@@ -1,6 +1,7 @@
 /** Streaks over HTTP: definitions, the streaks of a user, a token of a user. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { streak } from "../../src/http/api/examples/definitionExamples.ts"
+import { limits } from "../../src/Limits.ts"
 import { Place } from "./definitions.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 
@@ -49,6 +50,99 @@ describe("/v1/streaks", () => {
     expect((await place.call("DELETE", "/v1/streaks/daily")).json.code).toBe("streak_not_found")
     const archived = await place.get("/v1/streaks?status=archived")
     expect(archived.json.streaks).toMatchObject([{ key: "daily", status: "archived" }])
+  })
+})
+
+describe("A reward with freezes", () => {
+  const freezes = { daily: 1 }
+
+  it("stands in rules, quests, badges and milestones, which keep the streak in use", async () => {
+    const place = newPlace()
+    const unknown = await place.post("/v1/rules", { action: "GIFT", reward: { freezes } })
+    expect(unknown.json.errors).toMatchObject([
+      { pointer: "/reward/freezes/daily", code: "unknown_reference" },
+    ])
+    // A milestone may give freezes to its own streak.
+    const milestones = [{ target: 7, reward: { freezes } }]
+    await place.create("/v1/streaks", { ...daily, milestones })
+    const rule = await place.create("/v1/rules", { action: "GIFT", reward: { freezes } })
+    const tiers = [{ key: "one", name: "One", target: 1, reward: { freezes } }]
+    const criteria = { kind: "xp" }
+    const badge = await place.create("/v1/badges", { name: "Ice", criteria, tiers })
+    const { json } = await place.track("u", "GIFT")
+    expect(json.freezes).toEqual({ daily: { earned: 1, total: 2 } })
+    const refused = await place.call("DELETE", "/v1/streaks/daily")
+    expect(refused.json).toMatchObject({ code: "in_use" })
+    expect(refused.json.detail).toMatch(`${rule} (GIFT), badge ${badge} (Ice)`)
+    const patch = { reward: { freezes: { daily: null }, points: 1 } }
+    const patched = await place.call("PATCH", `/v1/rules/${rule}`, { body: patch })
+    expect(patched.json.reward).toEqual({ xp: 0, points: 1, badgeId: null })
+    await place.delete("/v1/badges/ice")
+    expect((await place.call("DELETE", "/v1/streaks/daily")).status).toBe(204)
+  })
+
+  it("has at least one streak, and from 1 freeze to the limit of freezes", async () => {
+    const place = newPlace()
+    await place.create("/v1/streaks", { ...daily, freezes: { max: limits.streakFreezesMax } })
+    const grant = async (freezes: object) =>
+      (await place.post("/v1/users/u/rewards", { reward: { freezes } })).json
+    expect((await grant({})).errors).toMatchObject([{ pointer: "/reward/freezes" }])
+    expect((await grant({ daily: 0 })).errors).toMatchObject([{ pointer: "/reward/freezes/daily" }])
+    expect((await grant({ daily: limits.streakFreezesMax + 1 })).code).toBe("invalid_request")
+    expect((await grant({ other: 1 })).code).toBe("streak_not_found")
+    const most = await grant({ daily: limits.streakFreezesMax })
+    expect(most.freezes.daily).toEqual({ earned: 366, total: 366 })
+    const undone = await place.call("DELETE", `/v1/users/u/rewards/${most.rewardId}`)
+    expect(undone.json.freezes).toEqual({ daily: { revoked: 366, total: 0 } })
+    const { facts } = (await place.get("/v1/users/u/history")).json
+    expect(facts).toContainEqual(
+      expect.objectContaining({ kind: "streak.freezes_revoked", key: "daily", amount: 366 }),
+    )
+    await place.post("/v1/users/u/rewards", { reward: { freezes: { daily: 1 } }, id: "once" })
+    expect((await place.get("/v1/users/u/rewards/once")).json.reward.freezes).toEqual({ daily: 1 })
+  })
+
+  it("comes back from a file of definitions, also for a streak that follows in the file", async () => {
+    const place = newPlace()
+    const other = { name: "Other", milestones: [{ target: 1, reward: { freezes } }] }
+    const file = { streaks: [{ key: "other", ...other }, daily] }
+    const applied = await place.post("/v1/definitions/apply", { definitions: file })
+    expect(applied.status).toBe(200)
+    const { json } = await place.get("/v1/definitions")
+    expect(json.streaks[0].milestones).toEqual(other.milestones)
+    const again = await place.post("/v1/definitions/diff", { definitions: json })
+    expect(again.json.changes).toEqual([])
+  })
+})
+
+describe("GET /v1/users/:id/streaks/:key/calendar", () => {
+  it("lists days by id and key up to the limit, for the user's own token too", async () => {
+    const place = newPlace()
+    const id = await place.create("/v1/streaks", daily)
+    await place.track("u", "LESSON_DONE")
+    const read = async (path: string) => (await place.get(`/v1/users/u/streaks/${path}`)).json
+    const calendar = await read("daily/calendar")
+    expect(calendar).toMatchObject({ userId: "u", key: "daily", every: "day" })
+    expect(calendar.periods).toEqual([
+      { firstDay: expect.stringMatching(/^[0-9-]{10}$/), status: "kept" },
+    ])
+    expect(await read(`${id}/calendar`)).toEqual(calendar)
+    const { firstDay } = calendar.periods[0]
+    const before = (days: number) =>
+      new Date(Date.parse(firstDay) - days * 86_400_000).toISOString().slice(0, 10)
+    const most = limits.streakCalendarPeriodsMax
+    expect(await read(`daily/calendar?from=${before(most - 1)}`)).toEqual(calendar)
+    const { errors } = await read(`daily/calendar?from=${before(most)}`)
+    expect(errors).toMatchObject([{ pointer: "query/from", code: "out_of_range" }])
+    const past = `daily/calendar?from=${before(9)}&to=${before(1)}`
+    expect(await read(past)).toMatchObject({ periods: [] })
+    const turned = await read(`daily/calendar?from=${firstDay}&to=${before(1)}`)
+    expect(turned.errors).toMatchObject([{ pointer: "query/from", code: "out_of_range" }])
+    const bad = await read("daily/calendar?to=2026-02-30")
+    expect(bad.errors).toMatchObject([{ pointer: "query/to", code: "invalid_format" }])
+    expect((await read("other/calendar")).code).toBe("streak_not_found")
+    await place.call("DELETE", "/v1/streaks/daily")
+    expect((await read("daily/calendar")).code).toBe("streak_not_found")
   })
 })
 

@@ -101,6 +101,7 @@ describe("A token gives access to", () => {
     "GET /v1/users/:id/rewards",
     "GET /v1/users/:id/rewards/:rewardId",
     "GET /v1/users/:id/streaks",
+    "GET /v1/users/:id/streaks/:key/calendar",
     "POST /v1/events",
     "POST /v1/users/:id/quests/:quest/start",
   ]

@@ -28,6 +28,7 @@ beforeAll(async () => {
     key: "daily",
     name: "Daily",
     needs: [{ action: "ANY" }],
+    freezes: { max: 1 },
     milestones: [{ target: 2, reward: { points: 1 } }],
   })
   const rules = [
@@ -185,6 +186,17 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     await track("milestone", "ANY")
     const streakId = expect.stringMatching(/^stk_/)
     return { userId: "milestone", streakId, key: "daily", name: "Daily", target: 2 }
+  },
+  "streak.freezes_earned": async ({ ask }) => {
+    await ask("POST", "/v1/users/frozen/rewards", { reward: { freezes: { daily: 1 } } })
+    const source = { kind: "reward", id: null }
+    return { userId: "frozen", key: "daily", amount: 1, total: 1, source }
+  },
+  "streak.freezes_revoked": async ({ ask }) => {
+    const granted = { reward: { freezes: { daily: 1 } } }
+    const { rewardId } = await ask("POST", "/v1/users/thawed/rewards", granted)
+    await ask("DELETE", `/v1/users/thawed/rewards/${rewardId}`)
+    return { userId: "thawed", key: "daily", amount: 1, total: 0 }
   },
   "streak.broken": async ({ track }) => {
     await track("streak-broken", "ANY")

@@ -120,6 +120,14 @@ const someCurrencies = (
   }
 }
 
+/** Freezes for up to two streaks. */
+const someFreezes = ({ streaks }: ProjectState, random: Random): { readonly freezes?: Amounts } => {
+  const keys = [...streaks.values()].filter(({ set }) => set !== "archived").map(({ key }) => key)
+  if (keys.length === 0 || random.chance(0.7)) return {}
+  const chosen = [random.pick(keys), random.pick(keys)]
+  return { freezes: Object.fromEntries(chosen.map((key) => [key, random.pick([1, 2])])) }
+}
+
 const earnLimit = (random: Random): Currency["earnLimit"] =>
   random.chance(0.5) ? null : { amount: random.pick([2, 15, 60]), per: random.pick(earnPeriods) }
 
@@ -193,6 +201,7 @@ const milestones = (run: Surroundings): Streak["milestones"] => {
       points: random.integer(1, 6),
       badgeId: null,
       ...someCurrencies(project, random),
+      ...someFreezes(project, random),
     },
   }))
 }
@@ -301,6 +310,7 @@ const gives = ({ project, random }: Surroundings): Gives => {
     xp: random.pick([0, 0, 5, 20, 50]),
     points: random.pick([0, 0, 1, 10]),
     ...someCurrencies(project, random),
+    ...someFreezes(project, random),
     badgeId: random.chance(0.15) && given.length > 0 ? random.pick(given).id : null,
   }
 }
@@ -517,6 +527,7 @@ const payment = ({ project, random }: Surroundings): Gives =>
         xp: random.pick([0, 20, 60]),
         points: random.pick([0, 5, 30]),
         ...someCurrencies(project, random),
+        ...someFreezes(project, random),
         badgeId: null,
       }
 
@@ -845,7 +856,12 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
         : someCurrencies(project, random)
       return {
         kind: "reward",
-        reward: { ...reward, ...currencies, points: random.integer(1, 40) },
+        reward: {
+          ...reward,
+          ...currencies,
+          ...(random.chance(0.03) ? { freezes: { none: 1 } } : someFreezes(project, random)),
+          points: random.integer(1, 40),
+        },
       }
     }
     if (random.chance(0.3) && badgeIds.length > 0)

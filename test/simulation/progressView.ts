@@ -33,11 +33,8 @@ export const progressView = (
   badges: badgesShown(log, place, now, isIn),
   quests: questsShown(log, place, now, isIn),
   streaks: place.streaks.filter(isInUse).map((definition) => {
-    const { freezes, key } = definition
-    const streak = streakOf(log, definition, place.places, now)
-    return streak === undefined
-      ? { key, current: 0, best: 0, lastDay: null, freezes: freezes.initial }
-      : { key, ...streak }
+    const { key } = definition
+    return { key, ...streakOf(log, definition, place.places, now) }
   }),
 })
 

@@ -4,12 +4,15 @@ import { replyOf } from "../../src/domain/message/UserReply.ts"
 import { isCounting, questPeriodOf, statusAt } from "../../src/domain/project/Definition.ts"
 import { levelAt } from "../../src/domain/project/Level.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
+import { streakTime } from "../../src/domain/project/StreakDefinition.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
 import { endingsOf } from "../../src/domain/user/Expiry.ts"
 import { pendingAt } from "../../src/domain/user/Lots.ts"
 import { metricProgress } from "../../src/domain/user/Progress.ts"
 import { balanceAt, refillingKeys } from "../../src/domain/user/Refill.ts"
-import { firstDayOfPeriod, lastPeriodOf, streakNow } from "../../src/domain/user/Streak.ts"
+import { lastPeriodOf, streakNow } from "../../src/domain/user/Streak.ts"
+import { streakCalendar } from "../../src/domain/user/StreakCalendar.ts"
+import { firstDayOfPeriod, periodAt } from "../../src/domain/user/StreakPeriods.ts"
 import {
   type Profile,
   pointsEarned,
@@ -44,7 +47,7 @@ import {
   standingIn,
   stepCount,
 } from "./model/quests.ts"
-import { openCounts, paidMilestones, streakOf } from "./model/streaks.ts"
+import { calendarOf, openCounts, paidMilestones, streakOf } from "./model/streaks.ts"
 
 const byKey = <A>(pairs: Iterable<readonly [string, A]>): { readonly [key: string]: A } =>
   Object.fromEntries([...pairs].sort(([one], [other]) => (one < other ? -1 : 1)))
@@ -114,11 +117,28 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
       [...project.streaks.values()].flatMap((definition) => {
         const { key } = definition
         const streak = user.streaks.get(key)
-        if (streak === undefined) return []
+        const last = streak && lastPeriodOf(streak)
+        if (streak === undefined || last === undefined) return []
         const { current, freezes } = streakNow(streak, definition, zones, now)
-        const lastDay = dateOf(firstDayOfPeriod(definition, lastPeriodOf(streak)))
+        const lastDay = dateOf(firstDayOfPeriod(definition, last))
         const paid = [...(streak.paid ?? [])].sort((one, other) => one - other)
         return [[key, { current, best: streak.best, freezes, lastDay, paid }] as const]
+      }),
+    ),
+    calendars: byKey(
+      [...project.streaks.values()].map((definition) => {
+        const present = periodAt(definition, zones, streakTime(definition, now))
+        const listed = streakCalendar(
+          user.streaks.get(definition.key),
+          definition,
+          zones,
+          { createdAt: user.createdAt, now },
+          [present - 40, present],
+        )
+        const shown: ReadonlyArray<string> = listed.map(
+          ({ period, status }) => `${dateOf(firstDayOfPeriod(definition, period))} ${status}`,
+        )
+        return [definition.key, shown] as const
       }),
     ),
     streakCounts: byKey(
@@ -219,10 +239,15 @@ export const modelView = (
     streaks: byKey(
       streaks.flatMap((definition) => {
         const { key } = definition
-        const streak = streakOf(log, definition, places, now)
+        const { lastDay, ...streak } = streakOf(log, definition, places, now)
         const paid = paidMilestones(log, key).toSorted((one, other) => one - other)
-        return streak === undefined ? [] : [[key, { ...streak, paid }] as const]
+        return lastDay === null ? [] : [[key, { ...streak, lastDay, paid }] as const]
       }),
+    ),
+    calendars: byKey(
+      streaks.map(
+        (definition) => [definition.key, calendarOf(log, definition, places, now)] as const,
+      ),
     ),
     streakCounts: byKey(
       streaks.flatMap(({ key }) =>
@@ -291,6 +316,12 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
       .map(({ spendableAt, ...credit }) => ({ ...credit, spendableAt: Date.parse(spendableAt) }))
       .sort((one, other) => (one.currency < other.currency ? -1 : 1)),
     expired: reply.kind === "revocation" ? (reply.expired ?? {}) : {},
+    freezes: Object.fromEntries(
+      Object.entries(reply.freezes ?? {}).map(([key, { capped = 0, ...change }]) => [
+        key,
+        { ...change, capped },
+      ]),
+    ),
     balances: reply.balances,
     level: reply.level,
     badges,

@@ -20,9 +20,9 @@ import { type Fault, refuse } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { Decided } from "./Decided.ts"
 import {
+  amountReferenceFaults,
   badgeInUse,
   badgeMetricFaults,
-  currencyReferenceFaults,
   metadataFaults,
   segmentReferenceFaults,
   streakReferenceFaults,
@@ -202,9 +202,9 @@ const paymentFaults = (
   state: ProjectState,
   { reward, tiers }: Pick<Badge, "reward" | "tiers">,
 ): ReadonlyArray<Fault> => [
-  ...currencyReferenceFaults(state, reward.currencies, "/reward/currencies"),
+  ...amountReferenceFaults(state, reward, "/reward"),
   ...tiers.flatMap((tier, index) =>
-    currencyReferenceFaults(state, tier.reward.currencies, `/tiers/${index}/reward/currencies`),
+    amountReferenceFaults(state, tier.reward, `/tiers/${index}/reward`),
   ),
 ]
 

@@ -45,7 +45,7 @@ import { questCompleteAction } from "../values/Ids.ts"
 import { assertBalance } from "../values/invariants.ts"
 import { awardBadges, awardStreakBadges, countAction, decideBackfill } from "./Badges.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
-import { currencyReferenceFaults } from "./definitionChecks.ts"
+import { currencyReferenceFaults, freezeReferenceFaults } from "./definitionChecks.ts"
 import {
   decideAbsorb,
   decideMerge,
@@ -81,6 +81,7 @@ export interface UserRefusals {
     | "badge_not_found"
     | "badge_not_active"
     | "currency_not_found"
+    | "streak_not_found"
     | "balance_overflow"
   readonly spend: SpendRefusal | "id_reused"
   readonly revocation: RevocationRefusals[Revocable]
@@ -322,6 +323,10 @@ const decideReward = (
   const [unknown] = currencyReferenceFaults(project, gives.currencies, "/reward/currencies")
   if (unknown !== undefined) {
     return refuse("currency_not_found", `${unknown.pointer} ${unknown.detail}.`)
+  }
+  const [missing] = freezeReferenceFaults(project, gives.freezes, "/reward/freezes")
+  if (missing !== undefined) {
+    return refuse("streak_not_found", `${missing.pointer} ${missing.detail}.`)
   }
   draft.earn(gives, "reward")
   awardBadges(draft)

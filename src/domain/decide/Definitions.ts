@@ -34,7 +34,7 @@ import type { ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
 import { type Fault, invalidRequest, laurelError } from "../values/Errors.ts"
 import { type Conditional, type Decided, noChange } from "./Decided.ts"
-import type { KnownBadges } from "./Kind.ts"
+import { type Known, knownStreak } from "./Kind.ts"
 import { kindOf, type NewOf } from "./Kinds.ts"
 import { decideSettings, type SettingsChange } from "./Settings.ts"
 
@@ -143,8 +143,7 @@ const referencesPerWork = 20
 class Plan {
   state: ProjectState
   readonly #file: DefinitionsInput
-  /** The ids and keys of the badges of the file. */
-  readonly #known: KnownBadges
+  readonly #known: Known
   /** The ids of badges here by their ids in the file, where these differ. */
   readonly #badgeIds = new Map<string, string>()
   readonly #now: number
@@ -160,8 +159,11 @@ class Plan {
     this.state = { ...state, ...mapsOf((noun) => new Map(definitionsOf(state, noun))) }
     this.#now = now
     this.#file = file
-    const { badges = [] } = file
-    this.#known = new Set(badges.flatMap(({ id, key }) => [id, key]))
+    const { badges = [], streaks = [] } = file
+    this.#known = new Set([
+      ...badges.flatMap(({ id, key }) => [id, key]),
+      ...streaks.map(({ key }) => knownStreak(key)),
+    ])
     for (const { id, key } of badges) {
       const here = idsByKey(state.badges).get(key)
       if (here !== undefined) this.#badgeIds.set(id, here)

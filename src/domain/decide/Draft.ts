@@ -14,6 +14,7 @@ import {
   type Badge,
   type Gives,
   givesNothing,
+  hasAmounts,
   paysAt,
 } from "../project/Definition.ts"
 import { levelAt } from "../project/Level.ts"
@@ -26,7 +27,8 @@ import { endsBefore, lastDayOf } from "../user/Expiry.ts"
 import { Membership } from "../user/Membership.ts"
 import type { MetricState } from "../user/MetricState.ts"
 import { balanceAt, type PresentBalance, refillingKeys, waiting } from "../user/Refill.ts"
-import { userDayAt } from "../user/Streak.ts"
+import type { StreakState } from "../user/Streak.ts"
+import { userDayAt } from "../user/StreakPeriods.ts"
 import {
   balanceOf,
   expiredOf,
@@ -42,6 +44,7 @@ import { type WindowKind, windowKinds, windowOfDay, type Zone, zoneOf } from "..
 import { type LaurelError, laurelError } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
 import { beforePeriod, countIn, type Period, periodAt } from "../values/Periods.ts"
+import { givenFreezes, takenFreezes } from "./Freezes.ts"
 
 export interface Decision {
   readonly cause: Cause
@@ -95,6 +98,12 @@ export class Draft {
    * (`awardBadges`).
    */
   reached: Array<readonly [award: Award, times: number]> | undefined
+  /** Freezes to give once the streaks are extended (`settle`). */
+  #freezes:
+    | Array<{ readonly key: string; readonly amount: number; readonly source: Source }>
+    | undefined
+  /** The streaks that this decision changed, by key. */
+  #streaks: Map<string, StreakState> | undefined
   /** Ids of badges and names of awards (`awardName`) that this decision gave. */
   #given: Set<string> | undefined
 
@@ -179,7 +188,40 @@ export class Draft {
     if (gives.currencies !== undefined) {
       for (const [key, amount] of Object.entries(gives.currencies)) this.credit(key, amount, source)
     }
+    if (gives.freezes !== undefined) {
+      for (const [key, amount] of Object.entries(gives.freezes)) {
+        this.#freezes ??= []
+        this.#freezes.push({ key, amount, source })
+      }
+    }
     if (gives.badgeId !== null) this.giveBadge(gives.badgeId, source)
+  }
+
+  #giveFreezes(): void {
+    for (const { amount, key, source } of this.#freezes ?? []) {
+      const { facts, streak } = givenFreezes(this.#holderOf(key), key, amount, source)
+      this.facts.push(...facts)
+      if (streak !== undefined) this.setStreak(key, streak)
+    }
+  }
+
+  /** Takes freezes back; returns how many. */
+  takeFreezes(key: string, asked: number): number {
+    const { amount, facts, streak } = takenFreezes(this.#holderOf(key), key, asked)
+    this.facts.push(...facts)
+    if (streak !== undefined) this.setStreak(key, streak)
+    return amount
+  }
+
+  #holderOf(key: string) {
+    const { now, project, user } = this
+    return { now, project, user, streak: this.#streaks?.get(key) ?? user?.streaks.get(key) }
+  }
+
+  /** Notes the streak after the facts so far. */
+  setStreak(key: string, streak: StreakState): void {
+    this.#streaks ??= new Map()
+    this.#streaks.set(key, streak)
   }
 
   /**
@@ -330,10 +372,10 @@ export class Draft {
   }
 
   /** Whether `earn` would give anything. */
-  canEarn({ badgeId, currencies, points, xp }: Gives): boolean {
+  canEarn({ badgeId, currencies, freezes, points, xp }: Gives): boolean {
     if (xp > 0 || points > 0) return true
     if (badgeId !== null && this.#givable(badgeId) !== undefined) return true
-    return currencies !== undefined && !givesNothing({ currencies })
+    return hasAmounts(currencies) || hasAmounts(freezes)
   }
 
   /** The badge, if it pays at the time of the event and the user does not have it. */
@@ -434,10 +476,11 @@ export class Draft {
   }
 
   /**
-   * Adds the facts of the change of xp in the windows, if it scores, and of the change of level.
-   * Returns the new level.
+   * Adds the facts of the given freezes, of the change of xp in the windows, if it scores, and of the
+   * change of level. Returns the new level.
    */
   settle(scores = true): { readonly level: number } {
+    if (this.#freezes !== undefined) this.#giveFreezes()
     const before = this.user?.xp ?? 0
     if (this.xp === before) return { level: this.levelOf(this.xp) }
     if (scores) this.#creditWindows(this.xp - before)
@@ -497,14 +540,18 @@ export class Draft {
   }
 }
 
-const multiplied = ({ currencies = {}, points, xp }: Gives, times: number): Gives => ({
-  xp: xp * times,
-  points: points * times,
-  currencies: Object.fromEntries(
-    Object.entries(currencies).map(([key, amount]) => [key, amount * times]),
-  ),
-  badgeId: null,
-})
+const multiplied = (gives: Gives, times: number): Gives => {
+  const { currencies = {}, freezes = {}, points, xp } = gives
+  const each = (amounts: NonNullable<Gives["currencies"]>) =>
+    Object.fromEntries(Object.entries(amounts).map(([key, amount]) => [key, amount * times]))
+  return {
+    xp: xp * times,
+    points: points * times,
+    currencies: each(currencies),
+    badgeId: null,
+    freezes: each(freezes),
+  }
+}
 
 /** The facts of what was added to a balance before a decision changes it. */
 export const refillFacts = (

@@ -60,13 +60,16 @@ export interface Surroundings<A> {
   /** The definition before a change; `undefined`: it is new. */
   readonly before: A | undefined
   /**
-   * The ids and keys of badges that a file of definitions makes later. Definitions that come first may
-   * name them already.
+   * What a file of definitions makes later, and definitions that come first may name already: the ids
+   * and keys of badges, and streaks by `knownStreak`.
    */
-  readonly known: KnownBadges | undefined
+  readonly known: Known | undefined
 }
 
-export type KnownBadges = ReadonlySet<string>
+export type Known = ReadonlySet<string>
+
+/** A streak in `Known`. No id and no key has a space. */
+export const knownStreak = (key: string): string => `streak ${key}`
 
 /**
  * A kind of definition. `New` is what a caller gives of a new one, `Change` is its merge patch. A kind
@@ -155,7 +158,7 @@ export class Decisions<
     state: ProjectState,
     given: New,
     now: number,
-    known?: KnownBadges,
+    known?: Known,
   ): Decided<"invalid_request" | "key_taken" | "quota_exceeded"> {
     const { faults, members, nameOf, noun, tooMany } = this.#kind
     const all = definitionsOf(state, noun)
@@ -224,7 +227,7 @@ export class Decisions<
     before: DefinitionByNoun[N],
     given: New,
     now: number,
-    known?: KnownBadges,
+    known?: Known,
   ): Decided<"invalid_request" | "invalid_transition" | InUse | Quota> {
     if (before.set === "archived") return Result.fail(invalidRequest([archivedFault]))
     const { faults, members } = this.#kind

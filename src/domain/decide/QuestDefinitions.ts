@@ -14,8 +14,8 @@ import type { Fault } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { noChange } from "./Decided.ts"
 import {
+  amountReferenceFaults,
   badgeReferenceFaults,
-  currencyReferenceFaults,
   keysOf,
   metadataFaults,
   metricReferenceFaults,
@@ -80,7 +80,7 @@ const questFaults = (state: ProjectState, quest: Quest): ReadonlyArray<Fault> =>
   const faults = [...periodFaults(quest), ...metadataFaults(metadata)]
   faults.push(...segmentReferenceFaults(state, quest.segment))
   faults.push(...badgeReferenceFaults(state, reward.badgeId, "/reward/badgeId"))
-  faults.push(...currencyReferenceFaults(state, reward.currencies, "/reward/currencies"))
+  faults.push(...amountReferenceFaults(state, reward, "/reward"))
   faults.push(...prerequisiteFaults(state, quest))
   faults.push(...steps.flatMap((step, index) => sumTargetFaults(step, `/steps/${index}/target`)))
   faults.push(

@@ -11,6 +11,9 @@
  * the badge pays again when the user earns it again. A badge that is lost because another record was
  * revoked keeps its payment, and does not pay again. A revocation never pays.
  *
+ * Freezes that the record gave are taken back as far as they are left; used ones keep the periods
+ * that they covered, and are reported as `shortfall`.
+ *
  * A metric is afterwards what it would be without the event (`Metrics.ts`).
  *
  * A revocation also reverses the counts of a backfill, even from before the badge existed. If the
@@ -212,6 +215,8 @@ class Undo {
   readonly #credits = new Map<string, Array<UndoneCredit>>()
   readonly #counts = new Map<string, number>()
   readonly #quests = new Map<string, QuestState>()
+  /** Freezes, by the key of the streak. */
+  readonly #freezes = new Map<string, number>()
   /** The revoked badges and tiers, by the name of the award. */
   readonly #revoked = new Map<string, BadgeRef>()
   #questsCompleted: number
@@ -277,6 +282,9 @@ class Undo {
         this.#draft.facts.push({ kind: "quest.claim_revoked", ...ref, ...left })
         break
       }
+      case "streak.freezes_earned":
+        this.#freezes.set(fact.key, (this.#freezes.get(fact.key) ?? 0) + fact.amount)
+        break
       case "streak.progressed":
       case "streak.milestone_reached":
         this.#draft.facts.push(...undoneStreak(this.#user, fact))
@@ -400,7 +408,11 @@ class Undo {
     if (level !== from) facts.push({ kind: "level.changed", from, to: level })
     const of = found.cause.kind === "event" ? "event" : "reward"
     const { points = 0, ...currencies } = missing
-    const further = Object.keys(currencies).length > 0 && { currencies }
+    const freezes = this.#takeFreezes()
+    const further = {
+      ...(Object.keys(currencies).length > 0 && { currencies }),
+      ...(freezes !== undefined && { freezes }),
+    }
     facts.push({
       kind: `${of}.revoked`,
       ...total,
@@ -458,6 +470,15 @@ class Undo {
       missing: Object.fromEntries(missing),
       expired: Object.fromEntries(expired),
     }
+  }
+
+  /** Takes freezes back: the missing ones, by streak. */
+  #takeFreezes(): Amounts | undefined {
+    const missing = [...this.#freezes].flatMap(([key, given]) => {
+      const left = given - this.#draft.takeFreezes(key, given)
+      return left > 0 ? [[key, left] as const] : []
+    })
+    return missing.length > 0 ? Object.fromEntries(missing) : undefined
   }
 
   /** Counts and metrics after the undo. */

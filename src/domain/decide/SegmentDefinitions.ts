@@ -7,7 +7,7 @@ import { conditionKinds } from "../user/Membership.ts"
 import type { Fault } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { metadataFaults, segmentInUse } from "./definitionChecks.ts"
-import { Decisions, type KnownBadges } from "./Kind.ts"
+import { Decisions, type Known } from "./Kind.ts"
 
 /** A merge patch of a segment. */
 export interface SegmentChange
@@ -28,7 +28,7 @@ export const segments = new Decisions<"segment", New<Segment>, SegmentChange, "i
 const segmentFaults = (
   state: ProjectState,
   { conditions, metadata }: Segment,
-  known?: KnownBadges,
+  known?: Known,
 ): ReadonlyArray<Fault> => [
   ...metadataFaults(metadata),
   ...conditionFaults(state, conditions, "/conditions", known),
@@ -39,7 +39,7 @@ export const conditionFaults = (
   state: ProjectState,
   conditions: ReadonlyArray<SegmentCondition>,
   pointer: string,
-  known?: KnownBadges,
+  known?: Known,
 ): ReadonlyArray<Fault> =>
   conditions.flatMap((condition, index) =>
     faultsOf(state, condition, known).map((fault) => ({
@@ -51,7 +51,7 @@ export const conditionFaults = (
 const faultsOf = (
   state: ProjectState,
   condition: SegmentCondition,
-  known: KnownBadges | undefined,
+  known: Known | undefined,
 ): ReadonlyArray<Fault> => {
   const { kind, op, value } = condition
   const { name, numbers, operators, unknown } = conditionKinds[kind]

@@ -10,11 +10,12 @@ import { noChange } from "./Decided.ts"
 import {
   badgeReferenceFaults,
   currencyReferenceFaults,
+  freezeReferenceFaults,
   metadataFaults,
   metricReferenceFaults,
   streakInUse,
 } from "./definitionChecks.ts"
-import { Decisions, type KnownBadges } from "./Kind.ts"
+import { Decisions, type Known, knownStreak } from "./Kind.ts"
 import { periodFaults } from "./Lifecycle.ts"
 
 type Members = Pick<
@@ -50,7 +51,7 @@ export const streaks = new Decisions<"streak", New<Streak>, StreakChange, "in_us
       : [{ pointer: "/every", code: "invalid_value", detail: "cannot change" }]),
   ],
   completed: (streak, before, now) => (before === undefined ? streak : dated(before, streak, now)),
-  inUse: (state, { key }) => streakInUse(state, key),
+  inUse: streakInUse,
 })
 
 /** The milestones by target, as `Streaks.ts` pays them, and the rest days as in a week. */
@@ -69,11 +70,7 @@ const dated = (before: Streak, changed: Streak, now: number): Streak => {
   return { ...changed, termsBefore: former.slice(-limits.streakEditsMax) }
 }
 
-const streakFaults = (
-  state: ProjectState,
-  streak: Streak,
-  known?: KnownBadges,
-): ReadonlyArray<Fault> => {
+const streakFaults = (state: ProjectState, streak: Streak, known?: Known): ReadonlyArray<Fault> => {
   const { every, freezes, milestones, restDays } = streak
   const faults: Array<Fault> = [...periodFaults(streak), ...metadataFaults(streak.metadata)]
   if (every !== "day" && restDays.length > 0) {
@@ -90,7 +87,9 @@ const streakFaults = (
   for (const [index, { reward }] of milestones.entries()) {
     const pointer = `/milestones/${index}/reward`
     const badgeId = known?.has(reward.badgeId ?? "") === true ? null : reward.badgeId
+    const isKnown = (key: string) => key === streak.key || known?.has(knownStreak(key)) === true
     faults.push(
+      ...freezeReferenceFaults(state, reward.freezes, `${pointer}/freezes`, isKnown),
       ...badgeReferenceFaults(state, badgeId, `${pointer}/badgeId`),
       ...currencyReferenceFaults(state, reward.currencies, `${pointer}/currencies`),
     )

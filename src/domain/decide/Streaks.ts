@@ -11,15 +11,8 @@ import {
   type Streak,
 } from "../project/StreakDefinition.ts"
 import type { Fact, TrackedEvent } from "../record/Record.ts"
-import {
-  isSettled,
-  periodAt,
-  runsOf,
-  type StreakState,
-  streakNow,
-  withPeriod,
-  type Zones,
-} from "../user/Streak.ts"
+import { isSettled, runsOf, type StreakState, streakNow, withPeriod } from "../user/Streak.ts"
+import { periodAt, type Zones } from "../user/StreakPeriods.ts"
 import { streakCountOf, type UserState, userZones } from "../user/User.ts"
 import type { Draft } from "./Draft.ts"
 
@@ -98,7 +91,9 @@ const keepPeriod = (
   const { current } = streakNow(next, definition, zones, now)
   const kind = current > before ? "streak.extended" : "streak.counted"
   const over = imported && current === 0
-  facts.push({ kind, key, current, streak: over ? { ...next, broken: true } : next })
+  const after = over ? { ...next, broken: true } : next
+  facts.push({ kind, key, current, streak: after })
+  draft.setStreak(key, after)
   growths.push(...payGrowth(draft, definition, zones, streak === undefined ? [] : [streak], next))
 }
 

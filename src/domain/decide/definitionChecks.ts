@@ -263,14 +263,45 @@ export const questInUse = (state: ProjectState, key: string): InUse | undefined 
     liveQuests(state, ({ prerequisites }) => prerequisites.includes(key)),
   )
 
-/** The refusal to archive a streak that badges or segments ask for. */
-export const streakInUse = (state: ProjectState, key: string): InUse | undefined =>
-  inUse("streak", [
-    ...liveBadges(state, ({ criteria }) => criteria.kind === "streak" && criteria.streak === key),
+/**
+ * The refusal to archive a streak that badges or segments ask for, or for which other definitions
+ * give freezes.
+ */
+export const streakInUse = (state: ProjectState, { id, key }: Keyed): InUse | undefined => {
+  const gives = ({ reward }: Pick<Quest, "reward">) => Object.hasOwn(reward.freezes ?? {}, key)
+  const asks = ({ criteria }: Badge) => criteria.kind === "streak" && criteria.streak === key
+  return inUse("streak", [
+    ...liveRules(state, gives),
+    ...liveQuests(state, gives),
+    ...liveBadges(state, (badge) => asks(badge) || gives(badge) || badge.tiers.some(gives)),
+    // A streak may give freezes to itself.
+    ...liveStreaks(state, (streak) => streak.id !== id && streak.milestones.some(gives)),
     ...liveSegments(state, ({ streak }) => streak === key),
   ])
+}
 
-/** The fault of a badge's or a segment's reference to a streak. */
+/** The faults of the streaks in a reward, other than known ones. */
+export const freezeReferenceFaults = (
+  state: ProjectState,
+  freezes: Amounts | undefined,
+  pointer: string,
+  isKnown: (key: string) => boolean = () => false,
+): ReadonlyArray<Fault> =>
+  Object.keys(freezes ?? {}).flatMap((key) =>
+    isKnown(key) ? noFaults : streakReferenceFaults(state, key, `${pointer}/${key}`),
+  )
+
+/** The faults of the currencies and streaks in a reward. */
+export const amountReferenceFaults = (
+  state: ProjectState,
+  { currencies, freezes }: Pick<Gives, "currencies" | "freezes">,
+  pointer: string,
+): ReadonlyArray<Fault> => [
+  ...currencyReferenceFaults(state, currencies, `${pointer}/currencies`),
+  ...freezeReferenceFaults(state, freezes, `${pointer}/freezes`),
+]
+
+/** The fault of a reference to a streak. */
 export const streakReferenceFaults = (
   { streaks }: ProjectState,
   key: string | null,

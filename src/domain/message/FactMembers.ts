@@ -35,6 +35,9 @@ export const Reward = Schema.Struct({
     description: "Id of a badge; null: none.",
     examples: [null],
   }),
+  freezes: Schema.optionalKey(
+    shownAmounts("Freezes, by the key of the streak. Absent: none.", { daily: 1 }),
+  ),
 }).annotate({
   identifier: "Reward",
   description: "All parts of a reward.",
@@ -117,6 +120,21 @@ export const furtherOutcome = {
       examples: [[{ currency: "gems", amount: 3, spendableAt: "2026-11-15T00:00:00.000Z" }]],
     }),
   ),
+  freezes: Schema.optionalKey(
+    Schema.Record(
+      Schema.String,
+      Schema.Struct({
+        earned: count(1, "Freezes that the streak got; negative where they were revoked."),
+        total: count(2, "Its freezes after this request."),
+        capped: Schema.optionalKey(
+          count(1, "Freezes that the streak did not get, since it has its maximum. Absent: none."),
+        ),
+      }).annotate({ identifier: "EarnedFreezes" }),
+    ).annotate({
+      description: "Freezes that a reward gave, by the key of the streak. Absent: none.",
+      examples: [{ daily: { earned: 1, total: 2 } }],
+    }),
+  ),
   balances: Schema.optionalKey(Balances),
 }
 
@@ -128,6 +146,9 @@ const undone = {
     points: count(0, "Points missing."),
     currencies: Schema.optionalKey(
       shownAmounts("Missing amounts of further currencies, by key. Absent: none.", { gems: 2 }),
+    ),
+    freezes: Schema.optionalKey(
+      shownAmounts("Used freezes, by the key of the streak. Absent: none.", { daily: 1 }),
     ),
   }).annotate({
     description: "The part already spent, which could not be revoked.",
@@ -213,6 +234,11 @@ export const claimable = Schema.Literal(true).annotate({
 const key = text("Key of the streak.", "daily")
 const best = count(7, "Its greatest length.")
 const streak = { key, current: count(3, "Days, weeks or months in a row."), best }
+const freezes = {
+  key,
+  amount: count(1, "How many freezes."),
+  total: count(2, "The streak's freezes afterwards."),
+}
 const milestone = {
   streakId: text("The streak's id.", "stk_01a1fc1e64c07345932e273286b5ca30"),
   key,
@@ -334,6 +360,9 @@ export const factMembers = {
   "streak.broken": { key, length: count(7, "Length of the streak."), best },
   "streak.milestone_reached": milestone,
   "streak.milestone_revoked": milestone,
+  "streak.freezes_earned": { ...freezes, source: Source },
+  "streak.freezes_revoked": freezes,
+  "streak.freezes_capped": { ...freezes, source: Source },
   "user.created": {},
   "user.updated": {
     profile: Schema.Struct(profileMembers).annotate({

@@ -190,14 +190,13 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
       } as MembersOf<"quest.reverted">
     case "streak.extended":
     case "streak.counted":
-      return { key: fact.key, current: fact.current, best: fact.streak.best }
     case "streak.broken":
-      return { key: fact.key, length: fact.length, best: fact.streak.best }
     case "streak.milestone_reached":
-    case "streak.milestone_revoked": {
-      const { key, name, streakId, target } = fact
-      return { streakId, key, name, target }
-    }
+    case "streak.milestone_revoked":
+    case "streak.freezes_earned":
+    case "streak.freezes_revoked":
+    case "streak.freezes_capped":
+      return streakMembers(fact)
     case "user.created":
     case "user.updated":
     case "user.merged":
@@ -279,6 +278,30 @@ const currencyMembers = (
 
 const claimableOf = ({ claimable }: { readonly claimable?: true }) =>
   claimable === true && { claimable }
+
+const streakMembers = (
+  fact: Extract<FactOf<ShownKind>, { readonly kind: `streak.${string}` }>,
+): MembersOf<ShownKind> => {
+  switch (fact.kind) {
+    case "streak.extended":
+    case "streak.counted":
+      return { key: fact.key, current: fact.current, best: fact.streak.best }
+    case "streak.broken":
+      return { key: fact.key, length: fact.length, best: fact.streak.best }
+    case "streak.milestone_reached":
+    case "streak.milestone_revoked": {
+      const { key, name, streakId, target } = fact
+      return { streakId, key, name, target }
+    }
+    case "streak.freezes_earned":
+    case "streak.freezes_capped": {
+      const { amount, key, source, total } = fact
+      return { key, amount, total, source: showSource(source) }
+    }
+    case "streak.freezes_revoked":
+      return { key: fact.key, amount: fact.amount, total: fact.total }
+  }
+}
 
 const questOf = ({ key, questId, title }: QuestRef) => ({ questId, key, title })
 

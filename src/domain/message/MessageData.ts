@@ -122,6 +122,8 @@ const data = {
     ...user,
     ...factMembers["streak.milestone_reached"],
   }),
+  "streak.freezes_earned": content({ ...user, ...factMembers["streak.freezes_earned"] }),
+  "streak.freezes_revoked": content({ ...user, ...factMembers["streak.freezes_revoked"] }),
   "quest.started": content({ ...user, ...factMembers["quest.started"] }),
   "quest.progressed": content({ ...user, ...factMembers["quest.progressed"] }),
   "quest.completed": content({ ...user, ...factMembers["quest.completed"] }),
@@ -223,6 +225,7 @@ const further = {
   currencies: { gems: { earned: 3, total: 100 } },
   capped: [{ currency: "gems", amount: 2, by: "max" }],
   pending: [{ currency: "gems", amount: 3, spendableAt }],
+  freezes: { daily: { earned: 1, total: 2 } },
   balances: { xp: 1_250, points: 340, gems: 100 },
 } as const
 
@@ -351,6 +354,14 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       target: 7,
     },
   },
+  "streak.freezes_earned": {
+    description: "A reward gave a user freezes for a streak, up to its maximum.",
+    example: { ...of, key: "daily", amount: 1, total: 2, source: rule },
+  },
+  "streak.freezes_revoked": {
+    description: "Freezes that a reward gave were revoked with it, as far as they were left.",
+    example: { ...of, cause: taken, key: "daily", amount: 1, total: 1 },
+  },
   "quest.started": {
     description: "A user's first event counted for a step of a quest.",
     example: { ...of, ...first },
@@ -361,7 +372,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   },
   "quest.completed": {
     description: "A user completed a quest.",
-    example: { ...of, ...first, times: 1 },
+    example: { ...of, ...first, times: 1, claimable: true },
   },
   "quest.claimed": {
     description: "A user claimed a completed quest with `claim: manual`, which paid.",
@@ -406,6 +417,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       points: { earned: 0, total: 340 },
       currencies: { gems: { earned: -3, total: 97 } },
       capped: [],
+      freezes: { daily: { earned: -1, total: 1 } },
       balances: { xp: 1_200, points: 340, gems: 97 },
       level: { before: 5, after: 4 },
       shortfall: { xp: 0, points: 0 },

@@ -21,6 +21,8 @@ export const messageKinds = [
   "streak.extended",
   "streak.broken",
   "streak.milestone_reached",
+  "streak.freezes_earned",
+  "streak.freezes_revoked",
   "quest.started",
   "quest.progressed",
   "quest.completed",

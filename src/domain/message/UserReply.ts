@@ -96,35 +96,41 @@ export interface Granted {
 
 export const grantedOf = (cause: GrantedReward): Granted => {
   const reward = givenBy(cause)
-  const { badgeId, currencies, points, xp } = reward
+  const { badgeId, currencies, freezes, points, xp } = reward
   const parts: ReadonlyArray<readonly ["xp" | "points" | "badge", number | null]> = [
     ...(xp > 0 ? [["xp", xp] as const] : []),
     ...(points > 0 ? [["points", points] as const] : []),
     ...(badgeId === null ? [] : [["badge", null] as const]),
   ]
-  const isOne = parts.length === 1 && currencies === undefined
+  const isOne = parts.length === 1 && currencies === undefined && freezes === undefined
   const [type, amount] = isOne ? parts[0]! : [null, null]
   return { reward, type, amount, badgeId }
 }
 
-/** What a reply says of further currencies, and of cut and pending credits. */
-type Further = Pick<MembersOf<"event.tracked">, "balances" | "capped" | "currencies" | "pending">
+/** What a reply says of further currencies, of cut and pending credits, and of freezes. */
+type Further = Pick<
+  MembersOf<"event.tracked">,
+  "balances" | "capped" | "currencies" | "freezes" | "pending"
+>
 
 /** The members of `Further` that a reply has; `undefined`: none. */
 export const furtherOf = ({
   balances,
   capped,
   currencies,
+  freezes,
   pending,
 }: { readonly [Name in keyof Further]: Further[Name] | undefined }): Further | undefined =>
   balances === undefined &&
   capped === undefined &&
   currencies === undefined &&
+  freezes === undefined &&
   pending === undefined
     ? undefined
     : {
         ...(currencies !== undefined && { currencies }),
         ...(capped !== undefined && { capped }),
+        ...(freezes !== undefined && { freezes }),
         ...(pending !== undefined && { pending }),
         ...(balances !== undefined && { balances }),
       }
@@ -383,6 +389,11 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
           further = withPending(further, fact, fact.spendableAt)
         }
         break
+      case "streak.freezes_earned":
+      case "streak.freezes_revoked":
+      case "streak.freezes_capped":
+        further = withFreezes(further, fact)
+        break
       case "level.changed":
         before = fact.from
         break
@@ -405,18 +416,21 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
     ...further,
     level: { before: before ?? after, after },
     badges,
-    // A badge that was revoked and earned again in the same record does not count as revoked.
-    badgesRevoked:
-      badgesRevoked.length === 0
-        ? badgesRevoked
-        : badgesRevoked.filter(({ id, tier }) =>
-            badges.every((badge) => badge.id !== id || badge.tier?.key !== tier?.key),
-          ),
+    badgesRevoked: badgesRevoked.length === 0 ? badgesRevoked : notEarned(badgesRevoked, badges),
     quests: quests === undefined ? nothing : [...quests.values()],
     streaks,
     metrics,
   }
 }
+
+/** A badge that was revoked and earned again in the same record does not count as revoked. */
+const notEarned = (
+  revoked: Outcome["badgesRevoked"],
+  earned: Outcome["badges"],
+): Outcome["badgesRevoked"] =>
+  revoked.filter(({ id, tier }) =>
+    earned.every((badge) => badge.id !== id || badge.tier?.key !== tier?.key),
+  )
 
 type FurtherChange = { -readonly [Name in keyof Further]: Further[Name] }
 
@@ -456,6 +470,22 @@ const withPending = (
   const amount = (same?.amount ?? 0) + fact.amount
   const pending = [...all.filter((one) => one !== same), { currency, amount, spendableAt }]
   return { ...before, pending }
+}
+
+/** The changes, with one more of freezes. */
+const withFreezes = (
+  further: FurtherChange | undefined,
+  { amount, key, kind, total }: Extract<Fact, { readonly kind: `streak.freezes_${string}` }>,
+): FurtherChange => {
+  const before = further?.freezes ?? {}
+  const known = Object.hasOwn(before, key) ? before[key]! : { earned: 0, total }
+  if (kind === "streak.freezes_capped") {
+    const capped = (known.capped ?? 0) + amount
+    return { ...further, freezes: { ...before, [key]: { ...known, total, capped } } }
+  }
+  const change = kind === "streak.freezes_earned" ? amount : -amount
+  const earned = known.earned + change
+  return { ...further, freezes: { ...before, [key]: { ...known, earned, total } } }
 }
 
 const achieve = (

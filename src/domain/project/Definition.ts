@@ -137,6 +137,8 @@ export interface Gives {
   /** Amounts of further currencies, by key; absent: none. */
   readonly currencies?: Readonly<Record<string, number>>
   readonly badgeId: string | null
+  /** Freezes, by the key of the streak; absent: none. */
+  readonly freezes?: Readonly<Record<string, number>>
 }
 
 /** A reward as callers write it, in definitions and grants: the parts that it gives. */
@@ -145,42 +147,63 @@ export interface Reward {
   readonly points?: number
   readonly currencies?: Readonly<Record<string, number>>
   readonly badgeId?: string
+  readonly freezes?: Readonly<Record<string, number>>
 }
 
 /**
- * The change of a definition's reward: the parts that it names. `currencyPatch` merges the amounts of
- * further currencies, `currencies` replaces them.
+ * The change of a definition's reward: the parts that it names. `currencyPatch` and `freezePatch`
+ * merge amounts, `currencies` and `freezes` replace them.
  */
-export interface RewardChange extends Partial<Omit<Gives, "currencies">> {
+export interface RewardChange extends Partial<Omit<Gives, "currencies" | "freezes">> {
   readonly currencies?: Gives["currencies"] | undefined
-  readonly currencyPatch?: { readonly [key: string]: number | null } | null
+  readonly currencyPatch?: AmountsPatch
+  readonly freezes?: Gives["freezes"] | undefined
+  readonly freezePatch?: AmountsPatch
 }
+
+type AmountsPatch = { readonly [key: string]: number | null } | null
 
 /** The reward after a change. */
 export const changedReward = (before: Gives, change: RewardChange | undefined): Gives => {
   if (change === undefined) return before
-  const { currencies: amounts, ...parts } = before
-  const { currencies: given, currencyPatch, ...changed } = change
-  const patched =
-    currencyPatch === undefined
-      ? "currencies" in change
-        ? given
-        : amounts
-      : Object.fromEntries(
-          Object.entries({ ...(currencyPatch !== null && amounts), ...currencyPatch }).filter(
-            (entry): entry is [string, number] => entry[1] !== null,
-          ),
-        )
-  const some = patched !== undefined && Object.keys(patched).length > 0
-  return { ...parts, ...changed, ...(some && { currencies: patched }) }
+  const { currencies: _, freezes: __, ...parts } = before
+  const { currencies: ___, currencyPatch, freezePatch, freezes: ____, ...changed } = change
+  const currencies =
+    "currencies" in change ? change.currencies : patchedAmounts(before.currencies, currencyPatch)
+  const freezes = "freezes" in change ? change.freezes : patchedAmounts(before.freezes, freezePatch)
+  return {
+    ...parts,
+    ...changed,
+    ...(currencies !== undefined && Object.keys(currencies).length > 0 && { currencies }),
+    ...(freezes !== undefined && Object.keys(freezes).length > 0 && { freezes }),
+  }
 }
 
+const patchedAmounts = (before: Gives["currencies"], patch: AmountsPatch | undefined) =>
+  patch === undefined
+    ? before
+    : Object.fromEntries(
+        Object.entries({ ...(patch !== null && before), ...patch }).filter(
+          (entry): entry is [string, number] => entry[1] !== null,
+        ),
+      )
+
 /** Whether a reward is empty. */
-export const givesNothing = ({ badgeId, currencies, points, xp }: Partial<Gives>): boolean =>
+export const givesNothing = ({
+  badgeId,
+  currencies,
+  freezes,
+  points,
+  xp,
+}: Partial<Gives>): boolean =>
   (xp ?? 0) === 0 &&
   (points ?? 0) === 0 &&
   (badgeId ?? null) === null &&
-  (currencies === undefined || Object.values(currencies).every((amount) => amount === 0))
+  !hasAmounts(currencies) &&
+  !hasAmounts(freezes)
+
+export const hasAmounts = (amounts: Gives["currencies"]): boolean =>
+  amounts !== undefined && Object.values(amounts).some((amount) => amount > 0)
 
 /**
  * How a user's state counts the uses of a rule: per period, or only their `times`; `undefined`: not

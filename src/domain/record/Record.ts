@@ -175,6 +175,8 @@ export interface Shortfall {
   readonly points: number
   /** Of further currencies; absent: none. */
   readonly currencies?: Amounts
+  /** Freezes, by the key of the streak; absent: none. */
+  readonly freezes?: Amounts
 }
 
 /** A quest as facts name it. */
@@ -374,6 +376,30 @@ export type UserFact =
       readonly key: string
       readonly length: number
       readonly streak: StreakState
+    }
+  /** Freezes that a reward gave, and those that an undo took back. `total`: freezes afterwards. */
+  | {
+      readonly kind: "streak.freezes_earned"
+      readonly key: string
+      readonly amount: number
+      readonly total: number
+      readonly source: Source
+      readonly streak: StreakState
+    }
+  | {
+      readonly kind: "streak.freezes_revoked"
+      readonly key: string
+      readonly amount: number
+      readonly total: number
+      readonly streak: StreakState
+    }
+  /** The freezes that the user did not get, because the streak has its maximum. */
+  | {
+      readonly kind: "streak.freezes_capped"
+      readonly key: string
+      readonly amount: number
+      readonly total: number
+      readonly source: Source
     }
   /** The streak reached a milestone, which pays; or the record that paid it was revoked. */
   | ({

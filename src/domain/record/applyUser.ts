@@ -107,6 +107,8 @@ const foldProgress = (
     case "streak.broken":
     case "streak.milestone_reached":
     case "streak.milestone_revoked":
+    case "streak.freezes_earned":
+    case "streak.freezes_revoked":
       foldStreak(state, before, fact)
       break
     case "metric.changed":
@@ -220,6 +222,14 @@ const foldStreak = (state: Folding, before: UserState, fact: StreakFact): void =
       if (counts === undefined) break
       const open = counts.filter(({ period }) => !isKept(streak, period))
       setCounts(own(state, before, "streakCounts"), key, open)
+      break
+    }
+    case "streak.freezes_earned":
+    case "streak.freezes_revoked": {
+      // The decision may have paid or revoked a milestone before.
+      const { paid: _, ...streak } = fact.streak
+      const paid = state.streaks.get(key)?.paid
+      own(state, before, "streaks").set(key, paid === undefined ? streak : { ...streak, paid })
       break
     }
     case "streak.milestone_reached":

@@ -24,7 +24,7 @@ import {
   splitAt,
   sumOfDays,
 } from "./Lots.ts"
-import { userDayAt, type Zones } from "./Streak.ts"
+import { userDayAt, type Zones } from "./StreakPeriods.ts"
 import { type UserState, userZones } from "./User.ts"
 
 /** A refund lives at least so many days after its day. */

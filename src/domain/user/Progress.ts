@@ -36,15 +36,8 @@ import {
 import { nextEndOf } from "./Expiry.ts"
 import { Membership } from "./Membership.ts"
 import { metricNumber, readMetric } from "./MetricState.ts"
-import {
-  firstDayOfPeriod,
-  isKept,
-  lastPeriodOf,
-  periodAt,
-  streakBreaksAt,
-  streakNow,
-  type Zones,
-} from "./Streak.ts"
+import { isKept, lastPeriodOf, streakBreaksAt, streakNow } from "./Streak.ts"
+import { firstDayOfPeriod, periodAt, type Zones } from "./StreakPeriods.ts"
 import {
   type EarnedAward,
   hasAward,
@@ -391,7 +384,8 @@ const showStreak = (
   if (streak === undefined) {
     return { key, current: 0, best: 0, lastDay: null, freezes: freezes.initial }
   }
-  const lastDay = dateOf(firstDayOfPeriod(definition, lastPeriodOf(streak)))
+  const last = lastPeriodOf(streak)
+  const lastDay = last === undefined ? null : dateOf(firstDayOfPeriod(definition, last))
   return { key, ...streakNow(streak, definition, zones, now), best: streak.best, lastDay }
 }
 

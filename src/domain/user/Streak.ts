@@ -14,29 +14,25 @@
  *   skips it by a change of zone. A day that had already begun when the last day ended in its own
  *   zone is not missed either, so a change of zone never breaks a streak at once. A rest day is not
  *   missed; an event on a rest day counts as on any other day.
+ * - A reward may give freezes (`withFreezes`), from the period of the decision on. A running streak
+ *   has them at once, up to `max`. Otherwise they wait for the next streak, which begins with them
+ *   and its `initial` ones, up to `max`. An undo takes back those that are left, as of its period.
  * - Each period counts with the terms that the definition had in that period: an edit of freezes
  *   or rest days does not change earlier ones.
  * - Unless one event is enough (`needsOne`), what the events of a period that is not kept yet add is
  *   counted by need (`StreakCounts`). An undo takes such a count back. A kept period stays.
  *
- * The periods are stored as ranges, at most `streakRangesMax`. Of older ranges the state keeps only
- * the last run, and an event in such a period adds nothing. Counts are kept for the latest
+ * The periods are stored as ranges, at most `streakRangesMax`, and given freezes by period, at most
+ * `streakGrantsMax`. Of older ranges and grants the state keeps only the last run, and an event in
+ * such a period adds nothing. Counts are kept for the latest
  * `streakCountsMax` periods that have events and are not kept.
  *
- * Cost: an event in a kept period searches its range; an event that keeps a period walks all ranges.
+ * Cost: an event in a kept period searches its range; an event that keeps a period, or a grant of
+ * freezes, walks all ranges and grants.
  */
 import { limits } from "../../Limits.ts"
-import { weekdays } from "../project/Boost.ts"
-import { type Streak, type StreakTerms, streakTime } from "../project/StreakDefinition.ts"
-import { firstDayOf, windowKindOf, windowOfDay, type Zone } from "../values/Calendar.ts"
-
-/** What a streak depends on of its definition. */
-type Definition = Pick<Streak, "endsAt" | "every" | "freezes" | "restDays" | "termsBefore">
-
-/**
- * The time zones of a user's days, oldest first. Each holds until `until`; the last one has no end.
- */
-export type Zones = ReadonlyArray<{ readonly zone: Zone; readonly until: number }>
+import { type StreakTerms, streakTime } from "../project/StreakDefinition.ts"
+import { Periods, periodAt, type StreakRules, type Zones } from "./StreakPeriods.ts"
 
 /** Consecutive periods that were kept. */
 export type DayRange = readonly [first: number, last: number]
@@ -51,8 +47,11 @@ export interface StreakRun {
   readonly freezes: number
 }
 
+/** Freezes that rewards gave in a period, without those that were taken back; never 0. */
+export type FreezeGrant = readonly [period: number, amount: number]
+
 export interface StreakState {
-  /** Oldest first, at least one. No two ranges are adjacent. */
+  /** Oldest first. No two ranges are adjacent. Empty: no period was kept, or all are forgotten. */
   readonly days: ReadonlyArray<DayRange>
   /** The run of the last period: its first period, its length, and the freezes left. */
   readonly first: number
@@ -63,6 +62,11 @@ export interface StreakState {
   /** The last run of the dropped periods, and the length of their longest run. */
   readonly forgotten?: StreakRun
   readonly bestForgotten?: number
+  /** By period, oldest first; absent: none. */
+  readonly grants?: ReadonlyArray<FreezeGrant>
+  /** The freezes that wait for the next streak, and those that waited before `grants`; absent: 0. */
+  readonly waiting?: number
+  readonly waitedBefore?: number
   /** Whether a record has the break of the streak. */
   readonly broken: boolean
   /** The targets of the milestones that were paid; absent: none. */
@@ -78,131 +82,6 @@ export type StreakCounts = ReadonlyArray<{
   readonly counts: { readonly [need: string]: number }
 }>
 
-/** The user's day at `ms`: the latest day that the user had reached. */
-export const userDayAt = (zones: Zones, ms: number): number => {
-  let day = Number.NEGATIVE_INFINITY
-  for (const { until, zone } of zones) {
-    day = Math.max(day, zone.dayAt(Math.min(ms, until - 1)))
-    if (ms < until) break
-  }
-  return day
-}
-
-/** The zone in which a day begins for the user; `undefined` if the day does not exist. */
-const zoneOfDay = (zones: Zones, day: number): Zone | undefined => {
-  let from = Number.NEGATIVE_INFINITY
-  for (const { until, zone } of zones) {
-    const at = Math.max(from, zone.startOfDay(day))
-    if (at < until) return zone.dayAt(at) === day ? zone : undefined
-    from = until
-  }
-  return undefined
-}
-
-/** The number of the period that the user had reached at `ms`. */
-export const periodAt = ({ every }: Pick<Streak, "every">, zones: Zones, ms: number): number =>
-  windowOfDay(windowKindOf[every], userDayAt(zones, ms))
-
-/** The first day of a period. */
-export const firstDayOfPeriod = ({ every }: Pick<Streak, "every">, period: number): number =>
-  firstDayOf(windowKindOf[every], period)
-
-/** 1970-01-01 was a Thursday. */
-const weekdayOf = (day: number): (typeof weekdays)[number] => weekdays[(((day + 3) % 7) + 7) % 7]!
-
-/** The periods of a definition in the calendar of a user. */
-class Periods {
-  readonly #definition: Definition
-  readonly #zones: Zones
-  readonly #former: ReadonlyArray<{ readonly terms: StreakTerms; readonly before: number }>
-  /** The maximum number of rest days in a week. */
-  readonly #restMax: number
-
-  constructor(definition: Definition, zones: Zones) {
-    const { restDays, termsBefore = [] } = definition
-    this.#definition = definition
-    this.#zones = zones
-    this.#former = termsBefore.map((terms) => ({
-      terms,
-      before: periodAt(definition, zones, terms.until),
-    }))
-    this.#restMax = Math.max(restDays.length, ...termsBefore.map((terms) => terms.restDays.length))
-  }
-
-  at(ms: number): number {
-    return periodAt(this.#definition, this.#zones, ms)
-  }
-
-  /** The start of a period that the user has not reached yet, epoch milliseconds. */
-  startOf(period: number): number {
-    return this.#zones.at(-1)!.zone.startOfDay(firstDayOfPeriod(this.#definition, period))
-  }
-
-  /** The terms of a period, and the first later period that may have others. */
-  termsOf(period: number): { readonly terms: StreakTerms; readonly before: number } {
-    return (
-      this.#former.find(({ before }) => period < before) ?? {
-        terms: this.#definition,
-        before: Number.POSITIVE_INFINITY,
-      }
-    )
-  }
-
-  isRest(period: number): boolean {
-    return this.#restMax > 0 && this.termsOf(period).terms.restDays.includes(weekdayOf(period))
-  }
-
-  /** Whether a period without an event is missed after the period `last`. */
-  isMissed(period: number, last: number): boolean {
-    const zones = this.#zones
-    // Whatever the changes of zone, a user has every week and every month.
-    if (this.#definition.every !== "day") return true
-    if (this.isRest(period)) return false
-    if (zones.length === 1) return zones[0]!.zone.hasDay(period)
-    const zone = zoneOfDay(zones, period)
-    if (zone === undefined) return false
-    const lastEndsAt = (zoneOfDay(zones, last) ?? zone).startOfDay(last + 1)
-    if (zone.startOfDay(period) < lastEndsAt) return false
-    // A day that a change of zone ended early is not missed.
-    return userDayAt(zones, zone.startOfDay(period + 1) - 1) === period
-  }
-
-  /**
-   * The number of periods missed between `last` and `period`. Any result above `most` only means
-   * "more than `most`".
-   */
-  missedBetween(last: number, period: number, most: number): number {
-    const between = period - last - 1
-    if (this.#definition.every !== "day") return Math.max(0, Math.min(between, most + 1))
-    // So many days between them that more than `most` must be missed.
-    if (this.#workdays(between) > most + notMissedMax(this.#zones)) return most + 1
-    let missed = 0
-    for (let day = last + 1; day < period; day++) if (this.isMissed(day, last)) missed++
-    return missed
-  }
-
-  /** The minimum number of days that are no rest days among so many consecutive days. */
-  #workdays(days: number): number {
-    const rest = this.#restMax
-    return Math.floor(days / 7) * (7 - rest) + Math.max(0, (days % 7) - rest)
-  }
-
-  /** The first period after which more than `left` are missed, those before `from` left out. */
-  lastCovered(from: number, last: number, left: number): number {
-    let period = from
-    while (!this.isMissed(period, last)) period++
-    if (this.#restMax === 0) return period + left
-    for (let missed = 1; missed <= left; ) if (this.isMissed(++period, last)) missed++
-    return period
-  }
-}
-
-/**
- * The maximum number of days that are not missed and no rest days: at most two for each change of
- * zone, one of them skipped.
- */
-const notMissedMax = (zones: Zones): number => 2 * zones.length
-
 export interface StreakNow {
   /** The length as of now; 0 once the streak is broken. */
   readonly current: number
@@ -210,8 +89,12 @@ export interface StreakNow {
   readonly freezes: number
 }
 
-/** The last period that was kept. */
-export const lastPeriodOf = ({ days }: Pick<StreakState, "days">): number => days.at(-1)![1]
+/** The last period that was kept; `undefined`: none. */
+export const lastPeriodOf = ({
+  days,
+  forgotten,
+}: Pick<StreakState, "days" | "forgotten">): number | undefined =>
+  days.at(-1)?.[1] ?? forgotten?.last
 
 /** Whether the period was kept. */
 export const isKept = (streak: StreakState | undefined, period: number): boolean => {
@@ -222,19 +105,25 @@ export const isKept = (streak: StreakState | undefined, period: number): boolean
 /** A streak at `now` (epoch milliseconds), even before a record has its break. */
 export const streakNow = (
   streak: StreakState,
-  definition: Definition,
+  definition: StreakRules,
   zones: Zones,
   now: number,
 ): StreakNow => {
-  const { broken, freezes, length } = streak
-  if (broken) return { current: 0, freezes: 0 }
+  const { broken, freezes, length, waiting = 0 } = streak
+  const last = lastPeriodOf(streak)
+  if (last === undefined) return { current: 0, freezes: initialWith(definition.freezes, waiting) }
+  if (broken) return { current: 0, freezes: waiting }
   const periods = new Periods(definition, zones)
   const present = periods.at(streakTime(definition, now))
-  const missed = periods.missedBetween(lastPeriodOf(streak), present, freezes)
+  const missed = periods.missedBetween(last, present, freezes)
   return missed > freezes
-    ? { current: 0, freezes: 0 }
+    ? { current: 0, freezes: waiting }
     : { current: length, freezes: freezes - missed }
 }
+
+/** The freezes with which a streak begins. */
+const initialWith = ({ initial, max }: StreakTerms["freezes"], waiting: number): number =>
+  Math.min(max, initial + waiting)
 
 /**
  * The time at which a streak that is unbroken at `now` breaks without further events, epoch
@@ -242,12 +131,12 @@ export const streakNow = (
  */
 export const streakBreaksAt = (
   streak: StreakState,
-  definition: Definition,
+  definition: StreakRules,
   zones: Zones,
   now: number,
 ): number => {
   const periods = new Periods(definition, zones)
-  const last = lastPeriodOf(streak)
+  const last = lastPeriodOf(streak)!
   const present = Math.max(periods.at(now), last + 1)
   const left = streak.freezes - periods.missedBetween(last, present, streak.freezes)
   const at = periods.startOf(periods.lastCovered(present, last, left) + 1)
@@ -263,13 +152,14 @@ export const isSettled = (streak: StreakState | undefined, period: number): bool
  */
 export const withPeriod = (
   streak: StreakState | undefined,
-  definition: Definition,
+  definition: StreakRules,
   zones: Zones,
   period: number,
   now: number,
 ): StreakState => {
-  const next = walked(withDay(streak?.days ?? [], period), streak, definition, zones)
-  if (streak?.broken !== true) return next
+  const days = withDay(streak?.days ?? [], period)
+  const next = walked({ ...(streak ?? noStreak), days }, definition, zones)
+  if (streak?.broken !== true || streak.length === 0) return next
   // A late period repairs a broken streak only if the streak then lasts until now.
   return { ...next, broken: streakNow(next, definition, zones, now).current === 0 }
 }
@@ -281,7 +171,7 @@ export const withPeriod = (
 export const unitedStreak = (
   one: StreakState,
   other: StreakState,
-  definition: Definition,
+  definition: StreakRules,
   zones: Zones,
   now: number,
 ): StreakState => {
@@ -295,12 +185,16 @@ export const unitedStreak = (
     early.forgotten?.days ?? 0,
   )
   const paid = [...(one.paid ?? []), ...(other.paid ?? [])]
+  const from = (forgotten?.last ?? Number.NEGATIVE_INFINITY) + 1
   const before = {
+    ...noStreak,
+    days: unitedRanges(one.days, other.days, from),
+    grants: unitedGrants(one.grants, other.grants, from),
+    waitedBefore: (one.waitedBefore ?? 0) + (other.waitedBefore ?? 0),
     ...(forgotten !== undefined && { forgotten, bestForgotten }),
     ...(paid.length > 0 && { paid }),
   }
-  const days = unitedRanges(one.days, other.days, (forgotten?.last ?? Number.NEGATIVE_INFINITY) + 1)
-  const next = walked(days, before, definition, zones)
+  const next = walked(before, definition, zones)
   const broken = one.broken && other.broken && streakNow(next, definition, zones, now).current === 0
   const best = Math.max(one.best, other.best)
   // More days may shorten a run, and so may another calendar.
@@ -323,6 +217,59 @@ export const unitedRanges = (
   return united
 }
 
+/** The given freezes from the period `from` on, of both. */
+const unitedGrants = (
+  one: ReadonlyArray<FreezeGrant> = [],
+  other: ReadonlyArray<FreezeGrant> = [],
+  from: number,
+): ReadonlyArray<FreezeGrant> => {
+  const sums = new Map<number, number>()
+  for (const [period, amount] of [...one, ...other]) {
+    if (period >= from) sums.set(period, (sums.get(period) ?? 0) + amount)
+  }
+  return [...sums].filter(([, amount]) => amount !== 0).sort(([a], [b]) => a - b)
+}
+
+/** The state of a user who kept no period. */
+export const noStreak: StreakState = {
+  days: [],
+  first: 0,
+  length: 0,
+  freezes: 0,
+  best: 0,
+  broken: true,
+}
+
+/** How many freezes fit at `now`: into the running streak, or into the beginning of the next. */
+export const freezesRoom = (
+  streak: StreakState,
+  definition: StreakRules,
+  zones: Zones,
+  now: number,
+): number => {
+  const { initial, max } = definition.freezes
+  const { current, freezes } = streakNow(streak, definition, zones, now)
+  return Math.max(0, max - (current > 0 ? freezes : initial + (streak.waiting ?? 0)))
+}
+
+/** The streak after `amount` freezes were given at `now`, or, if negative, taken back. */
+export const withFreezes = (
+  streak: StreakState,
+  definition: StreakRules,
+  zones: Zones,
+  amount: number,
+  now: number,
+): StreakState => {
+  const { broken, grants = [] } = streak
+  const last = grants.at(-1)
+  const period = Math.max(periodAt(definition, zones, now), last?.[0] ?? Number.NEGATIVE_INFINITY)
+  const isSame = last?.[0] === period
+  const total = amount + (isSame ? last![1] : 0)
+  const before = isSame ? grants.slice(0, -1) : grants
+  const after = total === 0 ? before : [...before, [period, total] as const]
+  return { ...walked({ ...streak, grants: after }, definition, zones), broken }
+}
+
 /** The ranges with one more period, which is in none of them. */
 const withDay = (days: ReadonlyArray<DayRange>, day: number): ReadonlyArray<DayRange> => {
   const before = days.filter(([, last]) => last < day)
@@ -332,79 +279,150 @@ const withDay = (days: ReadonlyArray<DayRange>, day: number): ReadonlyArray<DayR
   return [...before, [first, after[0][1]], ...after.slice(1)]
 }
 
-const walked = (
-  days: ReadonlyArray<DayRange>,
-  before: Pick<StreakState, "bestForgotten" | "forgotten" | "paid"> | undefined,
-  definition: Definition,
-  zones: Zones,
-): StreakState => {
-  let forgotten = before?.forgotten
-  let bestForgotten = before?.bestForgotten
-  const excess = Math.max(0, days.length - limits.streakRangesMax)
-  if (excess > 0) {
-    const runs = runsOf({ days: days.slice(0, excess), forgotten }, definition, zones)
-    forgotten = runs.at(-1)!
-    bestForgotten = Math.max(bestForgotten ?? 0, ...runs.map((run) => run.days))
-  }
-  const kept = days.slice(excess)
-  const runs = runsOf({ days: kept, forgotten }, definition, zones)
-  const last = runs.at(-1)!
+/** The streak of the periods and grants of `before`, of which it forgets those beyond the limits. */
+const walked = (before: StreakState, definition: StreakRules, zones: Zones): StreakState => {
+  const { best, forgets, ...left } = bounded(before, definition, zones)
+  const { runs, waiting } = walkOf(left, definition, zones)
+  const last = runs.at(-1)
+  const { forgotten, grants, waitedBefore } = left
+  const { paid } = before
   return {
-    days: kept,
-    first: last.first,
-    length: last.days,
-    freezes: last.freezes,
-    best: Math.max(bestForgotten ?? 0, ...runs.map((run) => run.days)),
+    days: left.days,
+    first: last?.first ?? 0,
+    length: last?.days ?? 0,
+    freezes: last?.freezes ?? 0,
+    best: Math.max(best, ...runs.map((run) => run.days)),
     ...(forgotten !== undefined && { forgotten }),
-    ...(bestForgotten !== undefined && { bestForgotten }),
-    broken: false,
-    ...(before?.paid !== undefined && { paid: before.paid }),
+    ...(forgets && { bestForgotten: best }),
+    ...(grants.length > 0 && { grants }),
+    ...(waiting > 0 && { waiting }),
+    ...(waitedBefore > 0 && { waitedBefore }),
+    broken: last === undefined,
+    ...(paid !== undefined && { paid }),
+  }
+}
+
+/** What a walk depends on of a state. */
+type Walked = Pick<StreakState, "days" | "grants" | "waitedBefore"> & {
+  readonly forgotten?: StreakRun | undefined
+}
+
+/** The newest periods and grants, and what the state keeps of those that it forgets. */
+const bounded = (before: StreakState, definition: StreakRules, zones: Zones) => {
+  const { bestForgotten, days, forgotten, grants = [], waitedBefore = 0 } = before
+  const ranges = days.length - limits.streakRangesMax
+  const given = grants.length - limits.streakGrantsMax
+  if (ranges <= 0 && given <= 0) {
+    const forgets = bestForgotten !== undefined
+    return { days, forgotten, grants, waitedBefore, best: bestForgotten ?? 0, forgets }
+  }
+  const through = Math.max(days[ranges - 1]?.[1] ?? -Infinity, grants[given - 1]?.[0] ?? -Infinity)
+  const isOld = ([period]: FreezeGrant) => period <= through
+  const old = {
+    days: days.flatMap(([first, last]) =>
+      first > through ? [] : [[first, Math.min(last, through)] as const],
+    ),
+    grants: grants.filter(isOld),
+  }
+  const { runs, waiting } = walkOf({ ...before, ...old }, definition, zones)
+  const runsBest = Math.max(0, ...runs.map((run) => run.days))
+  return {
+    days: days.flatMap(([first, last]) =>
+      last <= through ? [] : [[Math.max(first, through + 1), last] as const],
+    ),
+    forgotten: runs.at(-1),
+    grants: grants.filter((grant) => !isOld(grant)),
+    waitedBefore: waiting,
+    best: Math.max(bestForgotten ?? 0, runsBest),
+    forgets: runs.length > 0,
   }
 }
 
 /** The runs of the periods, oldest first. The first one is the forgotten run, or continues it. */
 export const runsOf = (
-  {
-    days,
-    forgotten,
-  }: { readonly days: StreakState["days"]; readonly forgotten?: StreakRun | undefined },
-  definition: Definition,
+  walked: Walked,
+  definition: StreakRules,
   zones: Zones,
-): ReadonlyArray<StreakRun> => {
-  const runs = forgotten === undefined ? [] : [forgotten]
-  const periods = new Periods(definition, zones)
+): ReadonlyArray<StreakRun> => walkOf(walked, definition, zones).runs
+
+/** Follows the periods and the grants in the order of time. */
+const walkOf = (
+  { days, forgotten, grants = [], waitedBefore = 0 }: Walked,
+  definition: StreakRules,
+  zones: Zones,
+): Walk => {
+  const walk = new Walk(new Periods(definition, zones), forgotten, waitedBefore)
+  let next = 0
   for (const [first, last] of days) {
     let from = first
     while (from <= last) {
-      const { before, terms } = periods.termsOf(from)
-      const to = Math.min(last, before - 1)
-      follow(runs, from, to, terms.freezes, periods)
-      from = to + 1
+      while (next < grants.length && appliesFrom(grants[next]!) <= from) walk.give(grants[next++]!)
+      const until = next < grants.length ? appliesFrom(grants[next]!) : Number.POSITIVE_INFINITY
+      from = walk.keep(from, Math.min(last, until - 1)) + 1
     }
   }
-  return runs
+  while (next < grants.length) walk.give(grants[next++]!)
+  return walk
 }
 
-/** Adds consecutive periods that were kept, all under the same definition of freezes. */
-const follow = (
-  runs: Array<StreakRun>,
-  from: number,
-  to: number,
-  definition: StreakTerms["freezes"],
-  periods: Periods,
-): void => {
-  const count = to - from + 1
-  const run = runs.at(-1)
-  const missed = run && periods.missedBetween(run.last, from, run.freezes)
-  if (run === undefined || missed === undefined || missed > run.freezes) {
-    const freezes = gained(definition, definition.initial, 0, count)
-    runs.push({ first: from, last: to, days: count, freezes })
-    return
+/** Freezes are given before their period may be kept, and taken back afterwards. */
+const appliesFrom = ([period, amount]: FreezeGrant): number => (amount > 0 ? period : period + 1)
+
+class Walk {
+  readonly runs: Array<StreakRun>
+  waiting: number
+  readonly #periods: Periods
+
+  constructor(periods: Periods, forgotten: StreakRun | undefined, waiting: number) {
+    this.runs = forgotten === undefined ? [] : [forgotten]
+    this.waiting = waiting
+    this.#periods = periods
   }
-  const days = run.days + count
-  const freezes = gained(definition, run.freezes - missed, run.days, days)
-  runs[runs.length - 1] = { first: run.first, last: to, days, freezes }
+
+  /** The last run and its missed periods before `period`, unless it is over by then. */
+  #running(period: number): { readonly run: StreakRun; readonly missed: number } | undefined {
+    const run = this.runs.at(-1)
+    if (run === undefined) return undefined
+    const missed = this.#periods.missedBetween(run.last, period, run.freezes)
+    return missed > run.freezes ? undefined : { run, missed }
+  }
+
+  give([period, amount]: FreezeGrant): void {
+    const { initial, max } = this.#periods.termsOf(period).terms.freezes
+    const running = this.#running(period)
+    if (running === undefined) {
+      this.waiting = plusFreezes(this.waiting, amount, Math.max(0, max - initial))
+      return
+    }
+    const { missed, run } = running
+    const freezes = missed + plusFreezes(run.freezes - missed, amount, max)
+    this.runs[this.runs.length - 1] = { ...run, freezes }
+  }
+
+  /** Adds consecutive kept periods with the same terms; returns the last one. */
+  keep(from: number, last: number): number {
+    const { before, terms } = this.#periods.termsOf(from)
+    const to = Math.min(last, before - 1)
+    const count = to - from + 1
+    const running = this.#running(from)
+    if (running === undefined) {
+      const initial = initialWith(terms.freezes, this.waiting)
+      this.waiting = 0
+      const freezes = gained(terms.freezes, initial, 0, count)
+      this.runs.push({ first: from, last: to, days: count, freezes })
+      return to
+    }
+    const { missed, run } = running
+    const days = run.days + count
+    const freezes = gained(terms.freezes, run.freezes - missed, run.days, days)
+    this.runs[this.runs.length - 1] = { first: run.first, last: to, days, freezes }
+    return to
+  }
 }
+
+/** Freezes after some were given, up to `max`, or taken back. */
+const plusFreezes = (freezes: number, amount: number, max: number): number =>
+  amount < 0 ? Math.max(0, freezes + amount) : Math.max(freezes, Math.min(max, freezes + amount))
 
 /** The freezes after the streak has grown from `before` to `after` days. */
 const gained = (

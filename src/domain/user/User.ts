@@ -18,7 +18,8 @@ import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../va
 import type { PeriodCounts } from "../values/Periods.ts"
 import { type Expiring, type PendingLots, sumOfDays } from "./Lots.ts"
 import type { MetricState } from "./MetricState.ts"
-import type { StreakCounts, StreakState, Zones } from "./Streak.ts"
+import type { StreakCounts, StreakState } from "./Streak.ts"
+import type { Zones } from "./StreakPeriods.ts"
 
 /* Quests. */
 

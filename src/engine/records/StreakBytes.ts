@@ -7,14 +7,21 @@ const brokenFlag = 1
 const forgottenFlag = 2
 const bestForgottenFlag = 4
 const paidFlag = 8
+const grantsFlag = 16
+const waitingFlag = 32
+const waitedBeforeFlag = 64
 
 export const writeStreak = (streak: StreakState): void => {
   const { best, bestForgotten, broken, days, first, forgotten, freezes, length, paid } = streak
+  const { grants, waitedBefore, waiting } = streak
   writeByte(
     (broken ? brokenFlag : 0) |
       (forgotten === undefined ? 0 : forgottenFlag) |
       (bestForgotten === undefined ? 0 : bestForgottenFlag) |
-      (paid === undefined ? 0 : paidFlag),
+      (paid === undefined ? 0 : paidFlag) |
+      (grants === undefined ? 0 : grantsFlag) |
+      (waiting === undefined ? 0 : waitingFlag) |
+      (waitedBefore === undefined ? 0 : waitedBeforeFlag),
   )
   writeNumber(first)
   writeNumber(length)
@@ -31,11 +38,29 @@ export const writeStreak = (streak: StreakState): void => {
     writeNumber(paid.length)
     for (const target of paid) writeNumber(target)
   }
+  if (grants !== undefined) {
+    writeNumber(grants.length)
+    for (const [period, amount] of grants) {
+      writeNumber(period)
+      writeNumber(amount)
+    }
+  }
+  if (waiting !== undefined) writeNumber(waiting)
+  if (waitedBefore !== undefined) writeNumber(waitedBefore)
   writeDays(days)
 }
 
+const allFlags =
+  brokenFlag |
+  forgottenFlag |
+  bestForgottenFlag |
+  paidFlag |
+  grantsFlag |
+  waitingFlag |
+  waitedBeforeFlag
+
 export const readStreak = (reader: Reader): StreakState => {
-  const flags = reader.flags(brokenFlag | forgottenFlag | bestForgottenFlag | paidFlag)
+  const flags = reader.flags(allFlags)
   const first = reader.number()
   const length = reader.number()
   const freezes = reader.number()
@@ -54,6 +79,12 @@ export const readStreak = (reader: Reader): StreakState => {
     (flags & paidFlag) === 0
       ? undefined
       : Array.from({ length: reader.count() }, () => reader.number())
+  const grants =
+    (flags & grantsFlag) === 0
+      ? undefined
+      : Array.from({ length: reader.count() }, () => [reader.number(), reader.number()] as const)
+  const waiting = (flags & waitingFlag) === 0 ? undefined : reader.number()
+  const waitedBefore = (flags & waitedBeforeFlag) === 0 ? undefined : reader.number()
   const days = reader.days()
   const broken = (flags & brokenFlag) !== 0
   return {
@@ -64,6 +95,9 @@ export const readStreak = (reader: Reader): StreakState => {
     best,
     ...(forgotten !== undefined && { forgotten }),
     ...(bestForgotten !== undefined && { bestForgotten }),
+    ...(grants !== undefined && { grants }),
+    ...(waiting !== undefined && { waiting }),
+    ...(waitedBefore !== undefined && { waitedBefore }),
     broken,
     ...(paid !== undefined && { paid }),
   }

@@ -335,16 +335,17 @@ const givenPoints = amount("Points, a balance separate from xp.", 10)
 export const amountsBy = <Amount extends Schema.Top>(
   amount: Amount,
   isReserved: (key: string) => boolean = () => false,
+  membersMax: number = limits.currenciesMax,
 ) =>
   Schema.Record(Schema.String, amount).check(
     check(
       "out_of_range",
-      `must have 1 to ${limits.currenciesMax} members`,
+      `must have 1 to ${membersMax} members`,
       (amounts) => {
         const { length } = Object.keys(amounts)
-        return length > 0 && length <= limits.currenciesMax
+        return length > 0 && length <= membersMax
       },
-      { minProperties: 1, maxProperties: limits.currenciesMax },
+      { minProperties: 1, maxProperties: membersMax },
     ),
     Schema.makeFilter(
       (amounts) =>
@@ -365,11 +366,21 @@ const givenCurrencies = amountsBy(givenAmount, isOwnPart).annotate({
   examples: [{ gems: 5 }],
 })
 
+const isNoPart = (): boolean => false
+const freezeAmount = integer(1, limits.streakFreezesMax)
+const freezesDescription =
+  "Freezes, by the key of the streak, up to its `freezes.max`. A running streak has them at once; otherwise the next one begins with them. No multiplier and no boost changes them."
+const givenFreezes = amountsBy(freezeAmount, isNoPart, limits.streaksMax).annotate({
+  description: freezesDescription,
+  examples: [{ daily: 1 }],
+})
+
 const parts = {
   xp: Schema.optionalKey(givenXp),
   points: Schema.optionalKey(givenPoints),
   currencies: Schema.optionalKey(givenCurrencies),
   badgeId: Schema.optionalKey(BadgeId),
+  freezes: Schema.optionalKey(givenFreezes),
 }
 
 /** A reward in requests. */
@@ -377,7 +388,7 @@ export const NewReward = Schema.Struct(parts)
   .check(
     check(
       "missing",
-      "must have xp, points, another currency or a badge",
+      "must have xp, points, another currency, freezes or a badge",
       (reward) => !givesNothing(reward),
       {
         minProperties: 1,
@@ -386,7 +397,7 @@ export const NewReward = Schema.Struct(parts)
   )
   .annotate({
     identifier: "NewReward",
-    description: "What to give: at least xp, points, another currency or a badge.",
+    description: "What to give: at least xp, points, another currency, freezes or a badge.",
     examples: [{ xp: 100, points: 10 }],
   })
 
@@ -395,7 +406,7 @@ export const NewQuestReward = Schema.Struct(parts)
   .check(
     check(
       "missing",
-      "must have xp, points, another currency or a badge",
+      "must have xp, points, another currency, freezes or a badge",
       (reward) => Object.keys(reward).length > 0,
       {
         minProperties: 1,
@@ -413,14 +424,19 @@ const { badgeId: _, ...amounts } = parts
 /** What a badge pays, in requests. */
 export const NewPayment = Schema.Struct(amounts)
   .check(
-    check("missing", "must have xp, points or another currency", (paid) => !givesNothing(paid), {
-      minProperties: 1,
-    }),
+    check(
+      "missing",
+      "must have xp, points, another currency or freezes",
+      (paid) => !givesNothing(paid),
+      {
+        minProperties: 1,
+      },
+    ),
   )
   .annotate({
     identifier: "NewPayment",
     description:
-      "What a badge or a tier pays the user who earns it: at least xp, points or another currency. Default: nothing.",
+      "What a badge or a tier pays the user who earns it: at least xp, points, another currency or freezes. Default: nothing.",
     examples: [{ xp: 100 }],
   })
 
@@ -431,6 +447,12 @@ const amountsPatch = {
     Schema.NullOr(amountsBy(Schema.NullOr(givenAmount), isOwnPart)).annotate({
       description: "Amounts of further currencies, by key; null removes one.",
       examples: [{ gems: 5 }],
+    }),
+  ),
+  freezes: Schema.optionalKey(
+    Schema.NullOr(amountsBy(Schema.NullOr(freezeAmount), isNoPart, limits.streaksMax)).annotate({
+      description: "Freezes, by the key of the streak; null removes one.",
+      examples: [{ daily: 1 }],
     }),
   ),
 }

@@ -156,10 +156,16 @@ export const CurrencyNotFound = problem("CurrencyNotFound", ["currency_not_found
 export const MetricNotFound = problem("MetricNotFound", ["metric_not_found"])
 export const EventNotFound = problem("EventNotFound", ["event_not_found"])
 export const RewardNotFound = problem("RewardNotFound", ["reward_not_found"])
-/** The badge or a currency of a reward. */
+/** The badge, a currency or a streak of a reward. */
 export const RewardedNotFound = problem("RewardedNotFound", [
   "badge_not_found",
   "currency_not_found",
+  "streak_not_found",
+])
+/** The user or the streak. */
+export const StreakOfUserNotFound = problem("StreakOfUserNotFound", [
+  "user_not_found",
+  "streak_not_found",
 ])
 /** The user or the metric of a series. */
 export const UserOrMetricNotFound = problem("UserOrMetricNotFound", [

@@ -208,6 +208,12 @@ const Given = Schema.Struct({
       examples: [{ gems: 5 }],
     }),
   ),
+  freezes: Schema.optionalKey(
+    Schema.Record(Schema.String, Schema.Int).annotate({
+      description: "Freezes, by the key of the streak. Absent: none.",
+      examples: [{ daily: 1 }],
+    }),
+  ),
   badges: Schema.Array(Schema.String).annotate({
     description: "The ids of badges.",
     examples: [[]],

@@ -4,10 +4,13 @@ import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Reward } from "../../domain/message/FactMembers.ts"
 import { weekdays } from "../../domain/project/Boost.ts"
 import { streakPeriods } from "../../domain/project/StreakDefinition.ts"
+import { calendarStatuses } from "../../domain/user/StreakCalendar.ts"
+import { dayOf } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import {
   Action,
   ApiKey,
+  check,
   distinct,
   integer,
   list,
@@ -33,7 +36,7 @@ import {
 import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { streak, streakPage } from "./examples/definitionExamples.ts"
 import { streakId } from "./examples/exampleIds.ts"
-import { streakStanding } from "./examples/userExamples.ts"
+import { streakCalendar, streakStanding } from "./examples/userExamples.ts"
 import {
   ChangeConflict,
   readProblems,
@@ -305,6 +308,45 @@ export const UserStreaks = Schema.Struct({
   identifier: "UserStreaks",
   description: "A user's streaks as of now.",
   examples: [{ userId: "user-42", streaks: [streakStanding] }],
+})
+
+export const StreakKey = text(1, limits.idCharactersMax).annotate({
+  description: "The streak's id or key.",
+  examples: ["daily"],
+})
+
+export const CalendarDay = Schema.String.check(
+  check("invalid_format", "must be a date such as 2026-11-01", (text) => dayOf(text) !== undefined),
+).annotate({
+  description: "A date in the user's time zone.",
+  examples: ["2026-11-01"],
+})
+
+/** The days, weeks or months of a user's streak. */
+export const StreakCalendar = Schema.Struct({
+  userId: UserId,
+  key: Schema.String.annotate({ description: "Key of the streak.", examples: ["daily"] }),
+  every: oneOf(streakPeriods).annotate({
+    description: "What the streak is of.",
+    examples: ["day"],
+  }),
+  periods: Schema.Array(
+    Schema.Struct({
+      firstDay: Schema.String.annotate({
+        description: "The day, or the first day of the week or month.",
+        examples: ["2026-11-01"],
+      }),
+      status: oneOf(calendarStatuses).annotate({
+        description:
+          "`kept`; `frozen`: missed, and covered by a freeze; `rest`: a rest day without an event that counts; `missed`; `skipped`: a day that a change of time zone skipped or cut short, so that it is not missed; `open`: the present one, which is not kept yet.",
+        examples: ["kept"],
+      }),
+    }).annotate({ identifier: "StreakCalendarPeriod" }),
+  ).annotate({ description: "The oldest first." }),
+}).annotate({
+  identifier: "StreakCalendar",
+  description: "The calendar of a user's streak.",
+  examples: [streakCalendar],
 })
 
 export const Streaks = HttpApiGroup.make("streaks")

@@ -62,12 +62,13 @@ import {
   SpendConflict,
   SpenderNotFound,
   SpendNotFound,
+  StreakOfUserNotFound,
   UserNotFound,
   writeProblems,
 } from "./Problems.ts"
 import { UserSegments } from "./Segments.ts"
 import { NewSpend, Refund, Spend } from "./Spends.ts"
-import { UserStreaks } from "./Streaks.ts"
+import { CalendarDay, StreakCalendar, StreakKey, UserStreaks } from "./Streaks.ts"
 import { ProfileChange, Progress, StartedQuest, User, UserExport, UserPage } from "./UserShapes.ts"
 
 /* Rewards granted by request, and revocations. */
@@ -160,6 +161,12 @@ const undone = {
       examples: [{ gems: { revoked: 5, total: 7 } }],
     }),
   ),
+  freezes: Schema.optionalKey(
+    Schema.Record(Schema.String, revoked("freezes")).annotate({
+      description: "Effect on freezes, by the key of the streak. Absent: none.",
+      examples: [{ daily: { revoked: 1, total: 0 } }],
+    }),
+  ),
   balances: furtherOutcome.balances,
   level: LevelChange,
   badges: Schema.Array(
@@ -184,6 +191,12 @@ const undone = {
       Schema.Record(Schema.String, Schema.Int).annotate({
         description: "Missing amounts of further currencies, by key. Absent: none.",
         examples: [{ gems: 2 }],
+      }),
+    ),
+    freezes: Schema.optionalKey(
+      Schema.Record(Schema.String, Schema.Int).annotate({
+        description: "Freezes that were used already, by the key of the streak. Absent: none.",
+        examples: [{ daily: 1 }],
       }),
     ),
   }).annotate({
@@ -436,6 +449,20 @@ export const Users = HttpApiGroup.make("users")
           summary: "Start a quest for a user",
           description:
             "Starts a quest with `optIn`: events count for it from now on, in the present period. Creates the user if new. A start in the same period again changes nothing and replies with the present progress; so does a start after the completion. 409: the quest is not active, has no `optIn` (`conflict`), or is not open to the user (`quest_locked`: the segment or a prerequisite). A start gives nothing, so it cannot be revoked; progress expires with the period.",
+        }),
+      ),
+    HttpApiEndpoint.get("streakCalendar", "/v1/users/:id/streaks/:key/calendar", {
+      params: { ...params, key: StreakKey },
+      query: { from: Schema.optionalKey(CalendarDay), to: Schema.optionalKey(CalendarDay) },
+      success: StreakCalendar,
+      error: [...readProblems, StreakOfUserNotFound],
+    })
+      .annotate(OpenTo, ["read", "user"])
+      .annotate(UserNamed, named)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Read the calendar of a user's streak",
+          description: `Lists each day, week or month with its status, from that of \`from\` to that of \`to\`, in the user's time zone: at most ${limits.streakCalendarPeriodsMax} of them. By default \`to\` is today, and \`from\` 30 days, weeks or months earlier. Nothing is listed before the user and the streak began, or after now. The server remembers ${limits.streakRangesMax} runs of days without a gap for each streak; earlier ones are not listed.`,
         }),
       ),
     HttpApiEndpoint.get("segments", "/v1/users/:id/segments", {

@@ -7,6 +7,7 @@ import {
   badgeReferenceFaults,
   currencyFaults,
   currencyReferenceFaults,
+  freezeReferenceFaults,
   metricReferenceFaults,
   prerequisiteFaults,
   segmentReferenceFaults,
@@ -69,6 +70,7 @@ export const allParts = (reward: Reward): Gives => ({ xp: 0, points: 0, badgeId:
 /** The change of a definition's reward; null removes a part. */
 export const partsChange = ({
   currencies,
+  freezes,
   points,
   xp,
   ...rest
@@ -78,12 +80,14 @@ export const partsChange = ({
     xp: xp === null ? 0 : xp,
     points: points === null ? 0 : points,
     currencyPatch: currencies,
+    freezePatch: freezes,
   })
 
 /** The change of a definition's reward to `reward`: all of its parts. */
 export const wholeReward = (reward: Gives): RewardChange => ({
   ...reward,
   currencies: reward.currencies,
+  freezes: reward.freezes,
 })
 
 /** The members of a reply that tell a repeat of an id from its first use. */
@@ -436,6 +440,12 @@ export const referenceFaults =
       const named = Object.entries(paid).filter(([, amount]) => amount !== null)
       const amounts = Object.fromEntries(named.slice(0, limits.currenciesMax)) as Amounts
       faults.push(...currencyReferenceFaults(state, amounts, "/reward/currencies"))
+    }
+    const frozen = memberOf(memberOf(body, "reward"), "freezes")
+    if (typeof frozen === "object" && frozen !== null && !Array.isArray(frozen)) {
+      const named = Object.entries(frozen).filter(([, amount]) => amount !== null)
+      const amounts = Object.fromEntries(named.slice(0, limits.streaksMax)) as Amounts
+      faults.push(...freezeReferenceFaults(state, amounts, "/reward/freezes"))
     }
     const criteria = memberOf(body, "criteria")
     const streak = memberOf(criteria, "streak")

@@ -270,8 +270,8 @@ const fileBadge = (badge: Badge) => {
   return fileDefinition(badge, own) as Item<"badges">
 }
 
-const fileReward = ({ badgeId, currencies, points, xp }: Rule["reward"]) =>
-  given({ xp: xp || undefined, points: points || undefined, currencies, badgeId })
+const fileReward = ({ badgeId, currencies, freezes, points, xp }: Rule["reward"]) =>
+  given({ xp: xp || undefined, points: points || undefined, currencies, badgeId, freezes })
 
 const fileQuest = (quest: Quest) => {
   const { claim, optIn, prerequisites, recurrence, reward, steps, title } = quest

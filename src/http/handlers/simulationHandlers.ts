@@ -153,6 +153,7 @@ const givenBy = ({ facts }: Simulated["record"]): (typeof Simulation.Type)["give
     xp: number
     points: number
     currencies?: Amounts
+    freezes?: Amounts
     readonly badges: Array<string>
   }
   const given = new Map<string, Gift>()
@@ -169,6 +170,9 @@ const givenBy = ({ facts }: Simulated["record"]): (typeof Simulation.Type)["give
     else if (fact.kind === "currency.earned") {
       const gift = of(fact.source)
       gift.currencies = plusAmountOf(gift.currencies, fact.currency, fact.amount)
+    } else if (fact.kind === "streak.freezes_earned") {
+      const gift = of(fact.source)
+      gift.freezes = plusAmountOf(gift.freezes, fact.key, fact.amount)
     } else if (fact.kind === "badge.earned") of(fact.source).badges.push(fact.badgeId)
   }
   return [...given.values()]

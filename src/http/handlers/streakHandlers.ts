@@ -1,14 +1,37 @@
+import { Effect } from "effect"
 import type { StreakChange } from "../../domain/decide/StreakDefinitions.ts"
+import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
-import type { Streak, StreakNeed } from "../../domain/project/StreakDefinition.ts"
+import { isShown, type Streak, type StreakNeed } from "../../domain/project/StreakDefinition.ts"
 import { streakStandings } from "../../domain/user/Progress.ts"
-import type { UserState } from "../../domain/user/User.ts"
+import { streakCalendar } from "../../domain/user/StreakCalendar.ts"
+import { firstDayOfPeriod, periodAt, periodOfDay } from "../../domain/user/StreakPeriods.ts"
+import { type UserState, userZones } from "../../domain/user/User.ts"
+import { dateOf, dayOf } from "../../domain/values/Calendar.ts"
+import { invalidRequest, laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import type { NewStreak, StreakPatch, Streaks, UserStreaks } from "../api/Streaks.ts"
+import { limits } from "../../Limits.ts"
+import type {
+  NewStreak,
+  StreakCalendar,
+  StreakPatch,
+  Streaks,
+  UserStreaks,
+} from "../api/Streaks.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
-import { allParts, named, newMembers, patchOf, replacementOf, showDefinition } from "./Shapes.ts"
+import {
+  allParts,
+  foundOr,
+  named,
+  newMembers,
+  patchOf,
+  replacementOf,
+  showDefinition,
+} from "./Shapes.ts"
+
+const notFound = laurelError("streak_not_found", "No streak of this project has this id or key.")
 
 export const streakHandlers = (engine: Engine["Service"]): Handlers<typeof Streaks> =>
   kindOperations(engine, "streak", { made: newStreak, changed: streakChange, show: showStreak })
@@ -96,3 +119,40 @@ export const userStreaks = (
     }),
   ),
 })
+
+/** The days, weeks or months of a user's streak between two dates. */
+export const userStreakCalendar = Effect.fnUntraced(function* (
+  user: UserState,
+  project: ProjectState,
+  now: number,
+  idOrKey: string,
+  query: { readonly from?: string; readonly to?: string },
+) {
+  const definition = yield* foundOr(definitionOf(project.streaks, idOrKey), notFound)
+  if (!isShown(definition)) return yield* Effect.fail(notFound)
+  const { every, key } = definition
+  const zones = userZones(user, project)
+  const periodOf = (date: string) => periodOfDay(definition, dayOf(date)!)
+  const to = query.to === undefined ? periodAt(definition, zones, now) : periodOf(query.to)
+  const from = query.from === undefined ? to - periodsBefore : periodOf(query.from)
+  if (from > to) return yield* Effect.fail(wrongOrder)
+  if (to - from >= limits.streakCalendarPeriodsMax) return yield* Effect.fail(tooLong)
+  const times = { createdAt: user.createdAt, now }
+  const listed = streakCalendar(user.streaks.get(key), definition, zones, times, [from, to])
+  const periods = listed.map(({ period, status }) => ({
+    firstDay: dateOf(firstDayOfPeriod(definition, period)),
+    status,
+  }))
+  return { userId: user.id, key, every, periods } satisfies typeof StreakCalendar.Type
+})
+
+/** How many periods before the last one a calendar begins by default. */
+const periodsBefore = 30
+
+const fromFault = (code: string, detail: string) =>
+  invalidRequest([{ pointer: "query/from", code, detail }])
+const wrongOrder = fromFault("out_of_range", "must not be after `to`")
+const tooLong = fromFault(
+  "out_of_range",
+  `must be less than ${limits.streakCalendarPeriodsMax} days, weeks or months before \`to\``,
+)

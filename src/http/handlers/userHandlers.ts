@@ -42,7 +42,7 @@ import {
   spendBody,
   userNotFound,
 } from "./Shapes.ts"
-import { userStreaks } from "./streakHandlers.ts"
+import { userStreakCalendar, userStreaks } from "./streakHandlers.ts"
 
 type UserHandlers = Handlers<typeof Users>
 
@@ -88,7 +88,7 @@ const readHandlers = (
   engine: Engine["Service"],
 ): Pick<
   UserHandlers,
-  "list" | "get" | "progress" | "export" | "history" | "segments" | "streaks"
+  "list" | "get" | "progress" | "export" | "history" | "segments" | "streaks" | "streakCalendar"
 > => ({
   list: {
     handle: ({ caller: { environment }, query: { ids, ...query } }) =>
@@ -113,6 +113,13 @@ const readHandlers = (
       Effect.map(readAll(engine, caller.environment, params.id), ({ now, project, user }) => ({
         body: userStreaks(user, project, now),
       })),
+  },
+  streakCalendar: {
+    handle: ({ caller, params, query }) =>
+      Effect.gen(function* () {
+        const { now, project, user } = yield* readAll(engine, caller.environment, params.id)
+        return { body: yield* userStreakCalendar(user, project, now, params.key, query) }
+      }),
   },
   segments: {
     handle: ({ caller, params }) =>
@@ -440,6 +447,7 @@ const undone = ({
   balances,
   currencies,
   expired,
+  freezes,
   level,
   points,
   quests,
@@ -450,14 +458,8 @@ const undone = ({
   userId,
   xp: { revoked: 0 - xp.earned, total: xp.total },
   points: { revoked: 0 - points.earned, total: points.total },
-  ...(currencies !== undefined && {
-    currencies: Object.fromEntries(
-      Object.entries(currencies).map(([key, { earned, total }]) => [
-        key,
-        { revoked: 0 - earned, total },
-      ]),
-    ),
-  }),
+  ...(currencies !== undefined && { currencies: revokedOf(currencies) }),
+  ...(freezes !== undefined && { freezes: revokedOf(freezes) }),
   ...(balances !== undefined && { balances }),
   level,
   badges: badgesRevoked,
@@ -465,3 +467,13 @@ const undone = ({
   shortfall,
   ...(expired !== undefined && { expired }),
 })
+
+const revokedOf = (changes: {
+  readonly [key: string]: { readonly earned: number; readonly total: number }
+}) =>
+  Object.fromEntries(
+    Object.entries(changes).map(([key, { earned, total }]) => [
+      key,
+      { revoked: 0 - earned, total },
+    ]),
+  )

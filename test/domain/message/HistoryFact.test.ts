@@ -56,6 +56,8 @@ const everything = () => {
   world.do({ kind: "start", questId: "m" })
   world.track("SWIPE")
   world.undo(world.complete("m"))
+  world.streak({ id: "stk_iced", key: "iced", freezes: { initial: 0, max: 1, everyDays: null } })
+  world.undo(world.do({ kind: "reward", reward: { freezes: { iced: 2 } } }))
   world.currency({ id: "cur_stars", key: "stars", expiry: { afterDays: 1 }, pendingDays: null })
   world.give({ stars: 1 })
   world.now += 2 * 86_400_000

@@ -73,6 +73,8 @@ const everything = (): World => {
   world.quest({ id: "qst_swipe", steps: [swipe], claim: "manual" })
   world.track("SWIPE")
   world.complete("qst_swipe")
+  world.streak({ id: "stk_iced", key: "iced", freezes: { initial: 0, max: 1, everyDays: null } })
+  world.undo(world.do({ kind: "reward", reward: { freezes: { iced: 1 } } }))
   world.at("2026-11-05T12:00:00Z")
   world.do({ kind: "tick" })
   const visitor = new World("2026-11-05T12:00:00Z")
@@ -140,6 +142,7 @@ describe("A message", () => {
       ["reward.revoked", reward],
       ["currency.revoked", recordId("rwd", records[7]!)],
       ["reward.revoked", recordId("rwd", records[7]!)],
+      ["reward.revoked", expect.stringMatching(/^rwd_/)],
     ])
     expect(revoked.at(4)?.data).toMatchObject({
       points: { earned: -5 },

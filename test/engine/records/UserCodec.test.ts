@@ -179,6 +179,12 @@ const rich: UserState = {
         best: 9,
         forgotten: { first: 19_000, last: 19_008, days: 9, freezes: 0 },
         bestForgotten: 9,
+        grants: [
+          [20_001, 2],
+          [20_004, -1],
+        ],
+        waiting: 1,
+        waitedBefore: 3,
         broken: true,
       },
     ],

@@ -49,6 +49,7 @@ import type {
   Backfilled,
   Capped,
   Entry,
+  FreezesTaken,
   Happened,
   Log,
   Refunded,
@@ -60,7 +61,14 @@ import { completeByHand, countForSteps, revertedBy, shareDone, startByHand } fro
 import { type Named, whereDiffers } from "./repeats.ts"
 import { boosted, ruleGifts } from "./rules.ts"
 import { type Membership, membershipOf } from "./segments.ts"
-import { countedFor, newMilestones, placesOf, streakOf } from "./streaks.ts"
+import {
+  countedFor,
+  freezesLeft,
+  giveFreezes,
+  newMilestones,
+  placesOf,
+  streakOf,
+} from "./streaks.ts"
 import { stillOpen, windowsFor } from "./windows.ts"
 
 /** The reply to an event, a reward or an undo. The order of lists has no meaning. */
@@ -80,6 +88,14 @@ export interface Outcome {
   }>
   /** What an undo found expired. */
   readonly expired: Amounts
+  /** Freezes that streaks got or lost, and did not get, by key. */
+  readonly freezes: {
+    readonly [key: string]: {
+      readonly earned: number
+      readonly total: number
+      readonly capped: number
+    }
+  }
   /** All balances, if the user has further currencies that are active. */
   readonly balances: Amounts | undefined
   readonly level: { readonly before: number; readonly after: number }
@@ -283,6 +299,7 @@ export class Model {
     }
     event.windows = windowsFor(before, settings.timezone, closed, date, now)
     awardAll(receiver, () => crossed(before, after, place, event.occurredAt, now, isIn))
+    giveFreezes(after, event, definitions, place.places, now)
     event.segments = held()
     return this.#done(userId, before, event, place, { now, sequence }, touched)
   }
@@ -303,20 +320,24 @@ export class Model {
         : command.type === "badge"
           ? { badgeId: command.badgeId }
           : { [command.type]: command.amount }
-    const { badgeId = null, currencies = {}, points = 0, xp = 0 } = parts
+    const { badgeId = null, currencies = {}, freezes = {}, points = 0, xp = 0 } = parts
     const isKnown = (key: string) => activeIn(definitions, key) !== undefined
     const badge = definitions.badges.find(({ id, set }) => id === badgeId && set !== "archived")
     if (badgeId !== null && badge === undefined) return { refused: "badge_not_found" }
     if (badge !== undefined && (badge.repeatable || !pays(badge, now)))
       return { refused: "badge_not_active" }
     if (!Object.keys(currencies).every(isKnown)) return { refused: "currency_not_found" }
+    const live = definitions.streaks.filter(({ set }) => set !== "archived").map(({ key }) => key)
+    if (!Object.keys(freezes).every((key) => live.includes(key)))
+      return { refused: "streak_not_found" }
     const { zone } = place.places.at(-1)!
     const receiver = { to: reward, log: after, zone, definitions: place }
-    gift({ xp, points, currencies, badgeId }, receiver)
+    gift({ xp, points, currencies, badgeId, freezes }, receiver)
     const { timezone } = definitions.settings
     reward.windows = windowsFor(before, timezone, definitions.closed, dateAt(timezone, now), now)
     const { held, isIn } = this.membership(userId, place, now)
     awardAll(receiver, () => crossed(before, after, place, now, now, isIn))
+    giveFreezes(after, reward, definitions, place.places, now)
     reward.segments = held()
     return this.#done(userId, before, reward, place, { now, sequence }, [])
   }
@@ -411,6 +432,7 @@ export class Model {
       of,
       windows,
       uncounted,
+      freezes: freezesLeft(before, of, definitions, place.places, now),
       lost: [],
       badges: [],
     }
@@ -496,6 +518,7 @@ export class Model {
     // A recount awards no other badge, but what a badge pays may.
     const counted = [...before, { ...entry, ...noAmounts() }]
     awardAll(receiver, () => crossed(counted, after, place, now, now, isIn))
+    giveFreezes(after, entry, definitions, place.places, now)
     if (overflows(after, place, now)) return { refused: "conflict" }
     this.#append(userId, entry)
     const badges = shownAwards(this.log(userId), entry.badges, now)
@@ -546,6 +569,14 @@ export class Model {
       capped: entry.kind === "undone" ? [] : cutOf(entry.capped),
       pending: entry.kind === "undone" ? [] : pendingBy(entry),
       expired: entry.kind === "undone" ? lostBy(before, after, entry.of, { ...place, now }) : {},
+      freezes: Object.fromEntries(
+        [...entry.freezes].map(([key, { amount, cut = 0 }]: [string, Partial<FreezesTaken>]) => {
+          const streak = place.streaks.find((one) => one.key === key)!
+          const total = streakOf(after, streak, place.places, now).freezes
+          const earned = entry.kind === "undone" ? -amount! : amount!
+          return [key, { earned, total, capped: cut }]
+        }),
+      ),
       balances: shownBalances(after, place, now),
       level: { before: levelOf(levelCurve, xpBefore), after: levelOf(levelCurve, xp) },
       badges: shownAwards(after, entry.badges, now),
@@ -561,7 +592,7 @@ export class Model {
       quests,
       // A reply lists the streaks that became longer.
       streaks: place.streaks.flatMap((definition) => {
-        const was = streakOf(before, definition, place.places, now)?.current ?? 0
+        const was = streakOf(before, definition, place.places, now).current
         const is = streakOf(after, definition, place.places, now)
         if (is === undefined || is.current <= was) return []
         return [{ key: definition.key, current: is.current, best: is.best }]
@@ -584,6 +615,7 @@ export const nothingDone: Outcome = {
   xp: { earned: 0, total: 0 },
   points: { earned: 0, total: 0 },
   currencies: {},
+  freezes: {},
   capped: [],
   pending: [],
   expired: {},
@@ -627,6 +659,8 @@ const noAmounts = (): Amounting => ({
   counting: [],
   endings: [],
   badges: [],
+  frozen: [],
+  freezes: new Map(),
 })
 
 /** The credits of an entry that cannot be spent at once. */

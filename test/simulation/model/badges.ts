@@ -186,7 +186,7 @@ export const numberFor = (
     case "streak": {
       const best = streaks
         .filter(({ key }) => criteria.streak === null || key === criteria.streak)
-        .map((streak) => streakOf(log, streak, places, now)?.best ?? 0)
+        .map((streak) => streakOf(log, streak, places, now).best)
       return Math.max(0, ...best)
     }
     case "metric": {

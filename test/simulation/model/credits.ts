@@ -40,7 +40,7 @@ const givenBy = ({ currencies, points, xp }: Receiver["to"]): ReadonlyMap<string
  * Returns whether there was anything to give. `running` are the boosts that multiplied it.
  */
 export const gift = (
-  { badgeId, currencies = {}, points, xp }: Gives,
+  { badgeId, currencies = {}, freezes = {}, points, xp }: Gives,
   receiver: Receiver & { readonly to: Happened },
   running: ReadonlyArray<Boost> = [],
 ): boolean => {
@@ -60,7 +60,9 @@ export const gift = (
   const isGiven = badge !== undefined && !badge.repeatable && pays(badge, to.occurredAt)
   const earned = isGiven && !isHeld
   if (earned) awardOne({ badgeId: badge.id, tier: tiersOf(badge)[0]!.tier }, receiver)
-  return amounts.some(([, amount]) => amount > 0) || earned
+  to.frozen.push(...Object.entries(freezes))
+  const given = [...amounts, ...Object.entries(freezes)]
+  return given.some(([, amount]) => amount > 0) || earned
 }
 
 /** Adds an award, and what it pays unless it has paid the user before. */
@@ -69,15 +71,20 @@ export const awardOne = (award: Awarded, receiver: Receiver): void => {
   const badge = definitions.badges.find(({ id }) => id === award.badgeId)!
   const { reward } = tiersOf(badge).find(({ tier }) => tier === award.tier)!
   const amounts = Object.entries({ xp: reward.xp, points: reward.points, ...reward.currencies })
+  const freezes = Object.entries(reward.freezes ?? {})
   if (award.times !== undefined) {
     const times = timesHeld(log, badge.id) + award.times
     const due = Math.max(0, Math.min(award.times, times - timesPaid(log, badge.id)))
     to.badges.push({ ...award, paidTimes: due })
     for (const [key, amount] of amounts) credit(key, amount * due, receiver)
+    const all = freezes.map(([key, amount]) => [key, amount * due] as const)
+    to.frozen.push(...all)
     return
   }
-  const paid = amounts.some(([, amount]) => amount > 0) && !paidOf(log).has(nameOf(award))
+  const isSome = [...amounts, ...freezes].some(([, amount]) => amount > 0)
+  const paid = isSome && !paidOf(log).has(nameOf(award))
   to.badges.push({ ...award, paid })
+  if (paid) to.frozen.push(...freezes)
   if (paid) for (const [key, amount] of amounts) credit(key, amount, receiver)
 }
 

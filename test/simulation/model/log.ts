@@ -26,6 +26,17 @@ export interface Amounting {
   /** What counts for the `earnLimit` of currencies. */
   readonly counting: Array<Earning>
   readonly badges: Array<Awarded>
+  /** Freezes that were given, in the order of giving, by the key of the streak. */
+  readonly frozen: Array<readonly [key: string, asked: number]>
+  /** What the streaks took of them, and in which period; once the entry is complete. */
+  readonly freezes: Map<string, FreezesTaken>
+}
+
+export interface FreezesTaken {
+  readonly period: number
+  readonly amount: number
+  /** What did not fit. */
+  readonly cut: number
 }
 
 /** An event or a reward, with what it gave. */
@@ -144,6 +155,8 @@ export interface Undone {
   readonly windows: Windows
   /** The badges for which the event no longer counts. */
   readonly uncounted: ReadonlyArray<Counted>
+  /** The freezes that were still there. */
+  readonly freezes: ReadonlyMap<string, Omit<FreezesTaken, "cut">>
   readonly lost: ReadonlyArray<Awarded>
   /** The badges that would be lost, but are still earned. */
   readonly badges: ReadonlyArray<Awarded>

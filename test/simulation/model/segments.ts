@@ -59,7 +59,7 @@ const found = (
     }
     case "streak": {
       const streak = place.streaks.find(({ key }) => key === condition.streak)
-      return (streak && streakOf(log, streak, place.places, now)?.current) ?? 0
+      return streak === undefined ? 0 : streakOf(log, streak, place.places, now).current
     }
     case "metric": {
       const metric = place.metrics.find(({ key }) => key === condition.metric)

@@ -5,13 +5,22 @@
  * A user has one calendar through all time zones: the days as the user reached them, each at its
  * place. A day that was reached does not come back, a skipped day never was, and a day that had
  * begun before the last one was over at its own place is not missed.
+ *
+ * Freezes that rewards gave in a period come before it is kept, and those taken back after.
  */
 import type { Streak } from "../../../src/domain/project/StreakDefinition.ts"
 import { sumOf } from "./amounts.ts"
 import type { Place } from "./badges.ts"
 import { dateAt, dateOf, numberOf, startOf } from "./calendar.ts"
 import { counts, type Definitions, type Move, pays } from "./Definitions.ts"
-import { type Happened, happened, type Log, standing } from "./log.ts"
+import {
+  type Amounting,
+  type FreezesTaken,
+  type Happened,
+  happened,
+  type Log,
+  standing,
+} from "./log.ts"
 import { measuredTowards } from "./metrics.ts"
 
 /** The places of a user, oldest first; the last has no end. */
@@ -198,42 +207,119 @@ export interface Run {
   freezes: number
 }
 
-/** The runs of periods in a row, oldest first. */
-export const runsOf = (log: Log, streak: Streak, places: Places) => {
+/** What rewards gave in each period, without what was taken back in it. */
+const grantsOf = (log: Log, key: string): ReadonlyMap<number, number> => {
+  const grants = new Map<number, number>()
+  for (const entry of log) {
+    if (!("freezes" in entry)) continue
+    const { amount = 0, period = 0 } = entry.freezes.get(key) ?? {}
+    const change = entry.kind === "undone" ? -amount : amount
+    grants.set(period, (grants.get(period) ?? 0) + change)
+  }
+  return grants
+}
+
+/** The runs of periods in a row, oldest first, and the freezes that wait for the next one. */
+const walkOf = (log: Log, streak: Streak, places: Places) => {
   const { freezes, key } = streak
   const runs: Array<Run> = []
-  for (const period of [...keptPeriods(log, key)].sort((one, other) => one - other)) {
+  let waiting = 0
+  const grants = [...grantsOf(log, key)].filter(([, change]) => change !== 0)
+  const steps = [
+    ...[...keptPeriods(log, key)].map((period) => ({ period, change: 0 })),
+    ...grants.map(([period, change]) => ({ period, change })),
+  ].sort((one, other) => one.period - other.period || other.change - one.change)
+  for (const { change, period } of steps) {
     let run = runs.at(-1)
     const without = run === undefined ? 0 : missed(streak, places, run.last, period, run.freezes)
-    if (run === undefined || without > run.freezes) {
-      run = { first: period, last: period, days: 0, freezes: freezes.initial }
-      runs.push(run)
-    } else run.freezes -= without
-    run.last = period
-    run.days++
-    if (freezes.everyDays !== null && run.days % freezes.everyDays === 0)
-      run.freezes = Math.max(run.freezes, Math.min(freezes.max, run.freezes + 1))
+    const isOver = run === undefined || without > run.freezes
+    if (change !== 0 && isOver) {
+      const room = Math.max(0, freezes.max - freezes.initial - waiting)
+      waiting = Math.max(0, waiting + Math.min(change, room))
+    } else if (change !== 0) {
+      const left = run!.freezes - without
+      const room = Math.max(0, freezes.max - left)
+      run!.freezes += Math.max(-left, Math.min(change, room))
+    } else {
+      if (run === undefined || isOver) {
+        const initial = Math.min(freezes.max, freezes.initial + waiting)
+        run = { first: period, last: period, days: 0, freezes: initial }
+        runs.push(run)
+        waiting = 0
+      } else run.freezes -= without
+      run.last = period
+      run.days++
+      if (freezes.everyDays !== null && run.days % freezes.everyDays === 0)
+        run.freezes = Math.max(run.freezes, Math.min(freezes.max, run.freezes + 1))
+    }
   }
-  return runs
+  return { runs, waiting }
 }
+
+export const runsOf = (log: Log, streak: Streak, places: Places) => walkOf(log, streak, places).runs
+
+/** Gives the freezes of `to`, the last entry of the log, to the streaks as far as they fit. */
+export const giveFreezes = (
+  log: Log,
+  to: Amounting,
+  { streaks }: Pick<Definitions, "streaks">,
+  places: Places,
+  now: number,
+): void => {
+  for (const [key, asked] of to.frozen) {
+    const streak = takerOf(streaks, key, now)
+    if (streak === undefined) continue
+    const { current, freezes } = streakOf(log, streak, places, now)
+    const { initial, max } = streak.freezes
+    const { waiting } = walkOf(log, streak, places)
+    const room = Math.max(0, max - (current > 0 ? freezes : initial + waiting))
+    const fitting = Math.min(asked, room)
+    const before = to.freezes.get(key) ?? { amount: 0, cut: 0 }
+    const amount = before.amount + fitting
+    const period = periodOf(streak.every, dayAt(places, now))
+    if (asked > 0) to.freezes.set(key, { period, amount, cut: before.cut + asked - fitting })
+  }
+}
+
+/** A streak that takes freezes. */
+const takerOf = (streaks: ReadonlyArray<Streak>, key: string, now: number) =>
+  streaks.find((one) => one.key === key && isInUse(one) && now < (one.endsAt ?? Infinity))
+
+/** The freezes of an entry that an undo finds. */
+export const freezesLeft = (
+  log: Log,
+  given: Amounting,
+  { streaks }: Pick<Definitions, "streaks">,
+  places: Places,
+  now: number,
+): ReadonlyMap<string, Omit<FreezesTaken, "cut">> =>
+  new Map(
+    [...given.freezes].flatMap(([key, { amount: asked }]) => {
+      const streak = takerOf(streaks, key, now)
+      if (streak === undefined) return []
+      const { current, freezes } = streakOf(log, streak, places, now)
+      const left = current > 0 ? freezes : walkOf(log, streak, places).waiting
+      const amount = Math.min(asked, left)
+      const period = periodOf(streak.every, dayAt(places, now))
+      return amount === 0 ? [] : [[key, { period, amount }] as const]
+    }),
+  )
 
 export interface StreakView {
   readonly current: number
   readonly best: number
   readonly freezes: number
-  readonly lastDay: string
+  readonly lastDay: string | null
 }
 
 /** A streak as it stands at `now`. */
-export const streakOf = (
-  log: Log,
-  definition: Streak,
-  places: Places,
-  now: number,
-): StreakView | undefined => {
-  const runs = runsOf(log, definition, places)
+export const streakOf = (log: Log, definition: Streak, places: Places, now: number): StreakView => {
+  const { runs, waiting } = walkOf(log, definition, places)
   const run = runs.at(-1)
-  if (run === undefined) return undefined
+  const { initial, max } = definition.freezes
+  if (run === undefined) {
+    return { current: 0, best: 0, freezes: Math.min(max, initial + waiting), lastDay: null }
+  }
   const best = Math.max(...runs.map(({ days }) => days))
   const { endsAt, every } = definition
   const lastDay = dateOf(firstDayOf(every, run.last))
@@ -241,8 +327,40 @@ export const streakOf = (
   const present = periodOf(every, dayAt(places, Math.min(now, (endsAt ?? Infinity) - 1)))
   const left = run.freezes - missed(definition, places, run.last, present, run.freezes)
   return left < 0
-    ? { current: 0, best, freezes: 0, lastDay }
+    ? { current: 0, best, freezes: waiting, lastDay }
     : { current: run.days, best, freezes: left, lastDay }
+}
+
+/** What became of the present period and the 40 before it, as `2026-11-01 kept`. */
+export const calendarOf = (
+  log: Log,
+  definition: Streak,
+  places: Places,
+  now: number,
+): ReadonlyArray<string> => {
+  if (!isInUse(definition)) return []
+  const { endsAt, every, key, startsAt } = definition
+  const { runs } = walkOf(log, definition, places)
+  const kept = keptPeriods(log, key)
+  const present = periodOf(every, dayAt(places, Math.min(now, (endsAt ?? Infinity) - 1)))
+  const begun = periodOf(every, dayAt(places, Math.max(log[0]!.at, startsAt ?? -Infinity)))
+  const first = Math.min(begun, ...kept)
+  const nameOf = (period: number): string => {
+    if (kept.has(period)) return "kept"
+    if (every === "day" && isRest(definition, period)) return "rest"
+    const last = Math.max(...[...kept].filter((one) => one < period))
+    const before = Number.isFinite(last) ? last : period - 1
+    if (every === "day" && !isMissed(definition, places, before, period)) return "skipped"
+    if (period === present && (endsAt === null || now < endsAt)) return "open"
+    const run = runs.findLast((one) => one.first < period)
+    const covers = (one: Run) =>
+      period < one.last ||
+      missed(definition, places, one.last, period + 1, one.freezes) <= one.freezes
+    return run !== undefined && covers(run) ? "frozen" : "missed"
+  }
+  return Array.from({ length: 41 }, (_, index) => present - 40 + index)
+    .filter((period) => period >= first)
+    .map((period) => `${dateOf(firstDayOf(every, period))} ${nameOf(period)}`)
 }
 
 /** The lengths, before and after, of the runs that the last entry of `after` made longer. */

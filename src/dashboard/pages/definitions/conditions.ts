@@ -136,6 +136,7 @@ interface Reward {
   readonly points: number
   readonly currencies?: { readonly [key: string]: number }
   readonly badgeId: string | null
+  readonly freezes?: { readonly [key: string]: number }
 }
 
 /** Amounts as a text: "gems 5, hearts 1". */
@@ -158,11 +159,12 @@ export const amountsOf = (text: string): { readonly [key: string]: unknown } | u
 }
 
 /** The amounts of a reward, in fields named below `name`. */
-export const paymentTexts = (name: string, { currencies, points, xp }: Reward) =>
+export const paymentTexts = (name: string, { currencies, freezes, points, xp }: Reward) =>
   [
     [`${name}.xp`, String(xp)],
     [`${name}.points`, String(points)],
     [`${name}.currencies`, amountsText(currencies)],
+    [`${name}.freezes`, amountsText(freezes)],
   ] as const
 
 export const rewardTexts = (reward: Reward) =>
@@ -173,20 +175,25 @@ export const paymentNames = (name: string) => [
   `${name}.xp`,
   `${name}.points`,
   `${name}.currencies.*`,
+  `${name}.freezes.*`,
 ]
 
 export const rewardNames = [...paymentNames("reward"), "reward.badgeId"]
 
-/** The currencies of a saved definition that the form no longer has are removed by `null`. */
-const withRemoved = <A extends { readonly currencies: object | null }>(
+/** Amounts of a saved definition that the form no longer has are removed by `null`. */
+const withRemoved = <
+  A extends { readonly currencies: object | null; readonly freezes: object | null },
+>(
   reward: A,
-  { currencies = {} }: Reward,
-): A => {
-  const removed = Object.keys(currencies).map((key) => [key, null] as const)
-  const typed = reward.currencies
-  if (typed === null || removed.length === 0) return reward
-  return { ...reward, currencies: { ...Object.fromEntries(removed), ...typed } }
-}
+  { currencies = {}, freezes = {} }: Reward,
+): A => ({
+  ...reward,
+  currencies: mergedOver(currencies, reward.currencies),
+  freezes: mergedOver(freezes, reward.freezes),
+})
+
+const mergedOver = (saved: object, typed: object | null): object | null =>
+  typed && { ...Object.fromEntries(Object.keys(saved).map((key) => [key, null])), ...typed }
 
 export const rewardPatch = (form: Form, reward: Reward) => withRemoved(rewardOf(form), reward)
 
@@ -198,6 +205,7 @@ export const paymentOf = (form: Form, name: string) => ({
   xp: form.number(`${name}.xp`) ?? null,
   points: form.number(`${name}.points`) ?? null,
   currencies: amountsOf(form.text(`${name}.currencies`)) ?? null,
+  freezes: amountsOf(form.text(`${name}.freezes`)) ?? null,
 })
 
 export const rewardOf = (form: Form) => ({
@@ -207,11 +215,12 @@ export const rewardOf = (form: Form) => ({
 
 /** What is typed; null: nothing, or only 0. */
 export const typedPayment = (form: Form, name: string) => {
-  const { currencies, points, xp } = paymentOf(form, name)
+  const { currencies, freezes, points, xp } = paymentOf(form, name)
   const typed = {
     ...(xp !== null && xp !== 0 && { xp }),
     ...(points !== null && points !== 0 && { points }),
     ...(currencies !== null && { currencies }),
+    ...(freezes !== null && { freezes }),
   }
   return Object.keys(typed).length === 0 ? null : typed
 }
@@ -231,6 +240,13 @@ export const paymentFields = ({ faults, form }: Pick<Draft, "faults" | "form">, 
     label: "Further currencies",
     value: form.text(`${name}.currencies`),
     hint: html`The key and the amount of each, such as <code>gems 5, hearts 1</code>.`,
+    faults,
+  }),
+  textField({
+    name: `${name}.freezes`,
+    label: "Freezes of streaks",
+    value: form.text(`${name}.freezes`),
+    hint: html`The key of the streak and the number of each, such as <code>daily 1</code>.`,
     faults,
   }),
 ]
@@ -257,7 +273,7 @@ export const rewardFields = ({ faults, form }: Draft, badges: BadgeChoices): Htm
 
 /** A reward in words, for lists. */
 export const rewardWords = (
-  { badgeId, currencies, points, xp }: Reward,
+  { badgeId, currencies, freezes, points, xp }: Reward,
   badges: BadgeChoices,
 ): string => {
   const name = badges?.find(([id]) => id === badgeId)?.[1] ?? badgeId
@@ -266,6 +282,7 @@ export const rewardWords = (
     points > 0 && `${points} points`,
     currencies !== undefined && amountsText(currencies),
     badgeId !== null && `badge ${name}`,
+    freezes !== undefined && `freezes ${amountsText(freezes)}`,
   ].filter((part) => part !== false)
   return parts.length === 0 ? "nothing" : parts.join(", ")
 }

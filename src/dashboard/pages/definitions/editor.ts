@@ -156,6 +156,10 @@ const words = {
     Object.entries(currencies)
       .map(([key, change]) => `${key} ${amount(change)}`)
       .join("; "),
+  freezes: ({ freezes = {} }: Simulation): Content =>
+    Object.entries(freezes)
+      .map(([key, change]) => `${key} ${amount(change)}`)
+      .join("; "),
   level: ({ level }: Simulation): Content =>
     level.before === level.after ? level.after : `${level.before} to ${level.after}`,
   badges: ({ badges }: Simulation): Content => badges.map(badgeTitle).join(", "),
@@ -179,7 +183,7 @@ const sources = (
   draftIds: ReadonlySet<string>,
   { given }: Simulation,
 ): Html =>
-  html`<ul class="plain">${given.map(({ badges, currencies, points, source, xp }) => {
+  html`<ul class="plain">${given.map(({ badges, currencies, freezes, points, source, xp }) => {
     const { id, kind } = source
     const from =
       id === null
@@ -191,6 +195,7 @@ const sources = (
       xp > 0 && `${xp} xp`,
       points > 0 && `${points} points`,
       ...Object.entries(currencies ?? {}).map(([key, amount]) => `${amount} ${key}`),
+      ...Object.entries(freezes ?? {}).map(([key, amount]) => `${amount} freezes of ${key}`),
       badges.length > 0 && `${badges.length} badges`,
     ].filter((part) => part !== false)
     return html`<li>${from}: ${what.join(", ") || "nothing"}</li>`
@@ -222,6 +227,7 @@ ${table(
     row("Xp", words.xp),
     row("Points", words.points),
     row("Further currencies", words.currencies),
+    row("Freezes", words.freezes),
     row("Level", words.level),
     row("Badges", words.badges),
     row("Quests", words.quests),

@@ -55,6 +55,7 @@ const textsOf = (streak: Streak) => {
         [`${row}.reward.points`, reward.points === 0 ? "" : String(reward.points)],
         [`${row}.reward.currencies`, amountsText(reward.currencies)],
         [`${row}.reward.badgeId`, reward.badgeId ?? ""],
+        [`${row}.reward.freezes`, amountsText(reward.freezes)],
       ] as const
     }),
   ])
@@ -70,6 +71,7 @@ const milestonesOf = (form: Form) =>
         points: form.number(`${row}.reward.points`) ?? null,
         currencies: amountsOf(form.text(`${row}.reward.currencies`)) ?? null,
         badgeId: form.optional(`${row}.reward.badgeId`) ?? null,
+        freezes: amountsOf(form.text(`${row}.reward.freezes`)) ?? null,
       }),
     }
   })
@@ -165,6 +167,7 @@ ${numberField(field("reward.xp", "Xp"))}
 ${numberField(field("reward.points", "Points"))}
 ${textField(field("reward.currencies", "Further currencies"))}
 ${textField(field("reward.badgeId", "Id of a badge"))}
+${textField(field("reward.freezes", "Freezes of streaks"))}
 ${removeButton(row, `milestone ${place}`, address)}</div>`
 }
 
@@ -236,8 +239,8 @@ const names = (form: Form) => [
   "milestones",
   ...form.indices("milestones", milestoneRowsMax).flatMap((index) => {
     const row = `milestones.${index}`
-    const reward = ["xp", "points", "currencies.*", "badgeId"].map((one) => `${row}.reward.${one}`)
-    return [`${row}.target`, `${row}.reward`, ...reward]
+    const parts = ["xp", "points", "currencies.*", "badgeId", "freezes.*"]
+    return [`${row}.target`, `${row}.reward`, ...parts.map((one) => `${row}.reward.${one}`)]
   }),
 ]
 

@@ -68,16 +68,23 @@ const undo = <Body>(
     ),
   )
 
-const undoneText = ({ badges, currencies = {}, expired = {}, ...undone }: Undone): string => {
-  const { level, points, shortfall, xp } = undone
+const undoneText = (undone: Undone): string => {
+  const { badges, currencies = {}, expired = {}, freezes = {}, level, points } = undone
+  const { shortfall, xp } = undone
   const parts = [
     `${count(xp.revoked)} xp`,
     `${count(points.revoked)} points`,
     ...Object.entries(currencies).map(([key, { revoked }]) => `${count(revoked)} ${key}`),
+    ...Object.entries(freezes).map(([key, { revoked }]) => `${count(revoked)} freezes of ${key}`),
     ...badges.map((badge) => `badge ${badgeTitle(badge)}`),
     ...(level.before === level.after ? [] : [`level ${level.before} → ${level.after}`]),
   ]
-  const further = Object.entries(shortfall.currencies ?? {})
+  const further = [
+    ...Object.entries(shortfall.currencies ?? {}),
+    ...Object.entries(shortfall.freezes ?? {}).map(
+      ([key, amount]) => [`freezes of ${key}`, amount] as const,
+    ),
+  ]
   const missing = shortfall.xp > 0 || shortfall.points > 0 || further.length > 0
   const rest = [
     `${count(shortfall.xp)} xp and ${count(shortfall.points)} points`,

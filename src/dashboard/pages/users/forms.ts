@@ -75,7 +75,15 @@ export const rewardPage = (visit: PlaceVisit, { id }: User, error?: LaurelError)
         title: "Grant reward to",
         button: "Grant reward",
         error,
-        names: ["type", "amount", "badgeId", "reward.currencies.*", "reason", "id"],
+        names: [
+          "type",
+          "amount",
+          "badgeId",
+          "reward.currencies.*",
+          "reward.freezes.*",
+          "reason",
+          "id",
+        ],
         fields: [
           selectField({
             name: "type",
@@ -86,6 +94,7 @@ export const rewardPage = (visit: PlaceVisit, { id }: User, error?: LaurelError)
               ["points", "points"],
               ["badge", "badge"],
               ["currency", "another currency"],
+              ["freezes", "freezes of a streak"],
             ],
             faults,
           }),
@@ -100,6 +109,13 @@ export const rewardPage = (visit: PlaceVisit, { id }: User, error?: LaurelError)
             ? textField({ ...badge, hint: "The id of a badge; empty for xp and points." })
             : selectField({ ...badge, options: [["", "none"], ...badges] }),
           currencyField(form.text("currency"), currencies.currencies, faults),
+          textField({
+            name: "streak",
+            label: "Streak",
+            hint: "Its key, if the kind is freezes of a streak.",
+            value: form.text("streak"),
+            faults,
+          }),
           reasonField(form.text("reason"), faults),
           ownIdField(form.text("id"), "reward", faults),
         ],
@@ -143,11 +159,14 @@ export const grantReward = (visit: PlaceVisit, user: User): Answer => {
   const { ask, form } = visit
   const about = { reason: form.optional("reason"), id: form.optional("id") }
   const amount = form.number("amount")
-  const currency = form.text("currency")
+  const type = form.text("type")
+  const of = { [form.text(type === "freezes" ? "streak" : "currency")]: amount ?? null }
   const payload =
-    form.text("type") === "currency"
-      ? { reward: { currencies: { [currency]: amount ?? null } }, ...about }
-      : { type: form.text("type"), amount, badgeId: form.optional("badgeId"), ...about }
+    type === "currency"
+      ? { reward: { currencies: of }, ...about }
+      : type === "freezes"
+        ? { reward: { freezes: of }, ...about }
+        : { type, amount, badgeId: form.optional("badgeId"), ...about }
   const granted = ask("users.reward", {
     params: { id: user.id },
     payload,
@@ -156,7 +175,7 @@ export const grantReward = (visit: PlaceVisit, user: User): Answer => {
   return granted.pipe(
     Effect.map((reply) => {
       const notice = outcomeNotice("Reward", "granted", reply)
-      const given = `${reply.type ?? currency} ${reply.amount ?? reply.badgeId ?? amount}`
+      const given = `${reply.type ?? Object.keys(of)[0]} ${reply.amount ?? reply.badgeId ?? amount}`
       return backTo(visit, user.id, notice, given)
     }),
     Effect.catch((error) => rewardPage(visit, user, error)),

@@ -24,7 +24,7 @@ export type Cause = Fact["cause"]
 type FactOf<Kind extends Fact["kind"]> = Extract<Fact, { readonly kind: Kind }>
 type Outcome = Pick<
   FactOf<"event.tracked">,
-  "capped" | "currencies" | "level" | "pending" | "points" | "xp"
+  "capped" | "currencies" | "freezes" | "level" | "pending" | "points" | "xp"
 >
 
 const signed = (amount: number): string => (amount > 0 ? `+${count(amount)}` : count(amount))
@@ -34,6 +34,7 @@ const percent = (share: number): string => `${Math.floor(share * 100)} %`
 export const outcomeText = ({
   capped = [],
   currencies = {},
+  freezes = {},
   level,
   pending = [],
   points,
@@ -51,6 +52,10 @@ export const outcomeText = ({
     ),
     ...capped.map(
       ({ amount, by, currency }) => `${count(amount)} ${currency} cut (${capWords[by]})`,
+    ),
+    ...Object.entries(freezes).map(
+      ([key, { capped = 0, earned, total }]) =>
+        `freezes of ${key} ${signed(earned)} (${count(total)})${capped === 0 ? "" : `, ${count(capped)} cut`}`,
     ),
     ...(level.before === level.after ? [] : [`level ${level.before} → ${level.after}`]),
   ].join(", ")
@@ -71,6 +76,9 @@ const undone = (
     ...(shortfall.xp === 0 ? [] : [`${count(shortfall.xp)} xp`]),
     ...(shortfall.points === 0 ? [] : [`${count(shortfall.points)} points`]),
     ...Object.entries(shortfall.currencies ?? {}).map(([key, amount]) => `${count(amount)} ${key}`),
+    ...Object.entries(shortfall.freezes ?? {}).map(
+      ([key, amount]) => `${count(amount)} freezes of ${key}`,
+    ),
   ].join(" and ")
   const rest = missing === "" ? "" : `; ${missing} were already gone`
   return `${summary(words, outcome)}${rest}${expiredText(lost)}`
@@ -173,6 +181,12 @@ const factText = (fact: Fact, base: string): Content => {
       return html`Streak ${isolated(fact.name)} reached the milestone of ${count(fact.target)}`
     case "streak.milestone_revoked":
       return html`The milestone of ${count(fact.target)} of streak ${isolated(fact.name)} undone`
+    case "streak.freezes_earned":
+      return html`Freezes of ${isolated(fact.key)} +${count(fact.amount)} (${count(fact.total)}) ${sourceText(fact.source, base)}`
+    case "streak.freezes_revoked":
+      return html`Freezes of ${isolated(fact.key)} −${count(fact.amount)} (${count(fact.total)})`
+    case "streak.freezes_capped":
+      return html`${count(fact.amount)} freezes of ${isolated(fact.key)} cut (its maximum) ${sourceText(fact.source, base)}`
     case "user.created":
       return "User created"
     case "user.merged":

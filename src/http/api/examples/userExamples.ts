@@ -518,6 +518,17 @@ export const historyPage = {
   nextCursor: exampleCursors.history,
 } as const
 
+export const streakCalendar = {
+  userId: "user-42",
+  key: "daily",
+  every: "day",
+  periods: [
+    { firstDay: "2026-10-30", status: "kept" },
+    { firstDay: "2026-10-31", status: "frozen" },
+    { firstDay: "2026-11-01", status: "kept" },
+  ],
+} as const
+
 export const streakStanding = {
   key: "daily",
   name: "Daily lesson",

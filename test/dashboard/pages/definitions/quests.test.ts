@@ -151,6 +151,7 @@ describe("The form of a quest", () => {
       edit: (body) => {
         delete body.reward.badgeId
         delete body.reward.currencies
+        delete body.reward.freezes
         delete body.prerequisites
         for (const step of body.steps ?? []) {
           if (typeof step.metric !== "string") continue

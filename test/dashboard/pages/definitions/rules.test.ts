@@ -148,7 +148,11 @@ describe("The form of a new rule", () => {
 describe("The form of a rule", () => {
   it("changes nothing if it is saved unchanged, for rules of every kind", async () => {
     await world.api("POST", "/v1/currencies", { key: "gems", name: "Gems" })
-    const known = new Map([["currencies.*", ["gems"]]])
+    await world.api("POST", "/v1/streaks", { key: "daily", name: "Daily" })
+    const known = new Map([
+      ["currencies.*", ["gems"]],
+      ["freezes.*", ["daily"]],
+    ])
     await roundTrip(world, { schema: "NewRule", list: "rules", count: 60, known })
   })
 

@@ -35,6 +35,7 @@ describe("The pages of streaks", () => {
       "milestones.0.target": "7",
       "milestones.0.reward.points": "5",
       "milestones.0.reward.currencies": "gems 2",
+      "milestones.0.reward.freezes": "runs 1",
     }
     const { location } = await world.owner.post(`${streaks}/new`, fields)
     expect(location).toContain("/streaks/stk_")
@@ -50,9 +51,24 @@ describe("The pages of streaks", () => {
       restDays: ["saturday", "sunday"],
       freezes: { initial: 1, max: 1, everyDays: 7 },
       milestones: [
-        { target: 7, reward: { xp: 0, points: 5, currencies: { gems: 2 }, badgeId: null } },
+        {
+          target: 7,
+          reward: {
+            xp: 0,
+            points: 5,
+            currencies: { gems: 2 },
+            badgeId: null,
+            freezes: { runs: 1 },
+          },
+        },
       ],
     })
+    await world.api("POST", "/v1/users/ann/rewards", { type: "xp", amount: 1 })
+    const gift = { type: "freezes", streak: "runs", amount: "1" }
+    // The streak has all the freezes that it can have.
+    await world.owner.post(`${base}/users/ann/reward`, gift)
+    const { text } = await world.owner.get(`${base}/users/ann`)
+    expect(text).toContain("freezes of runs 0 (1), 1 cut")
     const list = (await world.owner.get(streaks)).text
     expect(list).toContain("2 × RUN or SWIM or 5 of the metric distance")
     expect(list).toContain("day, but saturday, sunday")
@@ -86,6 +102,7 @@ describe("The pages of streaks", () => {
       for (const { reward } of body.milestones ?? []) {
         delete reward.badgeId
         delete reward.currencies
+        delete reward.freezes
         reward.points = 1
       }
     }

@@ -1,0 +1,20 @@
+/** The limits of streaks. `Limits.ts` includes them. */
+export const streakLimits = {
+  /** In an environment, without archived ones, and archived ones. */
+  streaksMax: 20,
+  archivedStreaksMax: 100,
+  streakNeedsMax: 50,
+  streakMilestonesMax: 50,
+  streakMilestoneTargetMax: 10_000,
+  streakFreezesMax: 366,
+  streakEveryDaysMax: 366,
+  /** Former freezes and rest days of a streak; the oldest also apply to all earlier periods. */
+  streakEditsMax: 16,
+  /** Ranges of a streak's periods, and open periods with counts. Older events add nothing. */
+  streakRangesMax: 400,
+  streakCountsMax: 35,
+  /** Periods in which rewards gave freezes to a streak; older events add nothing. */
+  streakGrantsMax: 64,
+  /** Days, weeks or months in a calendar of a streak. */
+  streakCalendarPeriodsMax: 400,
+} as const
