@@ -192,6 +192,7 @@ const first = {
 }
 const rule = { kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" } as const
 const spendableAt = "2026-11-15T00:00:00.000Z"
+const lastDay = "2027-11-01"
 const boosts = [{ key: "happy-hour", factor: 2 }]
 const taken = { kind: "revocation", id: "rwd_0mi8k3f2a4c92" } as const
 const spendId = "spd_0mi8k3f2a4c92"
@@ -255,7 +256,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   },
   "points.earned": {
     description: "A user earned points from one source.",
-    example: { ...of, amount: 5, total: 340, source: rule, boosts, spendableAt },
+    example: { ...of, amount: 5, total: 340, source: rule, boosts, spendableAt, lastDay },
   },
   "points.revoked": {
     description: "Points were revoked with an event or a reward.",
@@ -285,7 +286,16 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   },
   "currency.earned": {
     description: "A user earned a currency other than xp and points from one source.",
-    example: { ...of, currency: "gems", amount: 5, total: 12, source: rule, boosts, spendableAt },
+    example: {
+      ...of,
+      currency: "gems",
+      amount: 5,
+      total: 12,
+      source: rule,
+      boosts,
+      spendableAt,
+      lastDay,
+    },
   },
   "currency.revoked": {
     description: "An amount of a currency was revoked with an event or a reward.",

@@ -121,6 +121,31 @@ const questText = (fact: Extract<Fact, { readonly questId: string }>): Content =
   }
 }
 
+/** A fact of a streak in words. */
+const streakText = (
+  fact: Extract<Fact, { readonly kind: `streak.${string}` }>,
+  base: string,
+): Content => {
+  switch (fact.kind) {
+    case "streak.extended":
+      return html`Streak ${isolated(fact.key)}: ${count(fact.current)} in a row (best ${count(fact.best)})`
+    case "streak.counted":
+      return html`Streak ${isolated(fact.key)}: an earlier day, week or month counted, now ${count(fact.current)} in a row`
+    case "streak.broken":
+      return html`Streak ${isolated(fact.key)} ended after ${count(fact.length)} in a row`
+    case "streak.milestone_reached":
+      return html`Streak ${isolated(fact.name)} reached the milestone of ${count(fact.target)}`
+    case "streak.milestone_revoked":
+      return html`The milestone of ${count(fact.target)} of streak ${isolated(fact.name)} undone`
+    case "streak.freezes_earned":
+      return html`Freezes of ${isolated(fact.key)} +${count(fact.amount)} (${count(fact.total)}) ${sourceText(fact.source, base)}`
+    case "streak.freezes_revoked":
+      return html`Freezes of ${isolated(fact.key)} −${count(fact.amount)} (${count(fact.total)})`
+    case "streak.freezes_capped":
+      return html`${count(fact.amount)} freezes of ${isolated(fact.key)} cut (its maximum) ${sourceText(fact.source, base)}`
+  }
+}
+
 /** One fact in words. `base` is the path of the environment's pages. */
 const factText = (fact: Fact, base: string): Content => {
   switch (fact.kind) {
@@ -172,21 +197,14 @@ const factText = (fact: Fact, base: string): Content => {
     case "metric.changed":
       return html`Metric ${isolated(fact.key)}: ${fact.total ?? "none"}`
     case "streak.extended":
-      return html`Streak ${isolated(fact.key)}: ${count(fact.current)} in a row (best ${count(fact.best)})`
     case "streak.counted":
-      return html`Streak ${isolated(fact.key)}: an earlier day, week or month counted, now ${count(fact.current)} in a row`
     case "streak.broken":
-      return html`Streak ${isolated(fact.key)} ended after ${count(fact.length)} in a row`
     case "streak.milestone_reached":
-      return html`Streak ${isolated(fact.name)} reached the milestone of ${count(fact.target)}`
     case "streak.milestone_revoked":
-      return html`The milestone of ${count(fact.target)} of streak ${isolated(fact.name)} undone`
     case "streak.freezes_earned":
-      return html`Freezes of ${isolated(fact.key)} +${count(fact.amount)} (${count(fact.total)}) ${sourceText(fact.source, base)}`
     case "streak.freezes_revoked":
-      return html`Freezes of ${isolated(fact.key)} −${count(fact.amount)} (${count(fact.total)})`
     case "streak.freezes_capped":
-      return html`${count(fact.amount)} freezes of ${isolated(fact.key)} cut (its maximum) ${sourceText(fact.source, base)}`
+      return streakText(fact, base)
     case "user.created":
       return "User created"
     case "user.merged":
