@@ -431,6 +431,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       balances: { xp: 1_200, points: 340, gems: 97 },
       level: { before: 5, after: 4 },
       shortfall: { xp: 0, points: 0 },
+      expired: { gems: 2 },
     },
   },
   "leaderboard.window_closed": {
