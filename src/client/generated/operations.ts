@@ -22,6 +22,7 @@ export const operations = {
     progress: "GET users/*/progress",
     streaks: "GET users/*/streaks",
     startQuest: "POST users/*/quests/*/start - key",
+    streakCalendar: "GET users/*/streaks/*/calendar query",
     segments: "GET users/*/segments",
     history: "GET users/*/history query",
     export: "GET users/*/export",

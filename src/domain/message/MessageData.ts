@@ -432,6 +432,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       level: { before: 5, after: 4 },
       shortfall: { xp: 0, points: 0 },
       expired: { gems: 2 },
+      pending: [],
     },
   },
   "leaderboard.window_closed": {
