@@ -197,8 +197,10 @@ export class Draft {
     if (gives.badgeId !== null) this.giveBadge(gives.badgeId, source)
   }
 
-  #giveFreezes(): void {
-    for (const { amount, key, source } of this.#freezes ?? []) {
+  /** Gives what `earn` kept for the end: the streaks are extended by then. */
+  giveFreezes(): void {
+    if (this.#freezes === undefined) return
+    for (const { amount, key, source } of this.#freezes) {
       const { facts, streak } = givenFreezes(this.#holderOf(key), key, amount, source)
       this.facts.push(...facts)
       if (streak !== undefined) this.setStreak(key, streak)
@@ -480,7 +482,7 @@ export class Draft {
    * change of level. Returns the new level.
    */
   settle(scores = true): { readonly level: number } {
-    if (this.#freezes !== undefined) this.#giveFreezes()
+    this.giveFreezes()
     const before = this.user?.xp ?? 0
     if (this.xp === before) return { level: this.levelOf(this.xp) }
     if (scores) this.#creditWindows(this.xp - before)

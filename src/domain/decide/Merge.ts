@@ -131,6 +131,7 @@ export const decideAbsorb = (
   const after = withMerged(user, merged, user.sequence)
   const draft = new Draft(user.id, after, project, now)
   payUnited(draft, pair)
+  draft.giveFreezes()
   const overflow = draft.overflow()
   if (overflow !== undefined) return Result.fail(overflow)
   const [before, level] = [draft.levelOf(user.xp), draft.levelOf(draft.xp)]
