@@ -17,9 +17,9 @@ import { dateOf } from "../values/Calendar.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
 import { isoTime } from "../values/isoTime.ts"
 import { factMembers, granted, type MembersOf, type ShownKind, text } from "./FactMembers.ts"
+import { furtherOf } from "./Further.ts"
 import {
   type EventReply,
-  furtherOf,
   grantedOf,
   type RevocationReply,
   type RewardReply,

@@ -22,12 +22,12 @@ import {
 } from "../values/Ids.ts"
 import { isoTime, isoTimeOrNull } from "../values/isoTime.ts"
 import { isShown } from "./FactMembers.ts"
+import { furtherOf } from "./Further.ts"
 import { membersOf } from "./HistoryFact.ts"
 import type { MessageData } from "./MessageData.ts"
 import { kindOfFact, type MessageKind } from "./MessageKind.ts"
 import {
   type EventReply,
-  furtherOf,
   type RefundReply,
   type RevocationReply,
   type RewardReply,

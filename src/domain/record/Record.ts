@@ -12,13 +12,13 @@ import type { ApiKey, Project, ProjectLimit } from "../project/Directory.ts"
 import type { DefinitionFact } from "../project/Kinds.ts"
 import type { DisabledReason, ProjectSettings, TestClock, Webhook } from "../project/Project.ts"
 import type { MetricChange, MetricState } from "../user/MetricState.ts"
-import type { StreakState } from "../user/Streak.ts"
 import type { Profile, StepCounts } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
 import type { LaurelError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { BalanceFact, Source } from "./BalanceFact.ts"
 import type { Absorb, Erasing, Merge, MergeEnd, MergeFact } from "./MergeRecord.ts"
+import type { StreakFact } from "./StreakFact.ts"
 
 /**
  * An event of a client: the command to the user's actor, and the cause of its record. Times are
@@ -160,13 +160,6 @@ export interface BadgeRef {
   readonly name: string
   /** Absent: a badge without tiers. */
   readonly tier?: { readonly key: string; readonly name: string }
-}
-
-/** A streak as facts of milestones name it. */
-export interface StreakRef {
-  readonly streakId: string
-  readonly key: string
-  readonly name: string
 }
 
 /** The amounts that a revocation could not take back. */
@@ -352,60 +345,7 @@ export type UserFact =
       readonly times: number
       readonly also?: number
     } & QuestRef)
-  /**
-   * What counts for a need (`needName`) of a period that was not kept; less after an undo. `by`: the
-   * amount that the event added, if not 1.
-   */
-  | {
-      readonly kind: "streak.progressed"
-      readonly key: string
-      readonly period: number
-      readonly need: string
-      readonly current: number
-      readonly by?: number
-    }
-  /** The streak after a new period at its end (`extended`) or in its past (`counted`). */
-  | {
-      readonly kind: "streak.extended" | "streak.counted"
-      readonly key: string
-      readonly current: number
-      readonly streak: StreakState
-    }
-  | {
-      readonly kind: "streak.broken"
-      readonly key: string
-      readonly length: number
-      readonly streak: StreakState
-    }
-  /** Freezes that a reward gave, and those that an undo took back. `total`: freezes afterwards. */
-  | {
-      readonly kind: "streak.freezes_earned"
-      readonly key: string
-      readonly amount: number
-      readonly total: number
-      readonly source: Source
-      readonly streak: StreakState
-    }
-  | {
-      readonly kind: "streak.freezes_revoked"
-      readonly key: string
-      readonly amount: number
-      readonly total: number
-      readonly streak: StreakState
-    }
-  /** The freezes that the user did not get, because the streak has its maximum. */
-  | {
-      readonly kind: "streak.freezes_capped"
-      readonly key: string
-      readonly amount: number
-      readonly total: number
-      readonly source: Source
-    }
-  /** The streak reached a milestone, which pays; or the record that paid it was revoked. */
-  | ({
-      readonly kind: "streak.milestone_reached" | "streak.milestone_revoked"
-      readonly target: number
-    } & StreakRef)
+  | StreakFact
 
 /** The facts of a request to an environment. */
 export type ProjectFact =

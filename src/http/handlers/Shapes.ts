@@ -15,7 +15,8 @@ import {
 } from "../../domain/decide/definitionChecks.ts"
 import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import type { SettingsChange } from "../../domain/decide/Settings.ts"
-import { furtherOf, type RewardReply, type SpendReply } from "../../domain/message/UserReply.ts"
+import { furtherOf } from "../../domain/message/Further.ts"
+import type { RewardReply, SpendReply } from "../../domain/message/UserReply.ts"
 import type { Amounts } from "../../domain/project/Currency.ts"
 import {
   type Definition,

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
-import { type EventReply, furtherOf, replyOf } from "../../domain/message/UserReply.ts"
+import { furtherOf } from "../../domain/message/Further.ts"
+import { type EventReply, replyOf } from "../../domain/message/UserReply.ts"
 import type { TrackedEvent } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"

@@ -6,7 +6,8 @@ import {
   type NewOf,
   updateCommand,
 } from "../../domain/decide/Kinds.ts"
-import { type EventReply, furtherOf, replyOf } from "../../domain/message/UserReply.ts"
+import { furtherOf } from "../../domain/message/Further.ts"
+import { type EventReply, replyOf } from "../../domain/message/UserReply.ts"
 import { type Amounts, plusAmountOf } from "../../domain/project/Currency.ts"
 import { type Noun, prefixes } from "../../domain/project/Kinds.ts"
 import type { Source } from "../../domain/record/BalanceFact.ts"
