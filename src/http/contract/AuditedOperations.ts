@@ -94,6 +94,7 @@ export const notLogged: ReadonlyArray<OperationName> = [
   "events.importBatch",
   "users.put",
   "users.merge",
+  "users.startQuest",
   "users.createToken",
   "users.reward",
   "rewards.grantBatch",
