@@ -22,8 +22,9 @@ const kinds = {
 } as const
 type Kind = keyof typeof kinds
 
-/** A patch that replaces every member. */
-const wholePatch = (kind: Kind, { criteria, key: _, reward, ...given }: Json): Json => {
+/** A patch that replaces every member that may change. */
+const wholePatch = (kind: Kind, body: Json): Json => {
+  const { criteria, key: _, repeatable: _never, reward, ...given } = body
   const rest = { description: null, startsAt: null, endsAt: null, ...given }
   if (kind === "boost") return { weekly: null, timeZone: null, ...rest }
   const targeted = { segment: null, ...rest }

@@ -63,8 +63,8 @@ describe("the bounds of input", () => {
       code: "too_long",
       detail: `must have at most ${limits.questStepsMax}`,
     })
-    // Three members are missing in each step that the list may have.
-    expect(faults).toHaveLength(1 + 3 * limits.questStepsMax)
+    // Key and target are missing in each step that the list may have.
+    expect(faults).toHaveLength(1 + 2 * limits.questStepsMax)
     expect(visits).toBeLessThan(50 * limits.questStepsMax)
   })
 
