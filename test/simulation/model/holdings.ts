@@ -225,6 +225,9 @@ export const holdingOf = (log: Log, key: string, { courses, now, places }: When)
     wait(entry.at)
     holding.pass(entry.at, places)
     holding.take(entry, places)
+    // Full, if only until the next record of the same millisecond: the wait begins again.
+    const max = own.findLast(({ at }) => at <= clock)?.max
+    if (max != null && holding.balance >= max) since = clock
   }
   wait(now)
   if (log.length > 0) holding.pass(now, places)
