@@ -7,7 +7,9 @@ import { commandVariables, describeSettings } from "../src/config/Config.ts"
 import { describeMessage } from "../src/domain/message/MessageData.ts"
 import { messageKinds } from "../src/domain/message/MessageKind.ts"
 import { errorKinds } from "../src/domain/values/Errors.ts"
+import { exportFormat } from "../src/engine/archive/exports/ExportLines.ts"
 import { Api } from "../src/http/api/Api.ts"
+import { dataFormat } from "../src/storage/format.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const readme = readFileSync(join(root, "README.md"), "utf8")
@@ -61,6 +63,17 @@ describe("Texts that users and operators read", () => {
       ),
     )
     expect(found).toEqual([])
+  })
+})
+
+describe("The changelog and VERSIONS.md", () => {
+  it("have the numbers of the formats that this version has", () => {
+    const changes = readFileSync(join(root, ".github/CHANGELOG.md"), "utf8")
+    const versions = readFileSync(join(root, ".github/VERSIONS.md"), "utf8")
+    expect(/^- All stored data has one format, (\d+)\./m.exec(changes)?.[1]).toBe(`${dataFormat}`)
+    expect(/^- An export has format (\d+):/m.exec(changes)?.[1]).toBe(`${exportFormat}`)
+    expect(/^\| the data directory, .*?\| (\d+) \|/m.exec(versions)?.[1]).toBe(`${dataFormat}`)
+    expect(/^\| export \| (\d+) \|/m.exec(versions)?.[1]).toBe(`${exportFormat}`)
   })
 })
 
