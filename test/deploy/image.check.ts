@@ -53,6 +53,9 @@ test("the build leaves a server that runs without rights, and ends in order by S
   console.log(`the image without its base: ${Math.round(kibibytes / 1024)} MiB`)
   expect(kibibytes / 1024).toBeLessThan(imageMebibytesMax)
 
+  // `laurel mcp` loads what no start of the server does.
+  await execute(process.execPath, ["--eval", "import('./src/cli/mcp/McpServers.js')"], { cwd: app })
+
   const data = join(folder, "data")
   await mkdir(data)
   await chown(folder, imageUser, imageUser)
