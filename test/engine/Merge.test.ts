@@ -239,6 +239,19 @@ describe("An erasure of a merged user", () => {
   )
 })
 
+/** An engine that starts after a crash left so many records of a merge. */
+const startCutOff = Effect.fnUntraced(function* (mergeRecords: number) {
+  const state = new MemoryStorage.MemoryState()
+  const whole = yield* startInMemory({ state })
+  yield* begin(whole.engine)
+  const begun = state.lastSequence
+  yield* merge(whole.engine, "visitor", "member")
+  yield* whole.close("kill")
+  const cut = new MemoryStorage.MemoryState()
+  cut.records = state.records.slice(0, begun + mergeRecords)
+  return yield* startInMemory({ state: cut })
+})
+
 describe("A merge that a crash cuts off", () => {
   /** What was there before the merge, and what is there once it is over. */
   const outcomes = { before: [30, 5], after: [35, 35] }
@@ -279,15 +292,7 @@ describe("A merge that a crash cuts off", () => {
 
   it.effect("does not happen if the user who stays was erased first", () =>
     Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      const whole = yield* startInMemory({ state })
-      yield* begin(whole.engine)
-      const begun = state.lastSequence
-      yield* merge(whole.engine, "visitor", "member")
-      yield* whole.close("kill")
-      const cut = new MemoryStorage.MemoryState()
-      cut.records = state.records.slice(0, begun + 1)
-      const { close, engine } = yield* startInMemory({ state: cut })
+      const { close, engine } = yield* startCutOff(1)
       yield* erase(engine, "member")
       yield* engine.askUser(sandbox, event("visitor", "SEE"))
       expect(yield* xpOf(engine, "visitor")).toBe(40)
@@ -298,15 +303,7 @@ describe("A merge that a crash cuts off", () => {
 
   it.effect("is erased with the user who stays, if that one has taken it in", () =>
     Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      const whole = yield* startInMemory({ state })
-      yield* begin(whole.engine)
-      const begun = state.lastSequence
-      yield* merge(whole.engine, "visitor", "member")
-      yield* whole.close("kill")
-      const cut = new MemoryStorage.MemoryState()
-      cut.records = state.records.slice(0, begun + 2)
-      const { close, engine } = yield* startInMemory({ state: cut })
+      const { close, engine } = yield* startCutOff(2)
       yield* erase(engine, "member")
       expect(yield* engine.readUser(sandbox, "visitor")).toBeUndefined()
       expect(yield* engine.readUser(sandbox, "member")).toBeUndefined()

@@ -16,7 +16,9 @@ import {
 } from "@modelcontextprotocol/server"
 import { serveStdio } from "@modelcontextprotocol/server/stdio"
 import { version } from "../../Build.ts"
+import { shared } from "../../http/docs/ReferenceThread.ts"
 import { createServer } from "../../http/server/nodeHttp.ts"
+import { sendToApi } from "../process/ApiClient.ts"
 import { type Ask, type Tool, tools } from "./tools.ts"
 
 export interface McpOptions {
@@ -30,16 +32,7 @@ export interface McpOptions {
 const askWith =
   (url: string, key: string): Ask =>
   async (method, path, body, ifMatch) => {
-    const reply = await fetch(new URL(path, url), {
-      method,
-      redirect: "error",
-      headers: {
-        authorization: `Bearer ${key}`,
-        ...(body !== undefined && { "content-type": "application/json" }),
-        ...(ifMatch !== undefined && { "if-match": `"${ifMatch}"` }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
+    const reply = await sendToApi({ url, key }, method, path, body, ifMatch)
     const text = await reply.text()
     if (!reply.ok) throw new Error(text)
     return JSON.parse(text)
@@ -81,7 +74,14 @@ const addTool = (server: McpServer, ask: Ask, tool: Tool): void => {
   )
 }
 
-const makeServer = async ({ allowWrites, url }: McpOptions, key: string): Promise<McpServer> => {
+/** Makes the servers of clients. They share one read of the list of pages. */
+const serverMaker = ({ allowWrites, url }: McpOptions) => {
+  const readIndex = shared(() => readText(url, "/llms.txt"))
+  return async (key: string): Promise<McpServer> =>
+    makeServer(url, key, allowWrites, await readIndex())
+}
+
+const makeServer = (url: string, key: string, allowWrites: boolean, index: string): McpServer => {
   const server = new McpServer(
     { name: "laurel", title: "Laurel", version },
     {
@@ -91,7 +91,6 @@ const makeServer = async ({ allowWrites, url }: McpOptions, key: string): Promis
   )
   const ask = askWith(url, key)
   for (const tool of tools) if (allowWrites || !tool.writes) addTool(server, ask, tool)
-  const index = await readText(url, "/llms.txt")
   const pages = [
     { title: "What Laurel is", path: "/llms.txt", about: "Read this first." },
     ...pagesOf(index),
@@ -113,17 +112,18 @@ const makeServer = async ({ allowWrites, url }: McpOptions, key: string): Promis
 /** Serves one client on standard input and output. Resolves when the client closes the input. */
 export const serveOnStdio = async (options: McpOptions, key: string): Promise<void> => {
   const ended = new Promise<void>((resolve) => process.stdin.once("end", resolve))
-  const handle = serveStdio(() => makeServer(options, key), { onerror: options.onError })
+  const make = serverMaker(options)
+  const handle = serveStdio(() => make(key), { onerror: options.onError })
   await ended
   await handle.close()
 }
 
 /** Listens on the loopback interface. Each request needs `Authorization: Bearer` and a Laurel key. */
 export const serveOnHttp = async (options: McpOptions, port: number): Promise<Server> => {
-  const handler = createMcpHandler(
-    ({ requestInfo }) => makeServer(options, keyOf(requestInfo?.headers) ?? ""),
-    { onerror: options.onError },
-  )
+  const make = serverMaker(options)
+  const handler = createMcpHandler(({ requestInfo }) => make(keyOf(requestInfo?.headers) ?? ""), {
+    onerror: options.onError,
+  })
   const answer = toNodeHandler(
     { fetch: async (request, given) => refusal(request) ?? (await handler.fetch(request, given)) },
     { onerror: options.onError },

@@ -32,6 +32,27 @@ class Unreachable extends Data.TaggedError("Unreachable")<{ readonly detail: str
 /** Prints on standard error which server a command asks. */
 export const printServer = ({ url }: Target): Effect.Effect<void> => Console.error(`Server: ${url}`)
 
+/** Sends a request with the key. A redirect fails: it would carry the key to another address. */
+export const sendToApi = (
+  { key, url }: { readonly url: string; readonly key: string },
+  method: "GET" | "POST",
+  path: string,
+  body?: unknown,
+  ifMatch?: number,
+  signal?: AbortSignal,
+): Promise<Response> =>
+  fetch(new URL(path, url), {
+    method,
+    signal: signal ?? null,
+    redirect: "error",
+    headers: {
+      authorization: `Bearer ${key}`,
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...(ifMatch !== undefined && { "if-match": `"${ifMatch}"` }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+
 /** The body of the reply. `ifMatch` is the version that the request may change. A refusal fails with one line for each fault. */
 export const askApi = (
   { key, url }: Target,
@@ -42,17 +63,8 @@ export const askApi = (
 ): Effect.Effect<unknown, CommandFailed> =>
   Effect.tryPromise({
     try: async (signal) => {
-      const reply = await fetch(new URL(path, url), {
-        method,
-        signal,
-        redirect: "error",
-        headers: {
-          authorization: `Bearer ${Redacted.value(key)}`,
-          ...(body !== undefined && { "content-type": "application/json" }),
-          ...(ifMatch !== undefined && { "if-match": `"${ifMatch}"` }),
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      })
+      const given = { url, key: Redacted.value(key) }
+      const reply = await sendToApi(given, method, path, body, ifMatch, signal)
       return { status: reply.status, json: (await reply.json()) as unknown }
     },
     catch: (error) => new Unreachable({ detail: detailOf(error) }),

@@ -17,21 +17,19 @@ export interface ReferenceFiles {
   readonly pages: { readonly [name: string]: PublicFile }
 }
 
-type LoadReference = () => Promise<ReferenceFiles>
-
 /** Calls `make` once for all callers, and again only after a failure. */
-export const shared = (make: LoadReference): LoadReference => {
-  let files: Promise<ReferenceFiles> | undefined
+export const shared = <A>(make: () => Promise<A>): (() => Promise<A>) => {
+  let made: Promise<A> | undefined
   return () => {
-    files ??= make().catch((error: unknown) => {
-      files = undefined
+    made ??= make().catch((error: unknown) => {
+      made = undefined
       throw error
     })
-    return files
+    return made
   }
 }
 
-const inThread: LoadReference = async () => {
+const inThread = async (): Promise<ReferenceFiles> => {
   const start = () => new Worker(new URL("./ReferenceWorker.ts", import.meta.url))
   const thread = new Questions<"files", ReferenceFiles>(start, { idleMs: 0 })
   const { document, index, pages, script } = await thread.ask("files")
@@ -50,4 +48,4 @@ const received = (file: PublicFile): PublicFile => ({
   compressed: Buffer.from(file.compressed),
 })
 
-export const loadReference: LoadReference = shared(inThread)
+export const loadReference = shared(inThread)
