@@ -104,7 +104,7 @@ export interface Kind<
     definition: DefinitionByNoun[N],
     surroundings: Surroundings<DefinitionByNoun[N]>,
   ) => ReadonlyArray<Fault>
-  /** Completes a definition without faults by what follows from the change itself. */
+  /** Adds derived members to a definition that has no faults, such as its terms before an edit. */
   readonly completed?: (
     definition: DefinitionByNoun[N],
     before: DefinitionByNoun[N] | undefined,

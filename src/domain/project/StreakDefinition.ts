@@ -37,8 +37,8 @@ export interface StreakMilestone {
 /** What covers missed periods. */
 export interface StreakTerms {
   /**
-   * Freezes cover missed periods: their initial number, their maximum, and the length after each
-   * multiple of which a streak gains one.
+   * Freezes cover missed periods: their initial number and their maximum. A streak gains one
+   * whenever its length reaches a multiple of `everyDays`.
    */
   readonly freezes: {
     readonly initial: number
@@ -79,7 +79,7 @@ export const isKeptBy = (
 export const countsAt = (streak: Streak, at: number): boolean =>
   (streak.set === "published" || streak.set === "paused") && isOpenAt(streak, at)
 
-/** The time as of which a streak stands at `now`: nothing changes it after its end. */
+/** The time for which a streak is computed: `now`, but never after its end. */
 export const streakTime = ({ endsAt }: Pick<Streak, "endsAt">, now: number): number =>
   endsAt === null ? now : Math.min(now, endsAt - 1)
 

@@ -41,7 +41,7 @@ type MapPart = {
 export type ValueOf<Part extends UnitedPart> =
   UserState[Part] extends ReadonlyMap<string, infer Value> ? Value : never
 
-/** The parts of which a merge may leave nothing: what is no longer pending is open instead. */
+/** The parts that a merge may empty: an amount that is no longer pending moves to the balance. */
 type Emptied = "pending" | "expiring" | "streakCounts"
 
 /** For each map, the new values of the keys that the frozen user had. Null: none is left. */

@@ -64,7 +64,7 @@ const nextDate = (monthDay: string, day: number): number => {
   return inYear(year) >= day ? inYear(year) : inYear(year + 1)
 }
 
-/** The currencies of which the user has lots, with the lots that have ended by `now`. */
+/** The lots that have ended by `now`, for each currency with lots. */
 export const endedLots = (
   user: UserState | undefined,
   project: ProjectState,

@@ -279,7 +279,7 @@ const withDay = (days: ReadonlyArray<DayRange>, day: number): ReadonlyArray<DayR
   return [...before, [first, after[0][1]], ...after.slice(1)]
 }
 
-/** The streak of the periods and grants of `before`, of which it forgets those beyond the limits. */
+/** Computes the streak from its periods and grants. Forgets those beyond the limits. */
 const walked = (before: StreakState, definition: StreakRules, zones: Zones): StreakState => {
   const { best, forgets, ...left } = bounded(before, definition, zones)
   const { runs, waiting } = walkOf(left, definition, zones)

@@ -5,7 +5,7 @@
  *
  * Invariants:
  * - A frozen user takes no command but the end of its merge: every other one goes on with the merge
- *   first. So the frozen state is that of the freeze, whoever takes it in and when.
+ *   first. So the frozen state does not change until the user who stays has absorbed it.
  * - The actor of the frozen user waits for the user who stays, never the other way round, except
  *   that an erasure waits for its aliases. A frozen user that is in the list `absorbed` asks no more,
  *   so none of them waits for the erasure.

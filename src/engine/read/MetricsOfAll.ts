@@ -1,7 +1,7 @@
 /**
  * The metrics of all users together, by day, week and month, computed from the users' histories in
- * the background. A read of a series asks for it (`read`); if there is none that begins early
- * enough, or if it is old, the environment's next pass makes it. A pass looks at every user once, for
+ * the background. `read` returns the latest result. If that begins too late or is old, `read` requests
+ * a new one, which the environment's next pass computes. A pass looks at every user once, for
  * all metrics that were asked for, and sees each user as of the moment at which it reaches that
  * user: so a revoked event and an erased user are in no value. Nothing is stored: after a restart,
  * the next read asks again.

@@ -44,7 +44,7 @@ describe("Badges of two users", () => {
 })
 
 describe("A repeatable badge of two users", () => {
-  it("is had as often as both together reach its target, and pays that often", () => {
+  it("is earned and paid at each multiple of its target that both users reach together", () => {
     const reward = { xp: 7, points: 0, badgeId: null }
     const criteria = { kind: "action_count", action: "TAP", where: [], target: 2 } as const
     const { member, visitor } = pair((world) =>

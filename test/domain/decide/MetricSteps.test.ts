@@ -115,7 +115,7 @@ describe("a quest step by a metric", () => {
     expect(stepOf(world)).toEqual(["not_started", 0])
   })
 
-  it("lowers by what an undone event added", () => {
+  it("goes down by the amount that an undone event added", () => {
     const world = quested("sum", 10)
     const first = run(world, 4.25)
     run(world, 0.5)

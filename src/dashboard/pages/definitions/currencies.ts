@@ -133,7 +133,7 @@ const limitFields = ({ faults, form }: Draft): Content => [
 ]
 
 const expiryFields = ({ faults = [], form }: Pick<Draft, "faults" | "form">): Content => {
-  // The faults name the members of the API, of which the form has one field for two.
+  // A fault names a member of the API. The form has one field for two of these members.
   const own = faults.map((fault) => ({
     ...fault,
     pointer: fault.pointer.replace(/^\/expiry\/(afterDays|inactivityDays)$/, "/expiry/days"),
