@@ -51,6 +51,13 @@ export class Form {
     return this.#fields.has(name)
   }
 
+  /** The words of a field, separated by commas, semicolons or spaces. */
+  words(name: string): ReadonlyArray<string> {
+    return this.text(name)
+      .split(/[\s,;]+/)
+      .filter((word) => word !== "")
+  }
+
   /** The lines of a text area that are not empty. */
   lines(name: string): ReadonlyArray<string> {
     const lines = this.text(name).split(/\r?\n/)

@@ -29,13 +29,6 @@ type Boost = BodyOf<"boosts.get">
 /** One more than a boost may have, so that the schema refuses too many. */
 const rowsMax = limits.boostSpellsMax + 1
 
-/** The words of a field, separated by commas or spaces. */
-const wordsOf = (form: Form, name: string): ReadonlyArray<string> =>
-  form
-    .text(name)
-    .split(/[\s,;]+/)
-    .filter((word) => word !== "")
-
 const textsOf = (boost: Boost) =>
   new Map([
     ["name", boost.name],
@@ -58,7 +51,7 @@ const weeklyOf = (form: Form) =>
   form.indices("weekly", rowsMax).map((index) => {
     const row = `weekly.${index}`
     return {
-      days: wordsOf(form, `${row}.days`).map((day) => day.toLowerCase()),
+      days: form.words(`${row}.days`).map((day) => day.toLowerCase()),
       from: form.text(`${row}.from`),
       to: form.text(`${row}.to`),
     }
@@ -67,7 +60,7 @@ const weeklyOf = (form: Form) =>
 /** The members of a boost alone, unchecked. */
 const membersOf = (form: Form) => ({
   name: form.text("name"),
-  currencies: wordsOf(form, "currencies"),
+  currencies: form.words("currencies"),
   factor: form.number("factor") ?? null,
   weekly: weeklyOf(form),
   timeZone: form.text("timeZone"),

@@ -85,11 +85,7 @@ const membersOf = (form: Form) => ({
     target: form.number(`needs.${index}.target`) ?? 1,
   })),
   match: form.text("match"),
-  restDays: form
-    .text("restDays")
-    .split(/[\s,;]+/)
-    .filter((word) => word !== "")
-    .map((word) => word.toLowerCase()),
+  restDays: form.words("restDays").map((word) => word.toLowerCase()),
   freezes: {
     initial: form.number("freezes.initial") ?? 0,
     ...withoutNulls({ max: form.number("freezes.max") ?? null }),
