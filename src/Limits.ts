@@ -3,10 +3,11 @@
  * default of a setting in `config/Config.ts`; the others are part of the contract. `laurel limits`
  * prints all of them. The relations between limits are checked when this file is loaded.
  * `engineLimits.ts` has the limits of the engine, storage, webhooks and the cluster,
- * `metricLimits.ts` and `streakLimits.ts` those of metrics and streaks.
+ * `metricLimits.ts`, `recapLimits.ts` and `streakLimits.ts` those of metrics, recaps and streaks.
  */
 import { engineLimits } from "./engineLimits.ts"
 import { metricLimits } from "./metricLimits.ts"
+import { recapLimits } from "./recapLimits.ts"
 import { streakLimits } from "./streakLimits.ts"
 
 const kibibyte = 1024
@@ -447,6 +448,7 @@ export const limits = {
   ...streakLimits,
   ...engineLimits,
   ...metricLimits,
+  ...recapLimits,
 } as const
 
 /* Relations between limits. */

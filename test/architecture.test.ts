@@ -123,8 +123,11 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   cli: ["output", "process", "demo", "mcp", "commands", ""],
 }
-/** Files that every room may import, from the ground up too. */
-const shared = ["Build.ts", "engineLimits.ts", "metricLimits.ts", "streakLimits.ts", "Limits.ts"]
+/** Files that every room may import, from the ground up too: limits of subjects come first. */
+const limitFiles = tracked
+  .map((file) => relative(source, file))
+  .filter((file) => /^[a-z]\w*Limits\.ts$/.test(file))
+const shared = ["Build.ts", ...limitFiles, "Limits.ts"]
 
 /** The function bodies of a file that have more than 70 lines. */
 const longBodies = (

@@ -75,6 +75,7 @@ describe("/openapi.json", () => {
       "/v1/users/{id}/points/spend/{spendId}",
       "/v1/users/{id}/progress",
       "/v1/users/{id}/quests/{quest}/start",
+      "/v1/users/{id}/recap",
       "/v1/users/{id}/rewards",
       "/v1/users/{id}/rewards/{rewardId}",
       "/v1/users/{id}/segments",

@@ -98,6 +98,7 @@ describe("A token gives access to", () => {
     "GET /v1/users/:id/metrics",
     "GET /v1/users/:id/metrics/:metricId/series",
     "GET /v1/users/:id/progress",
+    "GET /v1/users/:id/recap",
     "GET /v1/users/:id/rewards",
     "GET /v1/users/:id/rewards/:rewardId",
     "GET /v1/users/:id/streaks",

@@ -13,6 +13,7 @@ import { openWindow } from "./model/windows.ts"
 import type { Oracle } from "./Oracle.ts"
 import { progressView } from "./progressView.ts"
 import type { Random } from "./random.ts"
+import { compareRecaps } from "./recaps.ts"
 import { compareSeries } from "./series.ts"
 import { modelView, stateView } from "./views.ts"
 
@@ -63,6 +64,7 @@ export const compareReads = Effect.fnUntraced(function* (
   }
   yield* compareBoards(engine, oracle, random, now)
   yield* compareSeries(engine, oracle, random, users)
+  yield* compareRecaps(engine, oracle, random, now, users)
   const ids: Array<string> = []
   for (let hasMore = true; hasMore; ) {
     const limit = random.integer(1, 100)

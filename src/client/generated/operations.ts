@@ -43,6 +43,9 @@ export const operations = {
     list: "GET users/*/points/spend query",
     get: "GET users/*/points/spend/*",
   },
+  recaps: {
+    get: "GET users/*/recap query",
+  },
   quests: {
     create: "POST quests body key",
     list: "GET quests query",

@@ -17,6 +17,7 @@ import { Metrics } from "./Metrics.ts"
 import { NotReady } from "./Problems.ts"
 import { Projects } from "./Projects.ts"
 import { Quests } from "./Quests.ts"
+import { Recaps } from "./Recaps.ts"
 import { completeReference, introduction, stateScopes } from "./Reference.ts"
 import { Rewards, Spends } from "./Rewards.ts"
 import { Rules } from "./Rules.ts"
@@ -87,6 +88,7 @@ const declared = HttpApi.make("laurel")
     Events,
     Actions,
     Users,
+    Recaps,
     Rewards,
     Spends,
     Quests,

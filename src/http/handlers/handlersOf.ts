@@ -22,6 +22,7 @@ import { definitionFileHandlers } from "./definitionFileHandlers.ts"
 import { eventHandlers } from "./eventHandlers.ts"
 import { metricHandlers } from "./metricHandlers.ts"
 import { questHandlers } from "./questHandlers.ts"
+import { recapHandlers } from "./recapHandlers.ts"
 import { rewardHandlers, spendHandlers } from "./rewardHandlers.ts"
 import { ruleHandlers } from "./ruleHandlers.ts"
 import { factOf, onlyIf, pageAsked, settingsChange, shownVersion } from "./Shapes.ts"
@@ -161,6 +162,7 @@ export const handlersOf = (
   const turns = new DecodingTurns()
   return {
     events: eventHandlers(engine, events, turns),
+    recaps: recapHandlers(engine),
     rewards: rewardHandlers(engine, turns),
     spends: spendHandlers(engine),
     actions: actionHandlers(engine),

@@ -546,3 +546,25 @@ export const streakStanding = {
   },
   milestones: [{ target: 7, paid: true }],
 } as const
+
+export const recap = {
+  userId,
+  displayName: "Ada",
+  from: "2026-01-01",
+  to: "2026-11-01",
+  truncated: false,
+  totals: {
+    events: 212,
+    activeDays: 96,
+    currencies: { xp: 1250, points: 300 },
+    badges: 1,
+    quests: 3,
+  },
+  level: { from: 1, to: 5 },
+  bestDay: { date: "2026-03-14", xp: 120, events: 9 },
+  streaks: [{ key: "daily", best: 7 }],
+  actions: [{ action: "LESSON_DONE", count: 180 }],
+  firsts: [{ action: "LESSON_DONE", at: "2026-01-03T18:20:00.000Z" }],
+  badges: [earnedBadge],
+  standing: { rank: 12, total: 480, topPercent: 3 },
+} as const

@@ -1,0 +1,215 @@
+/**
+ * What a user did in a range of days, made from the user's history.
+ *
+ * The history is read backwards, so the revocation of a record comes before the record, which then
+ * counts for nothing. An event counts on the day on which it occurred, another record on the day of
+ * its decision, both in the time zone that the recap is made for.
+ *
+ * Cost: memory by day of the range, by action, and by badge and quest of the history that is read.
+ */
+import type { Zone } from "../values/Calendar.ts"
+import { occurredAtOf } from "./MetricRecount.ts"
+import { creditedCurrency } from "./Past.ts"
+import { type BadgeRef, decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
+
+/** The events and the xp of a day, which is counted from 1970-01-01. */
+export interface RecapDay {
+  readonly day: number
+  readonly events: number
+  readonly xp: number
+}
+
+/** `at`: when the badge was earned, epoch milliseconds. */
+export interface RecapBadge extends BadgeRef {
+  readonly at: number
+}
+
+/** `count`: the events in the range. `firstAt`: when the first event that was read occurred. */
+interface ActionEvents {
+  readonly count: number
+  readonly firstAt: number
+}
+
+export class Recap {
+  readonly #zone: Zone
+  readonly #from: number
+  readonly #to: number
+  readonly #days = new Map<number, RecapDay>()
+  readonly #actions = new Map<string, ActionEvents>()
+  readonly #earned = new Map<string, number>()
+  /** The longest run of each streak, by its key. */
+  readonly #streaks = new Map<string, number>()
+  readonly #badges: Array<RecapBadge> = []
+  #quests = 0
+  /** The levels before the records of the range that were read, and after them. */
+  #levels: { readonly from: number; readonly to: number }
+  /** The sequences of revoked records that were not read yet. */
+  readonly #revoked = new Set<number>()
+  /** How often each badge, and each period of a quest, was taken back and not read as given yet. */
+  readonly #lost = new Map<string, number>()
+
+  /** A recap of the days `from` to `to` of a user who has `level` now. */
+  constructor(zone: Zone, from: number, to: number, level: number) {
+    this.#zone = zone
+    this.#from = from
+    this.#to = to
+    this.#levels = { from: level, to: level }
+  }
+
+  /** Adds the user's next older record. */
+  add(record: JournalRecord): void {
+    const { cause, facts, sequence } = record
+    const isRevoked = this.#revoked.delete(sequence)
+    if (cause.kind === "revocation" && facts.length > 0) this.#revoked.add(cause.sequence)
+    const at = occurredAtOf(record)
+    const day = this.#zone.dayAt(at)
+    const isInRange = day >= this.#from && day <= this.#to
+    if (cause.kind === "event" && !isRevoked) this.#addEvent(cause.action, day, at, isInRange)
+    const decidedOn = this.#zone.dayAt(decidedAt(record))
+    for (const fact of facts) {
+      this.#trackLoss(fact)
+      if (fact.kind === "level.changed") this.#addLevel(fact, decidedOn)
+      if (!this.#isKept(fact, isRevoked) || !isInRange) continue
+      this.#addFact(fact, day, at)
+    }
+  }
+
+  #addEvent(action: string, day: number, at: number, isInRange: boolean): void {
+    const { count, firstAt } = this.#actions.get(action) ?? { count: 0, firstAt: at }
+    this.#actions.set(action, {
+      count: count + (isInRange ? 1 : 0),
+      firstAt: Math.min(firstAt, at),
+    })
+    if (isInRange) this.#addToDay(day, 1, 0)
+  }
+
+  #addToDay(day: number, events: number, xp: number): void {
+    const before = this.#days.get(day) ?? { day, events: 0, xp: 0 }
+    this.#days.set(day, { day, events: before.events + events, xp: before.xp + xp })
+  }
+
+  #addLevel({ from }: FactOf<"level.changed">, day: number): void {
+    if (day > this.#to) this.#levels = { from, to: from }
+    else if (day >= this.#from) this.#levels = { from, to: this.#levels.to }
+  }
+
+  #trackLoss(fact: Fact): void {
+    const key = lostKey(fact)
+    if (key !== undefined) this.#lost.set(key, (this.#lost.get(key) ?? 0) + 1)
+  }
+
+  /** Whether what the fact gave was neither revoked with its record nor taken back later. */
+  #isKept(fact: Fact, isRevoked: boolean): boolean {
+    const key = givenKey(fact)
+    const lost = key === undefined ? 0 : (this.#lost.get(key) ?? 0)
+    if (lost === 0) return !isRevoked
+    this.#lost.set(key!, lost - 1)
+    return false
+  }
+
+  #addFact(fact: Fact, day: number, at: number): void {
+    switch (fact.kind) {
+      case "xp.earned":
+      case "points.earned":
+      case "currency.earned": {
+        const currency = creditedCurrency(fact)
+        this.#earned.set(currency, (this.#earned.get(currency) ?? 0) + fact.amount)
+        if (currency === "xp") this.#addToDay(day, 0, fact.amount)
+        return
+      }
+      case "badge.earned": {
+        const { badgeId, key, name, tier } = fact
+        this.#badges.push({ badgeId, key, name, ...(tier !== undefined && { tier }), at })
+        return
+      }
+      case "quest.completed":
+        this.#quests++
+        return
+      case "streak.extended":
+      case "streak.counted":
+        this.#streaks.set(fact.key, Math.max(this.#streaks.get(fact.key) ?? 0, fact.current))
+        return
+    }
+  }
+
+  /** What the user earned, by the key of the currency; xp and points are two of them. */
+  get earned(): ReadonlyMap<string, number> {
+    return this.#earned
+  }
+
+  get levels(): { readonly from: number; readonly to: number } {
+    return this.#levels
+  }
+
+  get quests(): number {
+    return this.#quests
+  }
+
+  /** The longest run of each streak, by its key. */
+  get streaks(): ReadonlyMap<string, number> {
+    return this.#streaks
+  }
+
+  /** Latest first. */
+  get badges(): ReadonlyArray<RecapBadge> {
+    return this.#badges
+  }
+
+  get events(): number {
+    return [...this.#days.values()].reduce((sum, { events }) => sum + events, 0)
+  }
+
+  /** The days with an event. */
+  get activeDays(): number {
+    return [...this.#days.values()].filter(({ events }) => events > 0).length
+  }
+
+  /** The day with the most xp; of equal ones the day with the most events, then the earliest. */
+  get bestDay(): RecapDay | undefined {
+    return [...this.#days.values()].sort(
+      (one, other) => other.xp - one.xp || other.events - one.events || one.day - other.day,
+    )[0]
+  }
+
+  /** The actions of the range, most events first. */
+  get actions(): ReadonlyArray<{ readonly action: string; readonly count: number }> {
+    return [...this.#actions]
+      .filter(([, { count }]) => count > 0)
+      .sort(([one, a], [other, b]) => b.count - a.count || (one < other ? -1 : 1))
+      .map(([action, { count }]) => ({ action, count }))
+  }
+
+  /** The actions whose first event that was read is in the range, oldest first. */
+  get firsts(): ReadonlyArray<{ readonly action: string; readonly at: number }> {
+    return [...this.#actions]
+      .filter(([, { count, firstAt }]) => count > 0 && this.#zone.dayAt(firstAt) >= this.#from)
+      .map(([action, { firstAt }]) => ({ action, at: firstAt }))
+      .sort((one, other) => one.at - other.at || (one.action < other.action ? -1 : 1))
+  }
+}
+
+/** The badge, or the period of a quest, that a fact gives. */
+const givenKey = (fact: Fact): string | undefined => {
+  switch (fact.kind) {
+    case "badge.earned":
+      return `${fact.badgeId}/${fact.tier?.key ?? ""}`
+    case "quest.completed":
+      return `${fact.questId}/${fact.period}`
+    default:
+      return undefined
+  }
+}
+
+/** The badge, or the period of a quest, that a fact takes back. */
+const lostKey = (fact: Fact): string | undefined => {
+  switch (fact.kind) {
+    case "badge.revoked":
+      return `${fact.badgeId}/${fact.tier?.key ?? ""}`
+    case "quest.reverted":
+      return fact.from === "completed" && fact.to !== "completed"
+        ? `${fact.questId}/${fact.period}`
+        : undefined
+    default:
+      return undefined
+  }
+}
