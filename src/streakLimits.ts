@@ -15,6 +15,9 @@ export const streakLimits = {
   streakCountsMax: 35,
   /** Periods in which rewards gave freezes to a streak; older events add nothing. */
   streakGrantsMax: 64,
+  /** Hours before the end of a day, or of a week or a month, at which a streak is at risk. */
+  streakAtRiskDayHoursMax: 23,
+  streakAtRiskHoursMax: 167,
   /** Days, weeks or months in a calendar of a streak. */
   streakCalendarPeriodsMax: 400,
 } as const

@@ -170,6 +170,7 @@ const richCommands: ReadonlyArray<ProjectCommand> = [
         restDays: [],
         freezes,
         milestones: [],
+        atRisk: null,
       },
     }),
   ),

@@ -135,6 +135,7 @@ export const streakWith = ({ id = "stk_daily", ...streak }: Partial<Streak>): St
   restDays: [],
   freezes: { initial: 0, max: 0, everyDays: null },
   milestones: [],
+  atRisk: null,
   ...streak,
 })
 

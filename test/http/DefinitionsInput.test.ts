@@ -172,6 +172,12 @@ const accepted: ReadonlyArray<readonly [Kind, string, object]> = [
   ],
   ["streak", "6 rest days", { restDays: weekdays.slice(1) }],
   ["streak", "the most freezes", { freezes: { initial: 366, max: 366, everyDays: 366 } }],
+  [
+    "streak",
+    "the most hours before the end of a day",
+    { atRisk: { hoursBefore: limits.streakAtRiskDayHoursMax } },
+  ],
+  ["streak", "the fewest hours before the end of a day", { atRisk: { hoursBefore: 1 } }],
   ["streak", "the fewest freezes", { freezes: { initial: 0, max: 0, everyDays: 1 } }],
 ]
 
@@ -669,6 +675,20 @@ const refused: ReadonlyArray<readonly [Kind, string, object, string, string]> = 
     { milestones: [milestone(1), milestone(1)] },
     "/milestones/1/target",
     "duplicate",
+  ],
+  [
+    "streak",
+    "0 hours before the end of a day",
+    { atRisk: { hoursBefore: 0 } },
+    "/atRisk/hoursBefore",
+    "out_of_range",
+  ],
+  [
+    "streak",
+    "an hour too many before the end of a day",
+    { atRisk: { hoursBefore: limits.streakAtRiskDayHoursMax + 1 } },
+    "/atRisk/hoursBefore",
+    "out_of_range",
   ],
 ]
 

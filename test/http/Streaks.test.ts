@@ -19,6 +19,7 @@ const daily = {
   needs: [{ action: "LESSON_DONE" }],
   freezes: { initial: 1, max: 3, everyDays: 7 },
   milestones: [{ target: 7, reward: { points: 50 } }],
+  atRisk: { hoursBefore: 4 },
 }
 
 describe("/v1/streaks", () => {

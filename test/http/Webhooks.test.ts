@@ -204,6 +204,15 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const cause = { kind: "clock", id: null }
     return { userId: "streak-broken", key: "daily", length: 1, best: 1, cause }
   },
+  "streak.at_risk": async ({ ask, track }) => {
+    const risky = { name: "Risky", needs: [{ action: "RISKY" }], atRisk: { hoursBefore: 23 } }
+    await ask("POST", "/v1/streaks", risky)
+    await track("streak-at-risk", "RISKY")
+    clock.set(later(day))
+    const cause = { kind: "clock", id: null }
+    const endsAt = expect.stringMatching(/T00:00:00.000Z$/)
+    return { userId: "streak-at-risk", key: "risky", current: 1, freezes: 0, endsAt, cause }
+  },
   "quest.started": async (calls) => {
     const { id } = await quest(calls, "STARTED")
     await calls.track("quest-started", "STARTED")

@@ -42,7 +42,7 @@ import { Model, type Outcome, type Refused } from "./model/Model.ts"
 import { isNamed, type Named } from "./model/repeats.ts"
 import type { ClosedThrough } from "./model/windows.ts"
 import { Random } from "./random.ts"
-import { modelView, outcomeOf, sorted, stateView } from "./views.ts"
+import { modelView, outcomeOf, sorted, stateView, warningsOf } from "./views.ts"
 
 const environment = "demo:sandbox"
 
@@ -63,6 +63,8 @@ export class DomainRun implements Surroundings {
   readonly undone = new Set<string>()
   /** How many commands repeated an id and got the first outcome. */
   repeats = 0
+  /** How many warnings ticks have decided. */
+  warnings = 0
   now: number
   sequence = 0
 
@@ -133,7 +135,11 @@ export class DomainRun implements Surroundings {
     const moment = { now: this.now, sequence: this.sequence + 1 }
     const actual = this.#decide(userId, { kind: "tick" })
     assert.equal(!("refused" in actual), due)
-    if (due) this.model.tick(userId, moment)
+    if (due) {
+      const warned = this.model.tick(userId, this.definitions, moment)
+      assert.deepEqual(warningsOf(this.journal.at(-1)!), warned)
+      this.warnings += warned.length
+    } else assert.deepEqual(this.model.warningsDue(userId, this.definitions, this.now), [])
     this.compare(userId)
     const after = this.users.get(userId)
     if (after !== undefined) assert(dueAt(after, this.project, this.now) > this.now)

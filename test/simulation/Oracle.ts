@@ -22,7 +22,7 @@ import { windowXp, windowXpSince, xpOf, xpSince } from "./model/balances.ts"
 import { coursesAfter, type Definitions } from "./model/Definitions.ts"
 import { Model, type Outcome, type Refused } from "./model/Model.ts"
 import type { ClosedThrough } from "./model/windows.ts"
-import { outcomeOf, sorted } from "./views.ts"
+import { outcomeOf, sorted, warningsOf } from "./views.ts"
 
 interface Defined {
   readonly sequence: number
@@ -132,6 +132,10 @@ export class Oracle {
     const definitions = this.#definitionsAt(sequence)
     const now = decidedAt(record)
     const expected = this.expect(userId, cause, definitions, { now, sequence })
+    if (cause.kind === "tick") {
+      const entry = this.model.log(userId).at(-1)
+      assert.deepEqual(warningsOf(record), entry?.kind === "ticked" ? entry.warned : undefined)
+    }
     if (expected !== undefined) {
       assert.deepEqual(unnoted(outcomeOf(record), cause), unnoted(sorted(expected), cause))
     }
@@ -164,7 +168,7 @@ export class Oracle {
       case "start":
         return model.start(userId, command, definitions, moment)
       case "tick":
-        model.tick(userId, moment)
+        model.tick(userId, definitions, moment)
         return undefined
       case "backfill": {
         const badge = definitions.badges.find(({ id }) => id === command.badgeId)

@@ -233,6 +233,9 @@ const needsOf = (
   }
 }
 
+const atRisk = (every: Streak["every"], random: Random): Streak["atRisk"] =>
+  random.pick([null, { hoursBefore: random.pick([1, 4, 23, every === "day" ? 12 : 100]) }])
+
 /** A streak whose key is free, or nothing. */
 export const randomStreak = (run: Surroundings): ReadonlyArray<ProjectFact> => {
   const { now, project, random } = run
@@ -258,6 +261,7 @@ export const randomStreak = (run: Surroundings): ReadonlyArray<ProjectFact> => {
       { initial: 2, max: 3, everyDays: random.pick([null, 2, 7]) },
     ]),
     milestones: milestones(run),
+    atRisk: atRisk(every, random),
     ...firstVersion(now),
   }
   return [{ kind: "streak.created", streak }]
@@ -273,7 +277,12 @@ const editedStreak = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     ? ("archived" as const)
     : random.pick(["published", "paused"] as const)
   const { termsBefore: _, ...kept } = streak
-  const changes = { ...needsOf(streak.key, run), milestones: milestones(run), set }
+  const changes = {
+    ...needsOf(streak.key, run),
+    milestones: milestones(run),
+    atRisk: atRisk(streak.every, random),
+    set,
+  }
   return [{ kind: "streak.updated", streak: { ...kept, ...changes, updatedAt: now } }]
 }
 

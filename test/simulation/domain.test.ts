@@ -33,6 +33,13 @@ describe("The domain agrees with the naive model on every reply and every state"
   }
 })
 
+describe("Streaks at risk", () => {
+  it("are warned of in runs of the domain, once for each period", () => {
+    const runs = seeds(4).map((seed) => play(seed, 250))
+    assert(runs.some(({ warnings }) => warnings > 0))
+  })
+})
+
 describe("Users are independent of each other", () => {
   for (const seed of seeds(2)) {
     it(`whatever the order of their commands; repeat it with LAUREL_TEST_SEED=${seed}`, () => {

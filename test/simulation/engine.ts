@@ -478,6 +478,11 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     }
     if (step % 10 === 0) {
       yield* rest
+      for (const userId of users) {
+        // What is due within this second may still come.
+        const due = oracle.model.warningsDue(userId, oracle.definitions, time() - 1_000)
+        expect([userId, due]).toEqual([userId, []])
+      }
       yield* compareReads(running.engine, oracle, random, time(), users)
     }
     expect(running.broken).toEqual([])

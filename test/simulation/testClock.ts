@@ -4,7 +4,7 @@
  * another sandbox, which must keep the server's time.
  *
  * The model knows of each user only the days with events, and of each window only who earned in it.
- * It says when each streak broke and each window ended, and the journal must say the same, at that
+ * It says when each streak was at risk and broke and each window ended, and the journal must say the same, at that
  * time: an advance makes nothing late, only the server's time that passed between does.
  */
 import { expect } from "@effect/vitest"
@@ -28,13 +28,15 @@ import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { Random } from "./random.ts"
 import { type Life, stoppingWorld } from "./stoppingWorld.ts"
 
-const day = 86_400_000
+const hour = 3_600_000
+const day = 24 * hour
 const beginning = "2026-11-04T12:00:00.000Z"
 const otherSandbox = "prj_2:sandbox"
 const environments = [sandbox, otherSandbox, production]
 const zones = ["UTC", "Europe/Berlin", "Asia/Tokyo", "America/New_York"]
 const users = ["ada", "bob", "cyd", "dan"]
-const streak = streakWith({ id: "stk_daily" })
+const hoursBefore = 4
+const streak = streakWith({ id: "stk_daily", atRisk: { hoursBefore } })
 
 /** What the model expects of an environment: each change by time, and the time at which it is due. */
 type Due = ReadonlyMap<string, number>
@@ -46,17 +48,26 @@ const dueOf = (
   zoneOfProject: string,
 ): Due => {
   const due = new Map<string, number>()
+  const warned = new Set<string>()
   const lastDay = new Map<string, number>()
   for (const record of records) {
-    const { cause, subject } = record
-    if (subject.actor !== "user" || cause.kind !== "event") continue
+    const { cause, facts, subject } = record
+    if (subject.actor !== "user") continue
     const { userId } = subject
+    for (const fact of facts) {
+      if (fact.kind === "streak.at_risk") warned.add(`${userId} at risk ${fact.period}`)
+    }
+    if (cause.kind !== "event") continue
     const at = decidedAt(record)
     const zone = zoneOf(zoneOfUser(userId))
     const today = zone.dayAt(at)
     const before = lastDay.get(userId)
     // The day extends the streak, so the break that would have come does not.
     if (before !== undefined && today <= before + 1) due.delete(`${userId} ${before}`)
+    // Nor does the warning, unless it came before.
+    const risk = `${userId} at risk ${today}`
+    if (!warned.has(risk) && at < (due.get(risk) ?? 0) + 1_000) due.delete(risk)
+    due.set(`${userId} at risk ${today + 1}`, zone.startOfDay(today + 2) - hoursBefore * hour)
     lastDay.set(userId, today)
     due.set(`${userId} ${today}`, zone.startOfDay(today + 2))
     const ofProject = zoneOf(zoneOfProject)
@@ -94,6 +105,9 @@ const decidedOf = (
     for (const fact of facts) {
       if (fact.kind === "streak.broken" && subject.actor === "user") {
         add(`${subject.userId} ${lastDay.get(subject.userId)}`, record)
+      }
+      if (fact.kind === "streak.at_risk" && subject.actor === "user") {
+        add(`${subject.userId} at risk ${fact.period}`, record)
       }
       if (fact.kind === "leaderboard.window_closed") add(`${fact.window} ${fact.index}`, record)
     }

@@ -36,7 +36,7 @@ import {
 import { windowAt, windowKinds } from "./model/calendar.ts"
 import { holdingOf } from "./model/holdings.ts"
 import { levelOf } from "./model/levels.ts"
-import type { Log } from "./model/log.ts"
+import type { Log, Warning } from "./model/log.ts"
 import { cutOf, nothingDone, type Outcome, type Refused } from "./model/Model.ts"
 import { metricsShown } from "./model/metrics.ts"
 import {
@@ -364,3 +364,11 @@ type Named = Outcome["badges"][number]
 
 const byId = (one: Named, other: Named): number =>
   `${one.id} ${one.tier}` < `${other.id} ${other.tier}` ? -1 : 1
+
+/** The streaks that a record found at risk. */
+export const warningsOf = ({ facts }: JournalRecord): ReadonlyArray<Warning> =>
+  facts.flatMap((fact) => {
+    if (fact.kind !== "streak.at_risk") return []
+    const { kind: _, ...warning } = fact
+    return [warning]
+  })

@@ -60,7 +60,7 @@ import { completeByEvent, countSteps, decideStart, expireQuests } from "./Quests
 import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
 import { decideSpending, type SpendRefusal } from "./Spending.ts"
-import { breakStreaks, extendStreaks } from "./Streaks.ts"
+import { breakStreaks, extendStreaks, warnStreaks } from "./Streaks.ts"
 
 /** Counts the work of decisions, refused ones included. */
 export interface Meter {
@@ -380,6 +380,7 @@ const decideTick = (
   if (user === undefined) return Result.fail(userNotFound)
   const draft = new Draft(user.id, user, project, now)
   breakStreaks(draft)
+  warnStreaks(draft)
   expireQuests(draft)
   const { recount, ...cause } = command
   if (recount !== undefined) takeRecount(draft, user, recount)

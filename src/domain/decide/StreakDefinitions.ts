@@ -27,6 +27,7 @@ type Members = Pick<
   | "restDays"
   | "freezes"
   | "milestones"
+  | "atRisk"
   | "startsAt"
   | "endsAt"
 >
@@ -71,11 +72,15 @@ const dated = (before: Streak, changed: Streak, now: number): Streak => {
 }
 
 const streakFaults = (state: ProjectState, streak: Streak, known?: Known): ReadonlyArray<Fault> => {
-  const { every, freezes, milestones, restDays } = streak
+  const { atRisk, every, freezes, milestones, restDays } = streak
   const faults: Array<Fault> = [...periodFaults(streak), ...metadataFaults(streak.metadata)]
   if (every !== "day" && restDays.length > 0) {
     const detail = "is only for streaks of days"
     faults.push({ pointer: "/restDays", code: "invalid_value", detail })
+  }
+  if (every === "day" && (atRisk?.hoursBefore ?? 0) > limits.streakAtRiskDayHoursMax) {
+    const detail = `must be at most ${limits.streakAtRiskDayHoursMax} for a streak of days`
+    faults.push({ pointer: "/atRisk/hoursBefore", code: "out_of_range", detail })
   }
   if (freezes.initial > freezes.max) {
     const detail = "must be at most max"

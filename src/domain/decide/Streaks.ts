@@ -1,4 +1,7 @@
-/** Extends streaks by events, pays their milestones, and records their breaks by the clock. */
+/**
+ * Extends streaks by events, pays their milestones, and records their breaks and their warnings by
+ * the clock.
+ */
 import type { ActionEntry } from "../project/ActionIndex.ts"
 import { minusAmount, paysAt, plusAmount } from "../project/Definition.ts"
 import { definitionWithKey } from "../project/DefinitionKey.ts"
@@ -11,7 +14,14 @@ import {
   type Streak,
 } from "../project/StreakDefinition.ts"
 import type { Fact, TrackedEvent } from "../record/Record.ts"
-import { isSettled, runsOf, type StreakState, streakNow, withPeriod } from "../user/Streak.ts"
+import {
+  isSettled,
+  runsOf,
+  type StreakState,
+  streakNow,
+  streakRisk,
+  withPeriod,
+} from "../user/Streak.ts"
 import { periodAt, type Zones } from "../user/StreakPeriods.ts"
 import { streakCountOf, type UserState, userZones } from "../user/User.ts"
 import type { Draft } from "./Draft.ts"
@@ -192,5 +202,21 @@ export const breakStreaks = (draft: Draft): void => {
     if (streak === undefined || streak.broken) continue
     const { current } = streakNow(streak, definition, zones, draft.now)
     if (current === 0) noteBreak(draft, key, streak)
+  }
+}
+
+/** Adds the warnings that are due at `draft.now`. A warning that comes after its period is left out. */
+export const warnStreaks = (draft: Draft): void => {
+  const { facts, now, project, user } = draft
+  if (user === undefined || user.streaks.size === 0) return
+  const zones = userZones(user, project)
+  for (const definition of project.streaks.values()) {
+    const { key } = definition
+    const streak = user.streaks.get(key)
+    const risk = streak && streakRisk(streak, definition, zones, now)
+    if (risk === undefined || risk.at > now) continue
+    const { current, freezes } = streakNow(streak!, definition, zones, now)
+    const { endsAt, period } = risk
+    facts.push({ kind: "streak.at_risk", key, period, current, freezes, endsAt })
   }
 }

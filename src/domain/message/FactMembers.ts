@@ -239,6 +239,16 @@ const freezes = {
   amount: count(1, "How many freezes."),
   total: count(2, "The streak's freezes afterwards."),
 }
+const atRisk = {
+  key,
+  current: count(7, "Its length."),
+  freezes: count(0, "Freezes that are left; one will cover the day, week or month."),
+  endsAt: Schema.String.annotate({
+    description: "When the day, week or month ends for the user.",
+    format: "date-time",
+    examples: ["2026-11-02T00:00:00.000Z"],
+  }),
+}
 const milestone = {
   streakId: text("The streak's id.", "stk_01a1fc1e64c07345932e273286b5ca30"),
   key,
@@ -358,6 +368,7 @@ export const factMembers = {
   "streak.extended": streak,
   "streak.counted": streak,
   "streak.broken": { key, length: count(7, "Length of the streak."), best },
+  "streak.at_risk": atRisk,
   "streak.milestone_reached": milestone,
   "streak.milestone_revoked": milestone,
   "streak.freezes_earned": { ...freezes, source: Source },

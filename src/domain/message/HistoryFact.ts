@@ -191,6 +191,7 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
     case "streak.extended":
     case "streak.counted":
     case "streak.broken":
+    case "streak.at_risk":
     case "streak.milestone_reached":
     case "streak.milestone_revoked":
     case "streak.freezes_earned":
@@ -288,6 +289,10 @@ const streakMembers = (
       return { key: fact.key, current: fact.current, best: fact.streak.best }
     case "streak.broken":
       return { key: fact.key, length: fact.length, best: fact.streak.best }
+    case "streak.at_risk": {
+      const { current, endsAt, freezes, key } = fact
+      return { key, current, freezes, endsAt: isoTime(endsAt) }
+    }
     case "streak.milestone_reached":
     case "streak.milestone_revoked": {
       const { key, name, streakId, target } = fact

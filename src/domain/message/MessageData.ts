@@ -118,6 +118,7 @@ const data = {
   "metric.changed": content({ ...user, ...factMembers["metric.changed"] }),
   "streak.extended": content({ ...user, ...factMembers["streak.extended"] }),
   "streak.broken": content({ ...user, ...factMembers["streak.broken"] }),
+  "streak.at_risk": content({ ...user, ...factMembers["streak.at_risk"] }),
   "streak.milestone_reached": content({
     ...user,
     ...factMembers["streak.milestone_reached"],
@@ -353,6 +354,18 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   "streak.broken": {
     description: "A user missed a day, a week or a month without a freeze left.",
     example: { ...of, cause: clock, key: "daily", length: 7, best: 12 },
+  },
+  "streak.at_risk": {
+    description:
+      "The day, week or month ends soon, and nothing has kept the user's streak yet (`atRisk` of the streak).",
+    example: {
+      ...of,
+      cause: clock,
+      key: "daily",
+      current: 7,
+      freezes: 0,
+      endsAt: "2026-11-02T00:00:00.000Z",
+    },
   },
   "streak.milestone_reached": {
     description: "A user's streak reached a milestone, which pays once.",

@@ -20,6 +20,7 @@ export const messageKinds = [
   "metric.changed",
   "streak.extended",
   "streak.broken",
+  "streak.at_risk",
   "streak.milestone_reached",
   "streak.freezes_earned",
   "streak.freezes_revoked",

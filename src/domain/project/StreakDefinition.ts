@@ -57,6 +57,8 @@ export interface Streak extends Definition, StreakTerms {
   readonly match: "all" | "any"
   /** By target, the lowest first. */
   readonly milestones: ReadonlyArray<StreakMilestone>
+  /** The message `streak.at_risk`, so many hours before a period ends; null: none. */
+  readonly atRisk: { readonly hoursBefore: number } | null
   /** The former terms, oldest first, each until the time of an edit; absent: never edited. */
   readonly termsBefore?: ReadonlyArray<StreakTerms & { readonly until: number }>
 }

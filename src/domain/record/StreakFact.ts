@@ -35,6 +35,18 @@ export type StreakFact =
       readonly length: number
       readonly streak: StreakState
     }
+  /**
+   * The period ends soon, and is missed without an event. `freezes`: those that are left to cover it.
+   * `endsAt`: epoch milliseconds.
+   */
+  | {
+      readonly kind: "streak.at_risk"
+      readonly key: string
+      readonly period: number
+      readonly current: number
+      readonly freezes: number
+      readonly endsAt: number
+    }
   /** Freezes that a reward gave, and those that an undo took back. `total`: freezes afterwards. */
   | {
       readonly kind: "streak.freezes_earned"

@@ -202,7 +202,7 @@ const withSettings = (
     : { ...state, settings, pastZones: withPastZone(state.pastZones, timezone, at) }
 }
 
-/** Whether the fact may move the times at which streaks break or quests end. */
+/** Whether the fact may move the times at which streaks break or are at risk, or quests end. */
 const movesDueTimes = (fact: Fact, { quests, settings, streaks }: ProjectState): boolean => {
   if (fact.kind === "quest.updated") {
     const before = quests.get(fact.quest.id)
@@ -214,9 +214,13 @@ const movesDueTimes = (fact: Fact, { quests, settings, streaks }: ProjectState):
   }
   if (fact.kind === "streak.updated") {
     const before = streaks.get(fact.streak.id)
-    const { endsAt, restDays, set } = fact.streak
+    const { atRisk, endsAt, restDays, set, startsAt } = fact.streak
     return (
-      before?.endsAt !== endsAt || before.set !== set || before.restDays.join() !== restDays.join()
+      before?.endsAt !== endsAt ||
+      before.startsAt !== startsAt ||
+      before.set !== set ||
+      before.atRisk?.hoursBefore !== atRisk?.hoursBefore ||
+      before.restDays.join() !== restDays.join()
     )
   }
   return false

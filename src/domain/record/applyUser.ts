@@ -105,6 +105,7 @@ const foldProgress = (
     case "streak.extended":
     case "streak.counted":
     case "streak.broken":
+    case "streak.at_risk":
     case "streak.milestone_reached":
     case "streak.milestone_revoked":
     case "streak.freezes_earned":
@@ -222,6 +223,12 @@ const foldStreak = (state: Folding, before: UserState, fact: StreakFact): void =
       if (counts === undefined) break
       const open = counts.filter(({ period }) => !isKept(streak, period))
       setCounts(own(state, before, "streakCounts"), key, open)
+      break
+    }
+    case "streak.at_risk": {
+      const streak = state.streaks.get(key)
+      if (streak === undefined) break
+      own(state, before, "streaks").set(key, { ...streak, warned: fact.period })
       break
     }
     case "streak.freezes_earned":

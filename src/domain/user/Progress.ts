@@ -36,7 +36,7 @@ import {
 import { nextEndOf } from "./Expiry.ts"
 import { Membership } from "./Membership.ts"
 import { metricNumber, readMetric } from "./MetricState.ts"
-import { isKept, lastPeriodOf, streakBreaksAt, streakNow } from "./Streak.ts"
+import { isKept, lastPeriodOf, streakBreaksAt, streakNow, streakRisk } from "./Streak.ts"
 import { firstDayOfPeriod, periodAt, type Zones } from "./StreakPeriods.ts"
 import {
   type EarnedAward,
@@ -506,7 +506,11 @@ export const dueAt = (user: UserState, project: ProjectState, now: number): numb
       const streak = user.streaks.get(definition.key)
       if (streak === undefined || streak.broken || !isShown(definition)) continue
       const over = streakNow(streak, definition, zones, now).current === 0
-      due = Math.min(due, over ? now : streakBreaksAt(streak, definition, zones, now))
+      if (over) due = Math.min(due, now)
+      else {
+        const risk = streakRisk(streak, definition, zones, now)
+        due = Math.min(due, streakBreaksAt(streak, definition, zones, now), risk?.at ?? due)
+      }
     }
   }
   if (user.quests.size > 0) {

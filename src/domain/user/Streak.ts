@@ -22,6 +22,9 @@
  * - Unless one event is enough (`needsOne`), what the events of a period that is not kept yet add is
  *   counted by need (`StreakCounts`). An undo takes such a count back. A kept period stays.
  *
+ * - A streak is at risk in a period that nothing has kept and that is missed without an event, also
+ *   if a freeze would cover it (`streakRisk`). The warning of a period is recorded once (`warned`).
+ *
  * The periods are stored as ranges, at most `streakRangesMax`, and given freezes by period, at most
  * `streakGrantsMax`. Of older ranges and grants the state keeps only the last run, and an event in
  * such a period adds nothing. Counts are kept for the latest
@@ -32,7 +35,13 @@
  */
 import { limits } from "../../Limits.ts"
 import { type StreakTerms, streakTime } from "../project/StreakDefinition.ts"
-import { Periods, periodAt, type StreakRules, type Zones } from "./StreakPeriods.ts"
+import {
+  Periods,
+  periodAt,
+  type StreakRules,
+  type StreakWarnings,
+  type Zones,
+} from "./StreakPeriods.ts"
 
 /** Consecutive periods that were kept. */
 export type DayRange = readonly [first: number, last: number]
@@ -71,6 +80,8 @@ export interface StreakState {
   readonly broken: boolean
   /** The targets of the milestones that were paid; absent: none. */
   readonly paid?: ReadonlyArray<number>
+  /** The latest period whose warning a record has; absent: none. */
+  readonly warned?: number
 }
 
 /**
@@ -143,6 +154,42 @@ export const streakBreaksAt = (
   return definition.endsAt !== null && at >= definition.endsAt ? Number.POSITIVE_INFINITY : at
 }
 
+/** A period in which a streak is at risk, the time of the warning, and the end of the period. */
+export interface StreakRisk {
+  readonly period: number
+  readonly at: number
+  readonly endsAt: number
+}
+
+/**
+ * The next warning of a streak without further events; its time is at most `now` if it is due.
+ * `undefined`: the streak breaks before, or nothing is missed before the definition ends. Hours are
+ * those of the clock of the world: a change of summer time does not move them.
+ */
+export const streakRisk = (
+  streak: StreakState,
+  definition: StreakWarnings,
+  zones: Zones,
+  now: number,
+): StreakRisk | undefined => {
+  const { atRisk, set, startsAt } = definition
+  if (atRisk === null || set !== "published" || streak.broken) return undefined
+  const periods = new Periods(definition, zones)
+  const last = lastPeriodOf(streak)!
+  const { freezes, warned = last } = streak
+  for (let period = Math.max(periods.at(now), last + 1, warned + 1); ; period++) {
+    if (periods.missedBetween(last, period, freezes) > freezes) return undefined
+    const endsAt = periods.startOf(period + 1)
+    if (definition.endsAt !== null && endsAt >= definition.endsAt) return undefined
+    if (!periods.isMissed(period, last)) continue
+    const warnsAt = endsAt - atRisk.hoursBefore * hourMs
+    const at = Math.max(warnsAt, periods.startOf(period), startsAt ?? Number.NEGATIVE_INFINITY)
+    if (at < endsAt) return { period, at, endsAt }
+  }
+}
+
+const hourMs = 3_600_000
+
 /** Whether an event in the period would change nothing: it is kept, or older than all ranges. */
 export const isSettled = (streak: StreakState | undefined, period: number): boolean =>
   isKept(streak, period) || (streak?.forgotten !== undefined && period <= streak.forgotten.last)
@@ -193,12 +240,18 @@ export const unitedStreak = (
     waitedBefore: (one.waitedBefore ?? 0) + (other.waitedBefore ?? 0),
     ...(forgotten !== undefined && { forgotten, bestForgotten }),
     ...(paid.length > 0 && { paid }),
+    ...warnedOf(one, other),
   }
   const next = walked(before, definition, zones)
   const broken = one.broken && other.broken && streakNow(next, definition, zones, now).current === 0
   const best = Math.max(one.best, other.best)
   // More days may shorten a run, and so may another calendar.
   return best > next.best ? { ...next, best, bestForgotten: best, broken } : { ...next, broken }
+}
+
+const warnedOf = (...parts: ReadonlyArray<StreakState>): Pick<StreakState, "warned"> => {
+  const warned = parts.flatMap((part) => part.warned ?? [])
+  return warned.length === 0 ? {} : { warned: Math.max(...warned) }
 }
 
 /** The periods from `from` on that are in one of the lists of ranges, or in both. */
@@ -285,7 +338,7 @@ const walked = (before: StreakState, definition: StreakRules, zones: Zones): Str
   const { runs, waiting } = walkOf(left, definition, zones)
   const last = runs.at(-1)
   const { forgotten, grants, waitedBefore } = left
-  const { paid } = before
+  const { paid, warned } = before
   return {
     days: left.days,
     first: last?.first ?? 0,
@@ -299,6 +352,7 @@ const walked = (before: StreakState, definition: StreakRules, zones: Zones): Str
     ...(waitedBefore > 0 && { waitedBefore }),
     broken: last === undefined,
     ...(paid !== undefined && { paid }),
+    ...(warned !== undefined && { warned }),
   }
 }
 

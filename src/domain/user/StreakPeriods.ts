@@ -11,6 +11,9 @@ import { firstDayOf, windowKindOf, windowOfDay, type Zone } from "../values/Cale
 /** What a streak depends on of its definition. */
 export type StreakRules = Pick<Streak, "endsAt" | "every" | "freezes" | "restDays" | "termsBefore">
 
+/** What a warning depends on of a definition. */
+export type StreakWarnings = StreakRules & Pick<Streak, "atRisk" | "set" | "startsAt">
+
 /**
  * The time zones of a user's days, oldest first. Each holds until `until`; the last one has no end.
  */

@@ -10,10 +10,11 @@ const paidFlag = 8
 const grantsFlag = 16
 const waitingFlag = 32
 const waitedBeforeFlag = 64
+const warnedFlag = 128
 
 export const writeStreak = (streak: StreakState): void => {
   const { best, bestForgotten, broken, days, first, forgotten, freezes, length, paid } = streak
-  const { grants, waitedBefore, waiting } = streak
+  const { grants, waitedBefore, waiting, warned } = streak
   writeByte(
     (broken ? brokenFlag : 0) |
       (forgotten === undefined ? 0 : forgottenFlag) |
@@ -21,7 +22,8 @@ export const writeStreak = (streak: StreakState): void => {
       (paid === undefined ? 0 : paidFlag) |
       (grants === undefined ? 0 : grantsFlag) |
       (waiting === undefined ? 0 : waitingFlag) |
-      (waitedBefore === undefined ? 0 : waitedBeforeFlag),
+      (waitedBefore === undefined ? 0 : waitedBeforeFlag) |
+      (warned === undefined ? 0 : warnedFlag),
   )
   writeNumber(first)
   writeNumber(length)
@@ -47,6 +49,7 @@ export const writeStreak = (streak: StreakState): void => {
   }
   if (waiting !== undefined) writeNumber(waiting)
   if (waitedBefore !== undefined) writeNumber(waitedBefore)
+  if (warned !== undefined) writeNumber(warned)
   writeDays(days)
 }
 
@@ -57,7 +60,8 @@ const allFlags =
   paidFlag |
   grantsFlag |
   waitingFlag |
-  waitedBeforeFlag
+  waitedBeforeFlag |
+  warnedFlag
 
 export const readStreak = (reader: Reader): StreakState => {
   const flags = reader.flags(allFlags)
@@ -85,6 +89,7 @@ export const readStreak = (reader: Reader): StreakState => {
       : Array.from({ length: reader.count() }, () => [reader.number(), reader.number()] as const)
   const waiting = (flags & waitingFlag) === 0 ? undefined : reader.number()
   const waitedBefore = (flags & waitedBeforeFlag) === 0 ? undefined : reader.number()
+  const warned = (flags & warnedFlag) === 0 ? undefined : reader.number()
   const days = reader.days()
   const broken = (flags & brokenFlag) !== 0
   return {
@@ -100,6 +105,7 @@ export const readStreak = (reader: Reader): StreakState => {
     ...(waitedBefore !== undefined && { waitedBefore }),
     broken,
     ...(paid !== undefined && { paid }),
+    ...(warned !== undefined && { warned }),
   }
 }
 

@@ -126,6 +126,18 @@ const Milestones = list(Milestone, 0, limits.streakMilestonesMax)
     examples: [[{ target: 7, reward: { points: 50 } }]],
   })
 
+const AtRisk = Schema.Struct({
+  hoursBefore: integer(1, limits.streakAtRiskHoursMax).annotate({
+    description: `Hours before the end, at most ${limits.streakAtRiskDayHoursMax} for a streak of days.`,
+    examples: [4],
+  }),
+}).annotate({
+  identifier: "StreakAtRisk",
+  description:
+    "The message `streak.at_risk`, so many hours before the day, week or month ends for the user: nothing has kept it, the streak is running, and it is no rest day. Once for each, also if a freeze will cover it; none while the streak is paused. Default: none.",
+  examples: [{ hoursBefore: 4 }],
+})
+
 const { segment: _made, ...made } = newMembers("name")
 const { segment: _patched, ...patched } = patchMembers
 const { segment: _shown, ...shown } = shownMembers
@@ -139,6 +151,7 @@ export const NewStreak = Schema.Struct({
   restDays: Schema.optionalKey(RestDays),
   freezes: Schema.optionalKey(Freezes),
   milestones: Schema.optionalKey(Milestones),
+  atRisk: Schema.optionalKey(AtRisk),
 }).annotate({
   identifier: "NewStreak",
   description: "A streak to create.",
@@ -148,6 +161,7 @@ export const NewStreak = Schema.Struct({
       name: "Evening lesson",
       needs: [{ action: "LESSON_DONE" }],
       freezes: { initial: 1, max: 3, everyDays: 7 },
+      atRisk: { hoursBefore: 4 },
     },
     {
       name: "Three runs a week",
@@ -172,6 +186,12 @@ export const StreakPatch = Schema.Struct({
     }),
   ),
   milestones: Schema.optionalKey(Schema.NullOr(Milestones)),
+  atRisk: Schema.optionalKey(
+    Schema.NullOr(AtRisk).annotate({
+      description: "When the message `streak.at_risk` is sent; null: never.",
+      examples: [{ hoursBefore: 4 }],
+    }),
+  ),
 }).annotate({
   identifier: "StreakPatch",
   examples: [{ restDays: ["sunday"] }, { status: "paused" }],
@@ -230,6 +250,10 @@ export const Streak = Schema.Struct({
       reward: Reward,
     }).annotate({ identifier: "StreakMilestone", description: "A reward for a length." }),
   ).annotate({ description: "Rewards for lengths, the shortest first." }),
+  atRisk: Schema.NullOr(AtRisk).annotate({
+    description: "When the message `streak.at_risk` is sent; null: never.",
+    examples: [streak.atRisk],
+  }),
 }).annotate({
   identifier: "Streak",
   description: "A streak: days, weeks or months in a row, by the user's calendar.",

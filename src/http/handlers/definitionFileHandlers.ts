@@ -230,7 +230,7 @@ const fileMetric = (metric: Metric) => {
 }
 
 const fileStreak = (streak: Streak) => {
-  const { every, freezes, match, milestones, name, needs, restDays } = streak
+  const { atRisk, every, freezes, match, milestones, name, needs, restDays } = streak
   const { everyDays, initial, max } = freezes
   const own = {
     name,
@@ -247,6 +247,7 @@ const fileStreak = (streak: Streak) => {
         everyDays,
       }),
       milestones: milestones.map(({ reward, target }) => ({ target, reward: fileReward(reward) })),
+      atRisk,
     }),
   }
   return fileDefinition(streak, own) as Item<"streaks">

@@ -38,12 +38,16 @@ export const streakHandlers = (engine: Engine["Service"]): Handlers<typeof Strea
 
 /** The members of a request with their defaults. */
 const membersOf = ({
+  atRisk,
   freezes = {},
   match = "all",
   milestones = [],
   needs = [],
   restDays = [],
-}: Pick<typeof NewStreak.Type, "freezes" | "match" | "milestones" | "needs" | "restDays">) => {
+}: Pick<
+  typeof NewStreak.Type,
+  "atRisk" | "freezes" | "match" | "milestones" | "needs" | "restDays"
+>) => {
   const { everyDays = null, initial = 0, max = initial } = freezes
   return {
     needs: needs.map(({ action, metric, target = 1 }) =>
@@ -54,6 +58,7 @@ const membersOf = ({
     restDays,
     freezes: { initial, max, everyDays },
     milestones: milestones.map(({ reward, target }) => ({ target, reward: allParts(reward) })),
+    atRisk: atRisk ?? null,
   }
 }
 
@@ -74,8 +79,8 @@ export const streakReplacement = (payload: typeof NewStreak.Type): StreakChange 
 
 /** A member that is null gets its default. */
 const streakChange = (patch: typeof StreakPatch.Type): StreakChange => {
-  const { freezes, match, milestones, needs, restDays, ...others } = patch
-  const sent = { freezes, match, milestones, needs, restDays }
+  const { atRisk, freezes, match, milestones, needs, restDays, ...others } = patch
+  const sent = { atRisk, freezes, match, milestones, needs, restDays }
   const given = Object.fromEntries(Object.entries(sent).filter(([, value]) => value != null))
   const all = Object.entries(membersOf(given))
   const own = all.filter(([name]) => sent[name as keyof typeof sent] !== undefined)

@@ -13,7 +13,7 @@ const shownOf = (record: JournalRecord) =>
 /** One of everything that can happen to a user. */
 const everything = () => {
   const world = new World("2026-11-04T12:00:00Z")
-  world.streak()
+  world.streak({ atRisk: { hoursBefore: 4 } })
   const milestones = [{ target: 1, reward: { xp: 0, points: 0, badgeId: null } }]
   world.streak({ id: "stk_two", needs: [{ action: "TAP", target: 2 }], milestones })
   world.rule({ id: "r", reward: { xp: 150, points: 3 }, limit: { times: 5, per: "day" } })
@@ -35,6 +35,8 @@ const everything = () => {
   world.refund(world.spend(4, { reason: "Freeze", id: "s1" }))
   world.undo(points)
   world.undo(badge)
+  world.at("2026-11-05T21:00:00Z")
+  world.do({ kind: "tick" })
   world.at("2026-11-07T12:00:00Z")
   world.do({ kind: "tick" })
   world.track("LATE", { occurredAt: Date.parse("2026-11-03T12:00:00Z"), imported: true })
@@ -155,11 +157,11 @@ describe("The facts in a history", () => {
     const refund = { kind: "revocation", eventId: null, rewardId: null, spendId }
     expect(causeOf(9)).toEqual(refund)
     expect(causeOf(12)).toEqual({ kind: "clock" })
-    expect(causeOf(13)).toMatchObject({
+    expect(causeOf(14)).toMatchObject({
       kind: "event",
       occurredAt: "2026-11-03T12:00:00.000Z",
       imported: true,
     })
-    expect(causeOf(14)).toEqual({ kind: "backfill", badgeId: "x" })
+    expect(causeOf(15)).toEqual({ kind: "backfill", badgeId: "x" })
   })
 })

@@ -42,7 +42,8 @@ const projectRecord = (...facts: ReadonlyArray<Fact>): JournalRecord => ({
 /** A user's life in which everything happens that a user's record can tell of. */
 const everything = (): World => {
   const world = new World("2026-11-02T12:00:00Z")
-  world.streak({ milestones: [{ target: 1, reward: { xp: 0, points: 0, badgeId: null } }] })
+  const milestones = [{ target: 1, reward: { xp: 0, points: 0, badgeId: null } }]
+  world.streak({ milestones, atRisk: { hoursBefore: 4 } })
   world.badge({ id: "medal", name: "Medal" })
   world.rule({ id: "rul_tap", reward: { xp: 150, points: 3 } })
   world.quest({
@@ -75,6 +76,8 @@ const everything = (): World => {
   world.complete("qst_swipe")
   world.streak({ id: "stk_iced", key: "iced", freezes: { initial: 0, max: 1, everyDays: null } })
   world.undo(world.do({ kind: "reward", reward: { freezes: { iced: 1 } } }))
+  world.at("2026-11-03T21:00:00Z")
+  world.do({ kind: "tick" })
   world.at("2026-11-05T12:00:00Z")
   world.do({ kind: "tick" })
   const visitor = new World("2026-11-05T12:00:00Z")

@@ -185,6 +185,7 @@ const rich: UserState = {
         ],
         waiting: 1,
         waitedBefore: 3,
+        warned: 20_765,
         broken: true,
       },
     ],

@@ -10,7 +10,14 @@ import { Unavailable } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { questWith, streakWith } from "../../domain/definitions.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
-import { anEnvironment, event, type Fixture, sandbox, startInMemory } from "../fixture.ts"
+import {
+  anEnvironment,
+  event,
+  type Fixture,
+  recordsOf,
+  sandbox,
+  startInMemory,
+} from "../fixture.ts"
 
 const quiet = {
   clockCheckMs: 3_600_000,
@@ -69,6 +76,39 @@ describe("Time that passes", () => {
       expect((yield* fixture.engine.readUser(sandbox, "ada"))?.streaks.get("daily")?.broken).toBe(
         true,
       )
+    }),
+  )
+
+  it.effect("warns of streaks at risk once a day, also over kills, and not after the day", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T12:00:00Z")
+      const state = new MemoryStorage.MemoryState()
+      const streak = streakWith({
+        freezes: { initial: 5, max: 5, everyDays: null },
+        atRisk: { hoursBefore: 4 },
+      })
+      const first = yield* startInMemory({ state }, quiet)
+      yield* first.engine.askProject(sandbox, { kind: "createStreak", streak })
+      for (const userId of ["ada", "bob"]) yield* tap(first, userId)
+      yield* at("2026-11-05T12:00:00Z")
+      yield* tap(first, "bob")
+      yield* at("2026-11-05T20:00:00Z")
+      expect(noted(recordsOf(state))).toEqual([
+        ["2026-11-05T20:00:00.000Z", "ada", "streak.at_risk"],
+      ])
+      yield* first.close("kill")
+      const second = yield* startInMemory({ state }, quiet)
+      yield* at("2026-11-06T19:00:00Z")
+      yield* second.close("kill")
+      // The server is away in the last hours of the sixth, until the seventh.
+      yield* at("2026-11-07T12:00:00Z")
+      yield* startInMemory({ state }, quiet)
+      yield* at("2026-11-07T22:00:00Z")
+      expect(noted(recordsOf(state))).toEqual([
+        ["2026-11-05T20:00:00.000Z", "ada", "streak.at_risk"],
+        ["2026-11-07T20:00:00.000Z", "ada", "streak.at_risk"],
+        ["2026-11-07T20:00:00.000Z", "bob", "streak.at_risk"],
+      ])
     }),
   )
 

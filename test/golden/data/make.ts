@@ -135,6 +135,7 @@ await serve(directory, first, async (url) => {
     name: "Daily",
     freezes: { initial: 1 },
     milestones: [{ target: 1, reward: { points: 2 } }],
+    atRisk: { hoursBefore: 20 },
   })
   const needs = [{ action: "BUY", target: 2 }]
   await ask("POST", "/v1/streaks", { key: "weekly", name: "Weekly", every: "week", needs })

@@ -55,6 +55,7 @@ import type {
   Refunded,
   Spent,
   Undone,
+  Warning,
 } from "./log.ts"
 import { measure, measuredTotals, zoneNow } from "./metrics.ts"
 import { completeByHand, countForSteps, revertedBy, shareDone, startByHand } from "./quests.ts"
@@ -68,6 +69,7 @@ import {
   newMilestones,
   placesOf,
   streakOf,
+  warningsDue,
 } from "./streaks.ts"
 import { stillOpen, windowsFor } from "./windows.ts"
 
@@ -476,8 +478,19 @@ export class Model {
     return nothingDone
   }
 
-  tick(userId: string, { now, sequence }: Moment): void {
-    this.#append(userId, { kind: "ticked", sequence, at: now })
+  /** Returns the warnings. */
+  tick(
+    userId: string,
+    definitions: Definitions,
+    { now, sequence }: Moment,
+  ): ReadonlyArray<Warning> {
+    const warned = this.warningsDue(userId, definitions, now)
+    this.#append(userId, { kind: "ticked", sequence, at: now, warned })
+    return warned
+  }
+
+  warningsDue(userId: string, definitions: Definitions, now: number): ReadonlyArray<Warning> {
+    return warningsDue(this.log(userId), definitions, placesOf(this.log(userId), definitions), now)
   }
 
   /**

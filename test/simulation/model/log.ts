@@ -177,11 +177,21 @@ export interface Backfilled extends Amounting {
   readonly counted: { readonly badgeId: string; readonly count: number } | undefined
 }
 
-/** Periods that ended because time passed. */
+/** Periods that ended because time passed, and streaks that were found at risk. */
 export interface Ticked {
   readonly kind: "ticked"
   readonly sequence: number
   readonly at: number
+  readonly warned: ReadonlyArray<Warning>
+}
+
+/** A streak at risk in a day, week or month, by its number. */
+export interface Warning {
+  readonly key: string
+  readonly period: number
+  readonly current: number
+  readonly freezes: number
+  readonly endsAt: number
 }
 
 /** Amounts of currencies were spent, points among them. */

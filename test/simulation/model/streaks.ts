@@ -20,6 +20,7 @@ import {
   happened,
   type Log,
   standing,
+  type Warning,
 } from "./log.ts"
 import { measuredTowards } from "./metrics.ts"
 
@@ -330,6 +331,33 @@ export const streakOf = (log: Log, definition: Streak, places: Places, now: numb
     ? { current: 0, best, freezes: waiting, lastDay }
     : { current: run.days, best, freezes: left, lastDay }
 }
+
+/** The warnings that are due: one for each period, once its last hours have begun. */
+export const warningsDue = (
+  log: Log,
+  { streaks }: Pick<Definitions, "streaks">,
+  places: Places,
+  now: number,
+): ReadonlyArray<Warning> =>
+  streaks.flatMap((definition) => {
+    const { atRisk, every, key } = definition
+    if (atRisk === null || !pays(definition, now)) return []
+    const { current, freezes } = streakOf(log, definition, places, now)
+    const period = periodOf(every, dayAt(places, now))
+    const kept = keptPeriods(log, key)
+    const isOpen = current > 0 && !kept.has(period)
+    if (!isOpen || (every === "day" && !isMissed(definition, places, Math.max(...kept), period)))
+      return []
+    const endsAt = beginOf(places.at(-1)!.zone, firstDayOf(every, period + 1))
+    const isLast = endsAt >= (definition.endsAt ?? Infinity)
+    const isWarned = log.some(
+      (entry) =>
+        entry.kind === "ticked" &&
+        entry.warned.some((one) => one.key === key && one.period === period),
+    )
+    const isEarly = now < endsAt - atRisk.hoursBefore * 3_600_000
+    return isLast || isWarned || isEarly ? [] : [{ key, period, current, freezes, endsAt }]
+  })
 
 /** What became of the present period and the 40 before it, as `2026-11-01 kept`. */
 export const calendarOf = (

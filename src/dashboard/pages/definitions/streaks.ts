@@ -58,6 +58,7 @@ const textsOf = (streak: Streak) => {
         [`${row}.reward.freezes`, amountsText(reward.freezes)],
       ] as const
     }),
+    ["atRisk.hoursBefore", String(streak.atRisk?.hoursBefore ?? "")],
   ])
 }
 
@@ -76,6 +77,11 @@ const milestonesOf = (form: Form) =>
     }
   })
 
+const atRiskOf = (form: Form) => {
+  const hoursBefore = form.number("atRisk.hoursBefore")
+  return hoursBefore === undefined ? null : { hoursBefore }
+}
+
 /** The members of a streak alone that can change, unchecked. */
 const membersOf = (form: Form) => ({
   name: form.text("name"),
@@ -92,13 +98,18 @@ const membersOf = (form: Form) => ({
     everyDays: form.number("freezes.everyDays") ?? null,
   },
   milestones: milestonesOf(form),
+  atRisk: atRiskOf(form),
 })
 
-const draftOf = (form: Form) => ({
-  ...membersOf(form),
-  every: form.text("every"),
-  ...sharedDraft(form),
-})
+const draftOf = (form: Form) => {
+  const { atRisk, ...members } = membersOf(form)
+  return {
+    ...members,
+    ...withoutNulls({ atRisk }),
+    every: form.text("every"),
+    ...sharedDraft(form),
+  }
+}
 
 const patchOf = (form: Form, streak: Streak) => ({
   ...membersOf(form),
@@ -210,6 +221,13 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
     }),
     freezeFields(draft),
     milestoneFields(draft),
+    numberField({
+      name: "atRisk.hoursBefore",
+      label: "Hours before the end at which it is at risk",
+      value: form.text("atRisk.hoursBefore"),
+      hint: html`Then <code>streak.at_risk</code> is sent, if nothing has kept the day, week or month. Never, if empty.`,
+      faults,
+    }),
     tailFields(
       draft,
       "What occurs from then on does not count, and unbroken streaks stay so.",
@@ -232,6 +250,8 @@ const names = (form: Form) => [
   "freezes.initial",
   "freezes.max",
   "freezes.everyDays",
+  "atRisk",
+  "atRisk.hoursBefore",
   "milestones",
   ...form.indices("milestones", milestoneRowsMax).flatMap((index) => {
     const row = `milestones.${index}`

@@ -133,6 +133,8 @@ const streakText = (
       return html`Streak ${isolated(fact.key)}: an earlier day, week or month counted, now ${count(fact.current)} in a row`
     case "streak.broken":
       return html`Streak ${isolated(fact.key)} ended after ${count(fact.length)} in a row`
+    case "streak.at_risk":
+      return html`Streak ${isolated(fact.key)} of ${count(fact.current)} at risk (${count(fact.freezes)} freezes left)`
     case "streak.milestone_reached":
       return html`Streak ${isolated(fact.name)} reached the milestone of ${count(fact.target)}`
     case "streak.milestone_revoked":
@@ -199,6 +201,7 @@ const factText = (fact: Fact, base: string): Content => {
     case "streak.extended":
     case "streak.counted":
     case "streak.broken":
+    case "streak.at_risk":
     case "streak.milestone_reached":
     case "streak.milestone_revoked":
     case "streak.freezes_earned":

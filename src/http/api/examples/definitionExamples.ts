@@ -215,6 +215,7 @@ export const streak = {
   restDays: [],
   freezes: { initial: 1, max: 3, everyDays: 7 },
   milestones: [{ target: 7, reward: { xp: 0, points: 50, badgeId: null } }],
+  atRisk: { hoursBefore: 4 },
   ...changes,
 } as const
 

@@ -32,6 +32,7 @@ describe("The pages of streaks", () => {
       restDays: "Sunday, saturday",
       "freezes.initial": "1",
       "freezes.everyDays": "7",
+      "atRisk.hoursBefore": "4",
       "milestones.0.target": "7",
       "milestones.0.reward.points": "5",
       "milestones.0.reward.currencies": "gems 2",
@@ -50,6 +51,7 @@ describe("The pages of streaks", () => {
       ],
       restDays: ["saturday", "sunday"],
       freezes: { initial: 1, max: 1, everyDays: 7 },
+      atRisk: { hoursBefore: 4 },
       milestones: [
         {
           target: 7,
@@ -79,8 +81,10 @@ describe("The pages of streaks", () => {
       name: "Sport",
       restDays: "",
       "freezes.initial": "0",
+      "atRisk.hoursBefore": "",
     })
-    expect(await read("/v1/streaks/runs")).toMatchObject({ name: "Sport", restDays: [] })
+    const changed = { name: "Sport", restDays: [], atRisk: null }
+    expect(await read("/v1/streaks/runs")).toMatchObject(changed)
     expect((await world.owner.post(address, { ...form, name: "Late" })).status).toBe(412)
     const bad = { ...form, version: "2", "milestones.0.target": "0" }
     expect((await world.owner.post(address, bad)).status).toBe(400)
@@ -93,6 +97,7 @@ describe("The pages of streaks", () => {
     const edit = (body: Json) => {
       body.name ??= "Any"
       if (body.every !== "day") body.restDays = []
+      if (body.atRisk !== undefined) body.atRisk = { hoursBefore: 23 }
       if (body.freezes !== undefined) body.freezes = { initial: 1, max: 2, everyDays: 3 }
       for (const need of body.needs ?? []) {
         if (typeof need.metric !== "string") continue
