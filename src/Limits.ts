@@ -139,6 +139,8 @@ export const limits = {
   archivedSegmentsMax: 1_000,
   pendingDaysMax: 60,
   expiryDaysMax: 3_650,
+  /** Named levels of a currency. */
+  currencyLevelsMax: 100,
   /** Lots of one kind of a currency and a user (`domain/user/Lots.ts`). */
   lotsMax: 64,
   /** Users who are merged into one, also through others. */

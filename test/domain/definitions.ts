@@ -69,6 +69,7 @@ export const currencyWith = ({ id = "cur_gems", ...currency }: Partial<Currency>
   refill: null,
   pendingDays: null,
   expiry: null,
+  levels: null,
   ...currency,
 })
 

@@ -194,6 +194,91 @@ describe("/v1/currencies", () => {
     expect((await patch(never)).errors).toMatchObject([{ pointer: "/refill", code: "not_allowed" }])
   })
 
+  it("have named levels, which users reach by what they earned", async () => {
+    const place = new Place(server, "levels")
+    const table = [
+      { key: "bronze", name: "Bronze", from: 2 },
+      { key: "silver", name: "Silver", from: 5, icon: "🥈" },
+    ]
+    const { json } = await place.post("/v1/currencies", { name: "Miles", levels: { table } })
+    const shown = table.map((level) => ({ icon: null, ...level }))
+    const [bronze, silver] = shown.map((level, index) => ({ number: index + 1, ...level }))
+    expect(json.levels).toEqual({ of: "earned", table: shown })
+    await place.post("/v1/users/ada/rewards", { reward: { currencies: { miles: 3 } } })
+    await place.post("/v1/users/ada/points/spend", { currencies: { miles: 2 } })
+    const standing = { miles: { amount: 3, level: bronze, next: silver } }
+    for (const path of ["/v1/users/ada", "/v1/users/ada/progress"]) {
+      expect((await place.get(path)).json.levels).toEqual(standing)
+    }
+    expect((await place.get("/v1/definitions")).json.currencies).toMatchObject([
+      { key: "miles", levels: { table } },
+    ])
+    const patch = async (path: string, levels: object | null) =>
+      (await place.call("PATCH", path, { body: { levels } })).json
+    const miles = "/v1/currencies/miles"
+    expect((await patch(miles, { of: "balance", table })).levels.of).toBe("balance")
+    const { levels } = (await place.get("/v1/users/ada")).json
+    expect(levels.miles).toEqual({ amount: 1, level: null, next: bronze })
+    const faultsOf = async (path: string, table: ReadonlyArray<object>) =>
+      (await patch(path, { table })).errors.map(({ code, pointer }: Record<string, string>) => [
+        pointer,
+        code,
+      ])
+    expect(await faultsOf(miles, [])).toEqual([["/levels/table", "too_short"]])
+    expect(await faultsOf(miles, [table[0]!, { ...table[0], from: 2 }])).toEqual([
+      ["/levels/table/1/key", "duplicate"],
+      ["/levels/table/1/from", "out_of_range"],
+    ])
+    const many = (count: number) =>
+      Array.from({ length: count }, (_, from) => ({ key: `l${from}`, name: "L", from }))
+    expect(await faultsOf(miles, many(limits.currencyLevelsMax + 1))).toEqual([
+      ["/levels/table", "too_long"],
+    ])
+    const most = await patch(miles, { table: many(limits.currencyLevelsMax) })
+    expect(most.levels.table).toHaveLength(limits.currencyLevelsMax)
+    expect(await faultsOf("/v1/currencies/xp", table)).toEqual([["/levels", "not_allowed"]])
+    expect((await patch(miles, null)).levels).toBeNull()
+    expect((await place.get("/v1/users/ada")).json.levels).toBeUndefined()
+  })
+
+  it("have levels by a curve, which have numbers and no names", async () => {
+    const place = new Place(server, "curves")
+    const curve = { kind: "table", thresholds: [0, 4, 9] }
+    const { json } = await place.post("/v1/currencies", { name: "Fame", levels: { curve } })
+    expect(json.levels).toEqual({ of: "earned", curve })
+    await place.post("/v1/users/ada/rewards", { reward: { currencies: { fame: 5 } } })
+    const standing = async () => (await place.get("/v1/users/ada")).json.levels.fame
+    const named = { key: null, name: null, icon: null }
+    expect(await standing()).toEqual({
+      amount: 5,
+      level: { number: 2, from: 4, ...named },
+      next: { number: 3, from: 9, ...named },
+    })
+    await place.post("/v1/users/ada/rewards", { reward: { currencies: { fame: 4 } } })
+    expect(await standing()).toMatchObject({ amount: 9, level: { number: 3 }, next: null })
+    const file = (await place.get("/v1/definitions")).json
+    expect(file.currencies).toMatchObject([{ key: "fame", levels: { curve } }])
+    const diff = await place.post("/v1/definitions/diff", { definitions: file })
+    expect(diff.json.changes).toEqual([])
+    const faultsOf = async (levels: object, path = "fame") => {
+      const reply = await place.call("PATCH", `/v1/currencies/${path}`, { body: { levels } })
+      return reply.json.errors.map(({ code, pointer }: Record<string, string>) => [pointer, code])
+    }
+    const table = [{ key: "a", name: "A", from: 0 }]
+    expect(await faultsOf({ curve, table })).toEqual([["/levels", "invalid_value"]])
+    expect(await faultsOf({ of: "earned" })).toEqual([["/levels", "invalid_value"]])
+    expect(await faultsOf({ curve: { kind: "linear", base: 5 } })).toEqual([
+      ["/levels/curve/xpPerLevel", "missing"],
+      ["/levels/curve/base", "unknown_member"],
+    ])
+    expect(await faultsOf({ curve: { kind: "table", thresholds: [1] } })).toEqual([
+      ["/levels/curve/thresholds/0", "out_of_range"],
+    ])
+    const refill = { amount: 1, everyMinutes: 1 }
+    await place.post("/v1/currencies", { name: "Hearts", max: 5, refill })
+    expect(await faultsOf({ table }, "hearts")).toEqual([["/levels", "not_allowed"]])
+  })
+
   it("refuses an expiry that is none, out of bounds, or not that of such a currency", async () => {
     const place = await newPlace()
     const faultsOf = async (body: object, path = "/v1/currencies", method = "POST") => {

@@ -152,6 +152,18 @@ const expiring = (random: Random, pendingDays: number | null): Currency["expiry"
   ])
 }
 
+/** Levels of a currency that does not refill, by a table or a curve. */
+const levels = (random: Random, { key, refill }: Currency): Currency["levels"] => {
+  if (refill !== null || key === "xp" || random.chance(0.4)) return null
+  const of = random.pick(["earned", "balance"] as const)
+  if (random.chance(0.3)) return { of, curve: { kind: "linear", xpPerLevel: random.pick([4, 25]) } }
+  const from = random.pick([0, 5])
+  const named = [from, from + 10, 100].map((from, index) => {
+    return { key: `level-${index}`, name: `Level ${index}`, from, icon: null }
+  })
+  return { of, table: named.slice(random.pick([0, 0, 1])) }
+}
+
 /** A currency that has or had an expiry never refills, and the reverse. */
 const expiryOf = (random: Random, currency: Currency): Pick<Currency, "expiry" | "hadExpiry"> => {
   if (isRefilling(currency) || currency.key === "xp") return { expiry: null }
@@ -185,9 +197,11 @@ export const randomCurrency = ({
     ...refilling(random),
     pendingDays: spendable ? random.pick([null, null, 1, 3, 14]) : null,
     expiry: null,
+    levels: null,
     ...firstVersion(now),
   }
-  return [{ kind: "currency.created", currency: { ...currency, ...expiryOf(random, currency) } }]
+  const more = { ...expiryOf(random, currency), levels: levels(random, currency) }
+  return [{ kind: "currency.created", currency: { ...currency, ...more } }]
 }
 
 /** Milestones that pay xp, points or a further currency. */
@@ -306,7 +320,9 @@ export const randomCurrencyEdit = ({
   const edited = withRefillBefore(currency, { ...currency, ...changed }, now)
   const isKept = random.chance(0.5) && endsLate(edited)
   const expiry = isKept ? undefined : expiryOf(random, edited)
-  return [{ kind: "currency.updated", currency: { ...edited, ...expiry } }]
+  const isSame = edited.refill === null && random.chance(0.6)
+  const more = { ...expiry, levels: isSame ? currency.levels : levels(random, edited) }
+  return [{ kind: "currency.updated", currency: { ...edited, ...more } }]
 }
 
 /** Whether credits can be spent before they end. */
@@ -386,6 +402,16 @@ const segmentCondition = (run: Surroundings): SegmentCondition => {
         op: random.pick(["lt", "gte"]),
         value: random.pick([0, 30, 50, 70, 100]),
       }
+    case 8: {
+      const ranked = [...project.currencies.values()].filter(
+        ({ levels, set }) => levels !== null && set === "published",
+      )
+      if (ranked.length === 0) return { kind: "level", op: "lte", value: 2 }
+      const { key: currency, levels } = random.pick(ranked)
+      const named = levels?.table?.map(({ key }) => key) ?? []
+      const value = random.pick([1, 2, ...named])
+      return { kind: "currency_level", currency, op: random.pick(["gte", "lt", "ne"]), value }
+    }
     default:
       return {
         kind: "attribute",

@@ -81,13 +81,13 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
     case "currency.created":
       return { kind: "createCurrency", currency: fact.currency }
     case "currency.updated": {
-      const { earnLimit, expiry, id, max, pendingDays, refill, set } = fact.currency
+      const { earnLimit, expiry, id, levels, max, pendingDays, refill, set } = fact.currency
       return set === "archived"
         ? { kind: "deleteCurrency", currencyId: id }
         : {
             kind: "updateCurrency",
             currencyId: id,
-            change: { earnLimit, expiry, max, pendingDays, refill },
+            change: { earnLimit, expiry, levels, max, pendingDays, refill },
           }
     }
     case "streak.created":

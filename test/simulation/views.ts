@@ -6,6 +6,7 @@ import { levelAt } from "../../src/domain/project/Level.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import { streakTime } from "../../src/domain/project/StreakDefinition.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
+import { hasLevels, standingOf } from "../../src/domain/user/CurrencyLevel.ts"
 import { endingsOf } from "../../src/domain/user/Expiry.ts"
 import { pendingAt } from "../../src/domain/user/Lots.ts"
 import { metricProgress } from "../../src/domain/user/Progress.ts"
@@ -35,7 +36,7 @@ import {
 } from "./model/balances.ts"
 import { windowAt, windowKinds } from "./model/calendar.ts"
 import { holdingOf } from "./model/holdings.ts"
-import { levelOf } from "./model/levels.ts"
+import { levelAmountOf, levelIn, levelOf } from "./model/levels.ts"
 import type { Log, Warning } from "./model/log.ts"
 import { cutOf, nothingDone, type Outcome, type Refused } from "./model/Model.ts"
 import { metricsShown } from "./model/metrics.ts"
@@ -72,6 +73,12 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
     ),
     endings: byKey(
       [...project.currencies.values()].map(({ key }) => [key, endingsOf(user, project, key, now)]),
+    ),
+    currencyLevels: byKey(
+      [...project.currencies.values()].filter(hasLevels).map((currency) => {
+        const { amount, level } = standingOf(user, project, currency, now)
+        return [currency.key, [amount, level?.number ?? 0]] as const
+      }),
     ),
     level: levelAt(settings.levelCurve, user.xp),
     profile: user.profile,
@@ -192,6 +199,13 @@ export const modelView = (
         key,
         holdingOf(log, key, { ...place, now }).endings(places),
       ]),
+    ),
+    currencyLevels: byKey(
+      place.currencies.flatMap(({ key, levels }) => {
+        if (levels === null) return []
+        const amount = levelAmountOf(log, key, levels, { ...place, now })
+        return [[key, [amount, levelIn(levels, amount)]] as const]
+      }),
     ),
     level: levelOf(settings.levelCurve, xpOf(log)),
     profile,

@@ -2,9 +2,11 @@
 import { limits } from "../../Limits.ts"
 import {
   type Currency,
+  type CurrencyLevels,
   currencyDefaults,
   type Expiry,
   isBuiltIn,
+  type NamedLevel,
   type Refill,
 } from "../project/Currency.ts"
 import type { New, Status } from "../project/Definition.ts"
@@ -13,11 +15,16 @@ import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { currencyInUse, mergedPart, metadataFaults } from "./definitionChecks.ts"
 import { Decisions } from "./Kind.ts"
+import { partFaults } from "./kindMembers.ts"
+import { curveMembers } from "./Settings.ts"
 
 /** A merge patch of a currency. */
 export interface CurrencyChange
   extends Partial<
-    Pick<Currency, "name" | "description" | "spendable" | "max" | "pendingDays" | "expiry">
+    Pick<
+      Currency,
+      "name" | "description" | "spendable" | "max" | "pendingDays" | "expiry" | "levels"
+    >
   > {
   /** Merged member by member. */
   readonly earnLimit?: Partial<NonNullable<Currency["earnLimit"]>> | null
@@ -67,6 +74,7 @@ const faultsOf = (currency: Currency, before: Currency | undefined): ReadonlyArr
     faults.push({ pointer: "/pendingDays", code: "not_allowed", detail })
   }
   if (currency.refill !== null) faults.push(...refillFaults(currency))
+  if (currency.levels !== null) faults.push(...levelFaults(currency, currency.levels))
   if (currency.expiry !== null) {
     const hadRefill = before !== undefined && isRefilling(before)
     faults.push(...expiryFaults(currency, currency.expiry, hadRefill))
@@ -90,6 +98,42 @@ const refillFaults = (currency: Currency): ReadonlyArray<Fault> => {
   if (currency.max <= limits.refillMaxMax) return []
   const detail = `must be at most ${limits.refillMaxMax} with refill`
   return [{ pointer: "/max", code: "out_of_range", detail }]
+}
+
+/**
+ * The levels of xp are those of the project's curve. With `refill`, time alone would change a level,
+ * and nobody would be told.
+ */
+const levelFaults = (
+  { key, refill }: Currency,
+  { curve, table }: CurrencyLevels,
+): ReadonlyArray<Fault> => {
+  const detail =
+    key === "xp"
+      ? "is not allowed for xp: the project's levelCurve has its levels"
+      : refill !== null
+        ? "is not allowed with refill"
+        : undefined
+  if (detail !== undefined) return [{ pointer: "/levels", code: "not_allowed", detail }]
+  return table === undefined ? partFaults(curve, curveMembers, "/levels/curve") : tableFaults(table)
+}
+
+const tableFaults = (table: ReadonlyArray<NamedLevel>): ReadonlyArray<Fault> => {
+  const keys = new Set<string>()
+  return table.flatMap(({ from, key }, index) => {
+    const pointer = `/levels/table/${index}`
+    const faults: Array<Fault> = []
+    if (keys.has(key)) {
+      const detail = "is the key of another level"
+      faults.push({ pointer: `${pointer}/key`, code: "duplicate", detail })
+    }
+    keys.add(key)
+    if (index > 0 && from <= table[index - 1]!.from) {
+      const detail = "must be above the level before"
+      faults.push({ pointer: `${pointer}/from`, code: "out_of_range", detail })
+    }
+    return faults
+  })
 }
 
 /**

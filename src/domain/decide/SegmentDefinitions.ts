@@ -54,7 +54,8 @@ const faultsOf = (
   known: Known | undefined,
 ): ReadonlyArray<Fault> => {
   const { kind, op, value } = condition
-  const { name, numbers, operators, unknown } = conditionKinds[kind]
+  const { name, numberOf, numbers, operators, unknown } = conditionKinds[kind]
+  const of = name === undefined ? undefined : condition[name]
   const faults: Array<Fault> = []
   for (const each of segmentConditionNames) {
     const given = condition[each]
@@ -74,12 +75,14 @@ const faultsOf = (
     faults.push({ pointer: "/op", code: "invalid_value", detail })
   } else if (numbers !== undefined && op !== "exists") {
     const { max, min } = numbers
-    if (typeof value !== "number" || !(value >= min && value <= max)) {
-      const detail = `must be a number from ${min} to ${max} for the kind ${kind}`
+    const meant =
+      typeof value === "string" && of !== undefined ? numberOf?.(state, of, value) : value
+    if (typeof meant !== "number" || !(meant >= min && meant <= max)) {
+      const other = numberOf === undefined ? "" : ", or the key of a level,"
+      const detail = `must be a number from ${min} to ${max}${other} for the kind ${kind}`
       faults.push({ pointer: "/value", code: "invalid_type", detail })
     }
   }
-  const of = name === undefined ? undefined : condition[name]
   const isKnown = name === "badge" && of !== undefined && known?.has(of) === true
   const detail = of === undefined || isKnown ? undefined : unknown?.(state, of)
   if (detail !== undefined) faults.push({ pointer: `/${name}`, code: "unknown_reference", detail })

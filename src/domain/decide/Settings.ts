@@ -33,7 +33,7 @@ export const decideSettings = (
   const curveParts =
     parts === undefined ? undefined : patchedParts<LevelCurveParts>(settings.levelCurve, parts)
   const faults: ReadonlyArray<Fault> = [
-    ...(curveParts === undefined ? [] : partFaults(curveParts, kindMembers, "/levelCurve")),
+    ...(curveParts === undefined ? [] : partFaults(curveParts, curveMembers, "/levelCurve")),
   ]
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
   // `partFaults` has checked that all required members are present.
@@ -49,7 +49,8 @@ export const decideSettings = (
   return Result.succeed([{ kind: "project.updated", settings: changed }])
 }
 
-const kindMembers: Readonly<Record<LevelCurveKind, KindMembers>> = {
+/** The members of each kind of curve. */
+export const curveMembers: Readonly<Record<LevelCurveKind, KindMembers>> = {
   quadratic: { required: ["base"] },
   linear: { required: ["xpPerLevel"] },
   geometric: { required: ["base", "factor"] },

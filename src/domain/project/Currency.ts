@@ -9,6 +9,7 @@
 import type { LimitPeriod } from "../values/Periods.ts"
 import { type Definition, defaults, type Reward } from "./Definition.ts"
 import { definitionWithKey } from "./DefinitionKey.ts"
+import type { LevelCurve } from "./Level.ts"
 
 export interface Currency extends Definition {
   readonly name: string
@@ -22,6 +23,8 @@ export interface Currency extends Definition {
   readonly pendingDays: number | null
   /** When a credit ends (`user/Expiry.ts`); null: never. */
   readonly expiry: Expiry | null
+  /** Named levels of users (`user/CurrencyLevel.ts`); null: none. */
+  readonly levels: CurrencyLevels | null
   /** The currency has or had an `expiry`; absent: never. */
   readonly hadExpiry?: true
   /** The former values, oldest first, each until the time of an edit; absent: never any `refill`. */
@@ -34,6 +37,30 @@ export interface Currency extends Definition {
 export interface Refill {
   readonly amount: number
   readonly everyMinutes: number
+}
+
+/**
+ * Levels by what a user earned, or by the balance: with `yearlyOn` of `expiry`, a status that must be
+ * earned again each year. They are named ones, or those of a curve, which have no names.
+ */
+export type CurrencyLevels = { readonly of: LevelBasis } & (
+  | {
+      /** Lowest first. Their `from` strictly increase. */
+      readonly table: ReadonlyArray<NamedLevel>
+      readonly curve?: never
+    }
+  | { readonly table?: never; readonly curve: LevelCurve }
+)
+
+export const levelBases = ["earned", "balance"] as const
+export type LevelBasis = (typeof levelBases)[number]
+
+export interface NamedLevel {
+  readonly key: string
+  readonly name: string
+  /** The amount at which it begins. */
+  readonly from: number
+  readonly icon: string | null
 }
 
 /**
@@ -57,6 +84,7 @@ export const currencyDefaults = {
   refill: null,
   pendingDays: null,
   expiry: null,
+  levels: null,
 } as const
 
 const builtIn = (key: "xp" | "points", name: string, spendable: boolean): Currency => ({

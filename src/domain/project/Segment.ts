@@ -10,6 +10,7 @@ export const segmentConditionKinds = [
   "attribute",
   "level",
   "balance",
+  "currency_level",
   "badge",
   "streak",
   "metric",

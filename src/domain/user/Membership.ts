@@ -27,6 +27,7 @@ import type {
   SegmentConditionName,
 } from "../project/Segment.ts"
 import { murmur3 } from "../values/murmur3.ts"
+import { hasLevels, levelAmount, levelNumber } from "./CurrencyLevel.ts"
 import { metricNumber } from "./MetricState.ts"
 import { balanceAt } from "./Refill.ts"
 import { streakNow } from "./Streak.ts"
@@ -47,6 +48,8 @@ interface ConditionKind {
   readonly operators: ReadonlyArray<ConditionOperator>
   /** The bounds of a number to compare with; absent: any value that the operator takes. */
   readonly numbers?: { readonly min: number; readonly max: number }
+  /** The number that a text stands for; absent: none does. */
+  readonly numberOf?: (project: ProjectState, name: string, text: string) => number | undefined
   /** What the condition compares; `undefined`: the user has none. */
   readonly read: (person: Person, name: string) => unknown
   /** Why the name refers to nothing; absent: every name does. */
@@ -81,6 +84,26 @@ export const conditionKinds: Readonly<Record<SegmentConditionKind, ConditionKind
       activeCurrency(currencies, key) === undefined
         ? "matches no active currency of this project"
         : undefined,
+  },
+  currency_level: {
+    name: "currency",
+    operators: order,
+    numbers,
+    read: ({ now, project, user }, key) => {
+      const currency = activeCurrency(project.currencies, key)
+      if (currency === undefined || !hasLevels(currency)) return 0
+      return levelNumber(currency.levels, levelAmount(user, project, currency, now))
+    },
+    numberOf: ({ currencies }, key, level) => {
+      const table = activeCurrency(currencies, key)?.levels?.table ?? []
+      const number = table.findIndex((one) => one.key === level) + 1
+      return number === 0 ? undefined : number
+    },
+    unknown: ({ currencies }, key) => {
+      const currency = activeCurrency(currencies, key)
+      if (currency === undefined) return "matches no active currency of this project"
+      return currency.levels === null ? "matches a currency without levels" : undefined
+    },
   },
   badge: {
     name: "badge",
@@ -156,12 +179,23 @@ export const percentOf = (salt: string, userId: string): number =>
 
 /** What a condition compares, for people who look for the reason of an answer. */
 export const comparedBy = (person: Person, condition: SegmentCondition): unknown => {
-  const { name, read } = conditionKinds[condition.kind]
-  return read(person, (name && condition[name]) ?? "")
+  const { read } = conditionKinds[condition.kind]
+  return read(person, nameIn(condition))
+}
+
+const nameIn = (condition: SegmentCondition): string => {
+  const { name } = conditionKinds[condition.kind]
+  return (name && condition[name]) ?? ""
 }
 
 /** Whether the condition holds. */
 export const holdsFor = (person: Person, condition: SegmentCondition): boolean => {
+  const { numberOf } = conditionKinds[condition.kind]
+  if (numberOf !== undefined && typeof condition.value === "string") {
+    // An edit of the currency may give the level another number, or remove it.
+    const value = numberOf(person.project, nameIn(condition), condition.value)
+    return value !== undefined && holdsFor(person, { ...condition, value })
+  }
   let test = tests.get(condition)
   if (test === undefined) {
     test = testOf({ ...condition, path: "" })

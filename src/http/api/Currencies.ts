@@ -1,23 +1,32 @@
 /** Operations on currencies. Each user has a balance of each currency. */
 import { Schema } from "effect"
 import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { earnPeriods } from "../../domain/project/Currency.ts"
+import { earnPeriods, levelBases } from "../../domain/project/Currency.ts"
 import { refundDays } from "../../domain/user/Expiry.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
   check,
   integer,
+  list,
   oneOf,
   pageFields,
   pageQuery,
   text,
   versionFields,
 } from "./Common.ts"
-import { newMembers, patchMembers, patchWords, pathOf, shownMembers } from "./DefinitionShapes.ts"
+import {
+  DefinitionKey,
+  newMembers,
+  patchMembers,
+  patchWords,
+  pathOf,
+  shownMembers,
+} from "./DefinitionShapes.ts"
 import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { currency, currencyPage } from "./examples/definitionExamples.ts"
 import { currencyId } from "./examples/exampleIds.ts"
+import { LevelCurve, LevelCurvePatch } from "./LevelCurves.ts"
 import {
   ChangeConflict,
   CurrencyNotFound,
@@ -122,6 +131,70 @@ const Expiry = Schema.Struct({
     examples: [{ afterDays: 365 }, { inactivityDays: 90 }, { yearlyOn: "12-31" }],
   })
 
+const Icon = text(0, limits.iconCharactersMax).annotate({
+  description: "URL, emoji or any text for your app.",
+  examples: ["🥈"],
+})
+const levelMembers = {
+  key: DefinitionKey.annotate({
+    description: "The key of the level, unique in the currency.",
+    examples: ["silver"],
+  }),
+  name: Name.annotate({ description: "Name for people.", examples: ["Silver"] }),
+  from: integer(0, limits.balanceMax).annotate({
+    description: "The amount at which it begins, above that of the level before.",
+    examples: [500],
+  }),
+}
+const NewNamedLevel = Schema.Struct({
+  ...levelMembers,
+  icon: Schema.optionalKey(Icon),
+}).annotate({ identifier: "NewNamedLevel", description: "A level of a currency." })
+const NamedLevel = Schema.Struct({
+  ...levelMembers,
+  icon: Schema.NullOr(Schema.String).annotate({
+    description: "URL, emoji or any text for your app; null: none.",
+    examples: ["🥈"],
+  }),
+}).annotate({ identifier: "NamedLevel", description: "A level of a currency." })
+const Of = oneOf(levelBases).annotate({
+  description:
+    "`earned`: what the user earned, also after it was spent or ended; `balance`: what the user has. Default `earned`.",
+  examples: ["earned"],
+})
+const levelsWords =
+  "Levels of users, by a `table` of named ones, lowest first, or by a `curve` as that of the project's settings. `levels` of a user has the present one and the next. An edit applies to all users at once. With `of: balance` and `yearlyOn` of `expiry`, a level is a status that must be earned again each year. Not for `xp`, whose levels are those of the project's `levelCurve`, and not with `refill`. Default: none."
+const curveWords =
+  "The curve of levels without names. Where its members speak of xp, the amount of this currency counts."
+const Levels = Schema.Struct({
+  of: Schema.optionalKey(Of),
+  table: Schema.optionalKey(
+    list(NewNamedLevel, 1, limits.currencyLevelsMax).annotate({
+      description: "Named levels, lowest first.",
+      examples: [[{ key: "silver", name: "Silver", from: 500 }]],
+    }),
+  ),
+  curve: Schema.optionalKey(
+    Schema.Struct(LevelCurvePatch.fields).annotate({
+      identifier: "NewCurrencyCurve",
+      description: curveWords,
+      examples: [{ kind: "linear", xpPerLevel: 100 }],
+    }),
+  ),
+})
+  .check(
+    check<{ readonly table?: unknown; readonly curve?: unknown }>(
+      "invalid_value",
+      "must have either table or curve",
+      ({ curve, table }) => (curve === undefined) !== (table === undefined),
+    ),
+  )
+  .annotate({
+    identifier: "NewLevels",
+    description: levelsWords,
+    examples: [{ table: [{ key: "silver", name: "Silver", from: 500 }] }],
+  })
+
 const { description, key, metadata } = newMembers("name")
 
 export const NewCurrency = Schema.Struct({
@@ -135,6 +208,7 @@ export const NewCurrency = Schema.Struct({
   refill: Schema.optionalKey(Refill),
   pendingDays: Schema.optionalKey(PendingDays),
   expiry: Schema.optionalKey(Expiry),
+  levels: Schema.optionalKey(Levels),
 }).annotate({
   identifier: "NewCurrency",
   description: "A currency to create.",
@@ -143,6 +217,11 @@ export const NewCurrency = Schema.Struct({
     { name: "Reputation", spendable: false },
     { name: "Hearts", max: 5, refill: { amount: 1, everyMinutes: 240 } },
     { name: "Coins", expiry: { afterDays: 365 } },
+    {
+      name: "Miles",
+      expiry: { yearlyOn: "12-31" },
+      levels: { of: "balance", table: [{ key: "silver", name: "Silver", from: 500 }] },
+    },
   ],
 })
 
@@ -181,6 +260,12 @@ export const CurrencyPatch = Schema.Struct({
     Schema.NullOr(Expiry).annotate({
       description: "Replaces the whole expiry, for later credits; null: they never end.",
       examples: [{ afterDays: 730 }, null],
+    }),
+  ),
+  levels: Schema.optionalKey(
+    Schema.NullOr(Levels).annotate({
+      description: "Replaces all levels; null: none.",
+      examples: [{ table: [{ key: "silver", name: "Silver", from: 400 }] }, null],
     }),
   ),
 }).annotate({ identifier: "CurrencyPatch", examples: [{ max: 200 }, { max: null }] })
@@ -222,6 +307,17 @@ export const Currency = Schema.Struct({
     description: "When a credit ends; null: never.",
     examples: [null],
   }),
+  levels: Schema.NullOr(
+    Schema.Struct({
+      of: Of,
+      table: Schema.optionalKey(
+        Schema.Array(NamedLevel).annotate({
+          description: "Named levels, lowest first. Absent: a curve makes them.",
+        }),
+      ),
+      curve: Schema.optionalKey(LevelCurve),
+    }).annotate({ identifier: "Levels", description: "Levels by a table or by a curve." }),
+  ).annotate({ description: "Levels of users; null: none.", examples: [null] }),
   ...versionFields,
 }).annotate({
   identifier: "Currency",

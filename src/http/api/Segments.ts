@@ -40,7 +40,7 @@ const Name = text(1, limits.titleCharactersMax).annotate({
 const SegmentCondition = Schema.Struct({
   kind: oneOf(segmentConditionKinds).annotate({
     description:
-      "What of the user is compared. `attribute`: the custom attribute named by `attribute`; `level`; `balance`: the balance of `currency`; `badge`: whether the user has the badge with this key (`exists`); `streak`: the present days of the streak; `metric`: the total of the metric (`exists`: whether it has one); `account_age_days` and `inactive_days`: whole days of 24 hours since the user's creation, and since the latest event occurred (`exists`: whether there was one); `percent`: a number from 0 to below 100 that follows from `salt` and the user's id.",
+      "What of the user is compared. `attribute`: the custom attribute named by `attribute`; `level`; `balance`: the balance of `currency`; `currency_level`: the number of the user's level in `currency`, 0 below the first; `badge`: whether the user has the badge with this key (`exists`); `streak`: the present days of the streak; `metric`: the total of the metric (`exists`: whether it has one); `account_age_days` and `inactive_days`: whole days of 24 hours since the user's creation, and since the latest event occurred (`exists`: whether there was one); `percent`: a number from 0 to below 100 that follows from `salt` and the user's id.",
     examples: ["level"],
   }),
   attribute: Schema.optionalKey(text(1, limits.attributeNameCharactersMax)).annotate({
@@ -48,7 +48,8 @@ const SegmentCondition = Schema.Struct({
     examples: ["plan"],
   }),
   currency: Schema.optionalKey(DefinitionKey).annotate({
-    description: "The key of a currency; only for the kind `balance`, and required there.",
+    description:
+      "The key of a currency; only for the kinds `balance` and `currency_level`, and required there.",
     examples: ["points"],
   }),
   badge: Schema.optionalKey(DefinitionKey).annotate({
@@ -75,7 +76,7 @@ const SegmentCondition = Schema.Struct({
   }),
   value: Schema.optionalKey(conditionValue).annotate({
     description:
-      "Value to compare with; for `percent` from 0 to 100, for `metric` any number, for other numbers at least 0. For `exists` true (default) or false.",
+      "Value to compare with; for `percent` from 0 to 100, for `metric` any number, for other numbers at least 0. For `currency_level` the key of a level stands for its number. For `exists` true (default) or false.",
     examples: [5],
   }),
 })

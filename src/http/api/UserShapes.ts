@@ -136,6 +136,47 @@ const Expiring = Schema.Record(
   ],
 })
 
+const LevelOfCurrency = Schema.Struct({
+  number: Schema.Int.annotate({ description: "Its place: the lowest level is 1.", examples: [2] }),
+  key: Schema.NullOr(Schema.String).annotate({
+    description: "Key of a named level; null: a curve makes the levels.",
+    examples: ["silver"],
+  }),
+  name: Schema.NullOr(Schema.String).annotate({
+    description: "Name for people; null: it has none.",
+    examples: ["Silver"],
+  }),
+  from: Schema.Int.annotate({ description: "The amount at which it begins.", examples: [500] }),
+  icon: Schema.NullOr(Schema.String).annotate({
+    description: "URL, emoji or any text for your app; null: none.",
+    examples: ["🥈"],
+  }),
+}).annotate({ identifier: "CurrencyLevel", description: "A level of a currency." })
+const CurrencyLevels = Schema.Record(
+  Schema.String,
+  Schema.Struct({
+    amount: Schema.Int.annotate({ description: "The amount that counts.", examples: [620] }),
+    level: Schema.NullOr(LevelOfCurrency).annotate({
+      description: "The user's level; null: none is reached.",
+    }),
+    next: Schema.NullOr(LevelOfCurrency).annotate({
+      description: "The next; null: it is the highest.",
+    }),
+  }).annotate({ identifier: "CurrencyStanding", description: "A level, and the next one." }),
+).annotate({
+  identifier: "CurrencyStandings",
+  description: "The user's levels in currencies with `levels`, by key. Absent: none has any.",
+  examples: [
+    {
+      status: {
+        amount: 620,
+        level: { number: 2, key: "silver", name: "Silver", from: 500, icon: "🥈" },
+        next: null,
+      },
+    },
+  ],
+})
+
 const Refills = Schema.Record(
   Schema.String,
   Schema.Struct({
@@ -181,6 +222,7 @@ export const User = Schema.Struct({
   balances: Balances,
   pending: Schema.optionalKey(Pending),
   expiring: Schema.optionalKey(Expiring),
+  levels: Schema.optionalKey(CurrencyLevels),
   refills: Schema.optionalKey(Refills),
   badges: Schema.Array(
     Schema.Struct({
@@ -288,6 +330,7 @@ export const Progress = Schema.Struct({
   balances: Balances,
   pending: Schema.optionalKey(Pending),
   expiring: Schema.optionalKey(Expiring),
+  levels: Schema.optionalKey(CurrencyLevels),
   refills: Schema.optionalKey(Refills),
   badges: Schema.Array(
     Schema.Struct({

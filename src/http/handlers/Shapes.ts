@@ -30,6 +30,7 @@ import {
 import { levelAt, levelProgress } from "../../domain/project/Level.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/record/Record.ts"
+import { hasLevels, standingOf } from "../../domain/user/CurrencyLevel.ts"
 import { endingsOf } from "../../domain/user/Expiry.ts"
 import { pendingAt, pendingLotsAt } from "../../domain/user/Lots.ts"
 import { Membership } from "../../domain/user/Membership.ts"
@@ -365,17 +366,22 @@ const showBalances = (user: UserState, project: ProjectState, now: number) => {
     const shown = lots.map(({ amount, expiresAt }) => ({ amount, expiresAt: isoTime(expiresAt) }))
     return [[key, { amount, lots: shown }] as const]
   })
-  const expiring = ending.length > 0 && { expiring: Object.fromEntries(ending) }
+  const ranked = active.filter(hasLevels)
+  const standings = ranked.map((one) => [one.key, standingOf(user, project, one, now)] as const)
+  const further = {
+    ...pending,
+    ...(ending.length > 0 && { expiring: Object.fromEntries(ending) }),
+    ...(ranked.length > 0 && { levels: Object.fromEntries(standings) }),
+  }
   const times = Object.entries(refillTimes(user, project, now) ?? {})
-  if (times.length === 0) return { balances, ...pending, ...expiring }
+  if (times.length === 0) return { balances, ...further }
   const refills = times.map(([key, { amount, fullAt, nextAt }]) => [
     key,
     { amount, nextAt: isoTimeOrNull(nextAt), fullAt: isoTimeOrNull(fullAt) },
   ])
   return {
     balances,
-    ...pending,
-    ...expiring,
+    ...further,
     refills: Object.fromEntries(refills) as NonNullable<typeof User.Type.refills>,
   }
 }

@@ -12,7 +12,7 @@ import {
 import type { NewOf } from "../../domain/decide/Kinds.ts"
 import { decideProject } from "../../domain/decide/Project.ts"
 import type { Boost } from "../../domain/project/Boost.ts"
-import { type Currency, isBuiltIn } from "../../domain/project/Currency.ts"
+import { type Currency, type CurrencyLevels, isBuiltIn } from "../../domain/project/Currency.ts"
 import type { Badge, Definition, Quest, Rule, Targeted } from "../../domain/project/Definition.ts"
 import {
   type DefinitionByNoun,
@@ -202,15 +202,24 @@ const fileDefinition = (definition: Definition & Partial<Targeted>, own: object)
 const isTold = (definition: Definition): boolean => !isBuiltIn(definition) || definition.version > 1
 
 const fileCurrency = (currency: Currency) => {
-  const { earnLimit, expiry, key, max, name, pendingDays, refill, spendable } = currency
+  const { earnLimit, expiry, key, levels, max, name, pendingDays, refill, spendable } = currency
   const isUsual = spendable === (key !== "xp")
   const own = {
     name,
     ...(!isUsual && { spendable }),
     ...given({ max, earnLimit, refill, pendingDays, expiry }),
+    ...(levels !== null && { levels: fileLevels(levels) }),
   }
   return fileDefinition(currency, own) as Item<"currencies">
 }
+
+const fileLevels = ({ curve, of, table }: CurrencyLevels) => ({
+  ...(of !== "earned" && { of }),
+  ...given({
+    table: table?.map(({ icon, ...level }) => ({ ...level, ...given({ icon }) })),
+    curve,
+  }),
+})
 
 const fileSegment = (segment: Segment) => {
   const { conditions, match, name } = segment

@@ -5,6 +5,7 @@ import { limits } from "../../../src/Limits.ts"
 import {
   badgeWith,
   boostWith,
+  currencyWith,
   metricWith,
   questWith,
   ruleWith,
@@ -21,6 +22,12 @@ beforeEach(() => {
   world.ask({ kind: "createStreak", streak: streakWith({}) })
   world.ask({ kind: "createBadge", badge: badgeWith({ id: "bdg_first" }) })
   world.ask({ kind: "createMetric", metric: metricWith({ id: "mtr_taps" }) })
+  const table = [{ key: "silver", name: "Silver", from: 5, icon: null }]
+  const levels = { of: "earned", table } as const
+  world.ask({
+    kind: "createCurrency",
+    currency: currencyWith({ id: "cur_miles", key: "miles", levels }),
+  })
 })
 
 const creating = (
@@ -52,6 +59,8 @@ describe("A segment", () => {
       level,
       { kind: "attribute", attribute: "__proto__", op: "contains", value: "x" },
       { kind: "balance", currency: "xp", op: "ne", value: 0 },
+      { kind: "currency_level", currency: "miles", op: "lt", value: 1 },
+      { kind: "currency_level", currency: "miles", op: "gte", value: "silver" },
       { kind: "badge", badge: "first", op: "exists" },
       { kind: "streak", streak: "daily", op: "gte", value: 1 },
       { kind: "metric", metric: "taps", op: "lt", value: -1.5 },
@@ -70,6 +79,15 @@ describe("A segment", () => {
     [{ kind: "level", op: "contains", value: 1 }, [["op", "invalid_value"]]],
     [{ kind: "level", op: "gte", value: "1" }, [["value", "invalid_type"]]],
     [{ kind: "level", op: "gte", value: -1 }, [["value", "invalid_type"]]],
+    [{ kind: "currency_level", op: "gte", value: 1 }, [["currency", "missing"]]],
+    [
+      { kind: "currency_level", currency: "miles", op: "gte", value: "gold" },
+      [["value", "invalid_type"]],
+    ],
+    [
+      { kind: "currency_level", currency: "points", op: "gte", value: 1 },
+      [["currency", "unknown_reference"]],
+    ],
     [{ kind: "percent", salt: "s", op: "lt", value: 100.1 }, [["value", "invalid_type"]]],
     [{ kind: "percent", salt: "s", op: "lt", value: -0.1 }, [["value", "invalid_type"]]],
     [

@@ -10,7 +10,7 @@ import {
 } from "../../../src/domain/user/Membership.ts"
 import { newcomer, type UserState } from "../../../src/domain/user/User.ts"
 import { murmur3 } from "../../../src/domain/values/murmur3.ts"
-import { badgeWith, metricWith, segmentWith, withFacts } from "../definitions.ts"
+import { badgeWith, currencyWith, metricWith, segmentWith, withFacts } from "../definitions.ts"
 
 const day = 86_400_000
 const now = Date.parse("2026-11-04T12:00:00Z")
@@ -26,6 +26,20 @@ const project: ProjectState = withFacts(emptyProject, [
     metric: metricWith({ id: "mtr_coldest", key: "coldest", aggregate: "min", value: "c" }),
   },
 ])
+
+const table = ["bronze", "silver", "gold"].map((key, index) => ({
+  key,
+  name: key,
+  from: 5 * (index + 1),
+  icon: null,
+}))
+const ranked: ProjectState = withFacts(project, [
+  { kind: "currency.created", currency: currencyWith({ levels: { of: "balance", table } }) },
+])
+const withGems = (amount: number, project = ranked): Person => ({
+  ...person({ balances: new Map([["gems", { amount, spent: 0 }]]) }),
+  project,
+})
 
 const person = (user?: Partial<UserState>, userId = "ada"): Person => ({
   userId,
@@ -90,6 +104,34 @@ describe("A condition of a segment", () => {
   ])("%j holds for %j and not for %j", (condition, holds, fails) => {
     expect(holdsFor(person(holds), condition)).toBe(true)
     expect(holdsFor(person(fails), condition)).toBe(false)
+  })
+
+  it("compares the level in a currency by its number or by its key, and 0 is below the first", () => {
+    const condition = { kind: "currency_level", currency: "gems", op: "gte" } as const
+    for (const value of [2, "silver"]) {
+      expect(holdsFor(withGems(10), { ...condition, value })).toBe(true)
+      expect(holdsFor(withGems(9), { ...condition, value })).toBe(false)
+    }
+    const isNone = { ...condition, op: "eq", value: 0 } as const
+    expect(holdsFor(withGems(4), isNone)).toBe(true)
+    expect(holdsFor({ ...person(), project: ranked }, isNone)).toBe(true)
+  })
+
+  it("names a level that an edit moved or removed, and nobody has a level that is gone", () => {
+    const edited = (levels: typeof table) =>
+      withFacts(ranked, [
+        {
+          kind: "currency.updated",
+          currency: currencyWith({ levels: { of: "balance", table: levels } }),
+        },
+      ])
+    const condition = { kind: "currency_level", currency: "gems", op: "eq", value: "gold" } as const
+    expect(holdsFor(withGems(15), condition)).toBe(true)
+    expect(holdsFor(withGems(15, edited(table.slice(1))), condition)).toBe(true)
+    for (const op of ["eq", "ne", "lt"] as const) {
+      expect(holdsFor(withGems(15, edited(table.slice(0, 2))), { ...condition, op })).toBe(false)
+    }
+    expect(holdsFor(withGems(15, project), { ...condition, value: 1 })).toBe(false)
   })
 
   it("takes a user without a state as a new one", () => {

@@ -271,7 +271,7 @@ export const incompatible: ReadonlyArray<Planted> = [
   },
   {
     name: "a member inside a variant without a name of its own less",
-    line: /levelCurve\/.*xpPerLevel`.*response-required-property-removed/,
+    line: /[cC]urve\/.*xpPerLevel`.*response-required-property-removed/,
     plant: (document) => {
       const linear = schema(document, "LevelCurve").anyOf.find((each: Document) =>
         each.properties.kind.enum.includes("linear"),

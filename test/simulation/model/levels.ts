@@ -1,5 +1,8 @@
 /** Levels, by counting up from the first. */
+import type { CurrencyLevels } from "../../../src/domain/project/Currency.ts"
 import type { LevelCurve } from "../../../src/domain/project/Level.ts"
+import { holdingOf, type When } from "./holdings.ts"
+import type { Log } from "./log.ts"
 
 /** The xp at which `level` begins; `Infinity`: the curve does not have the level. */
 export const beginsAt = (curve: LevelCurve, level: number): number => {
@@ -25,3 +28,18 @@ export const levelOf = (curve: LevelCurve, xp: number): number => {
   while (beginsAt(curve, level + 1) <= xp) level++
   return level
 }
+
+/** The amount that the levels of a currency compare. */
+export const levelAmountOf = (
+  log: Log,
+  key: string,
+  { of }: Pick<CurrencyLevels, "of">,
+  when: When,
+): number => {
+  const { balance, expired, spent } = holdingOf(log, key, when)
+  return of === "balance" ? balance : balance + spent + expired
+}
+
+/** The level of a currency that an amount reaches; 0: none. */
+export const levelIn = ({ curve, table }: CurrencyLevels, amount: number): number =>
+  table === undefined ? levelOf(curve, amount) : table.filter(({ from }) => from <= amount).length

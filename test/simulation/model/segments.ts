@@ -1,10 +1,11 @@
 /** The segments of a user: every condition is computed from the log. */
+import type { Currency } from "../../../src/domain/project/Currency.ts"
 import type { Segment, SegmentCondition } from "../../../src/domain/project/Segment.ts"
 import type { Profile } from "../../../src/domain/user/User.ts"
 import { badgesOf, type Place } from "./badges.ts"
 import { balanceOf, xpOf } from "./balances.ts"
 import { satisfies } from "./conditions.ts"
-import { levelOf } from "./levels.ts"
+import { levelAmountOf, levelIn, levelOf } from "./levels.ts"
 import { happened, type Log } from "./log.ts"
 import { totalOf } from "./metrics.ts"
 import { streakOf } from "./streaks.ts"
@@ -53,6 +54,13 @@ const found = (
       return condition.currency === "xp"
         ? xpOf(log)
         : balanceOf(log, condition.currency!, { ...place, now })
+    case "currency_level": {
+      const isNamed = ({ key, set }: Currency) => key === condition.currency && set !== "archived"
+      const { levels = null } = place.currencies.find(isNamed) ?? {}
+      if (levels === null) return 0
+      const amount = levelAmountOf(log, condition.currency!, levels, { ...place, now })
+      return levelIn(levels, amount)
+    }
     case "badge": {
       const badge = place.badges.find(({ key }) => key === condition.badge)
       return badgesOf(log).get(badge?.id ?? "")?.[0]?.earnedAt
@@ -77,10 +85,24 @@ const found = (
   }
 }
 
+/** The condition with the number of the level that it names; `undefined`: there is no such level. */
+const meantBy = (
+  { place }: Somebody,
+  condition: SegmentCondition,
+): SegmentCondition | undefined => {
+  if (condition.kind !== "currency_level" || typeof condition.value === "number") return condition
+  const currency = place.currencies.find(({ key }) => key === condition.currency)
+  const table = (currency?.set !== "archived" && currency?.levels?.table) || []
+  const value = table.map(({ key }) => key).indexOf(condition.value as string) + 1
+  return value === 0 ? undefined : { ...condition, value }
+}
+
 const isMember = (somebody: Somebody, { conditions, match, set }: Segment): boolean => {
   const answers = conditions.map((condition) => {
     const value = found(somebody, condition)
-    return satisfies([{ ...condition, path: "found" }], value === undefined ? {} : { found: value })
+    const meant = meantBy(somebody, condition)
+    if (meant === undefined) return false
+    return satisfies([{ ...meant, path: "found" }], value === undefined ? {} : { found: value })
   })
   return set !== "archived" && (match === "all" ? !answers.includes(false) : answers.includes(true))
 }

@@ -19,6 +19,7 @@ import { type Content, html } from "../../view/Html.ts"
 import { count } from "../../view/Quantities.ts"
 import { eventTrial, withoutNulls } from "./editor.ts"
 import { kindRoutes } from "./kindPages.ts"
+import { levelsFields, levelsNames, levelsOf, levelsTexts, levelsWords } from "./levelForms.ts"
 import { metadataOf, metadataPatchOf } from "./lifecycle.ts"
 
 type Currency = BodyOf<"currencies.get">
@@ -40,6 +41,7 @@ const textsOf = (currency: Currency) => {
     ["pendingDays", textOf(pendingDays)],
     ["expiry.kind", textOf(ends)],
     [ends === "yearlyOn" ? "expiry.yearlyOn" : "expiry.days", textOf(value)],
+    ...levelsTexts(currency.levels),
     ["metadata", metadataOf(metadata)],
   ])
 }
@@ -75,6 +77,7 @@ const membersOf = (form: Form) => ({
   refill: refillOf(form),
   pendingDays: form.number("pendingDays") ?? null,
   expiry: expiryOf(form),
+  levels: levelsOf(form),
 })
 
 const draftOf = (form: Form) => ({
@@ -82,55 +85,59 @@ const draftOf = (form: Form) => ({
   metadata: jsonOf(form.text("metadata")),
 })
 
-const limitFields = ({ faults, form }: Draft): Content => [
-  numberField({
-    name: "max",
-    label: "Maximum",
-    value: form.text("max"),
-    hint: "A credit raises a balance at most to this amount; the rest is lost. None, if empty.",
-    faults,
-  }),
-  group({ legend: "Limit of what a user earns", name: "earnLimit", faults }, [
+const limitFields = (draft: Draft): Content => {
+  const { faults, form } = draft
+  return [
     numberField({
-      name: "earnLimit.amount",
-      label: "Amount",
-      value: form.text("earnLimit.amount"),
-      hint: "The most that a user is credited in a period. No limit, if empty.",
+      name: "max",
+      label: "Maximum",
+      value: form.text("max"),
+      hint: "A credit raises a balance at most to this amount; the rest is lost. None, if empty.",
       faults,
     }),
-    selectField({
-      name: "earnLimit.per",
-      label: "Period",
-      value: form.text("earnLimit.per"),
-      options: [["", "no limit"], ...earnPeriods.map((per) => [per, `per ${per}`] as const)],
-      hint: "Days, weeks and months are those of the user's time zone.",
-      faults,
-    }),
-  ]),
-  group({ legend: "Refill with time", name: "refill", faults }, [
+    group({ legend: "Limit of what a user earns", name: "earnLimit", faults }, [
+      numberField({
+        name: "earnLimit.amount",
+        label: "Amount",
+        value: form.text("earnLimit.amount"),
+        hint: "The most that a user is credited in a period. No limit, if empty.",
+        faults,
+      }),
+      selectField({
+        name: "earnLimit.per",
+        label: "Period",
+        value: form.text("earnLimit.per"),
+        options: [["", "no limit"], ...earnPeriods.map((per) => [per, `per ${per}`] as const)],
+        hint: "Days, weeks and months are those of the user's time zone.",
+        faults,
+      }),
+    ]),
+    group({ legend: "Refill with time", name: "refill", faults }, [
+      numberField({
+        name: "refill.amount",
+        label: "Amount",
+        value: form.text("refill.amount"),
+        hint: "Added to each balance up to the maximum, as hearts or energy. None, if empty.",
+        faults,
+      }),
+      numberField({
+        name: "refill.everyMinutes",
+        label: "Every … minutes",
+        value: form.text("refill.everyMinutes"),
+        faults,
+      }),
+    ]),
     numberField({
-      name: "refill.amount",
-      label: "Amount",
-      value: form.text("refill.amount"),
-      hint: "Added to each balance up to the maximum, as hearts or energy. None, if empty.",
+      name: "pendingDays",
+      label: "Pending days",
+      value: form.text("pendingDays"),
+      hint: "The days after which a credit can be spent. At once, if empty.",
       faults,
     }),
-    numberField({
-      name: "refill.everyMinutes",
-      label: "Every … minutes",
-      value: form.text("refill.everyMinutes"),
-      faults,
-    }),
-  ]),
-  numberField({
-    name: "pendingDays",
-    label: "Pending days",
-    value: form.text("pendingDays"),
-    hint: "The days after which a credit can be spent. At once, if empty.",
-    faults,
-  }),
-  expiryFields({ faults, form }),
-]
+    expiryFields({ faults, form }),
+    levelsFields(draft),
+  ]
+}
 
 const expiryFields = ({ faults = [], form }: Pick<Draft, "faults" | "form">): Content => {
   // A fault names a member of the API. The form has one field for two of these members.
@@ -204,7 +211,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
   ]
 }
 
-const names = () => [
+const names = (form: Form) => [
   "name",
   "description",
   "key",
@@ -221,6 +228,7 @@ const names = () => [
   "expiry.afterDays",
   "expiry.inactivityDays",
   "expiry.yearlyOn",
+  ...levelsNames(form),
   "metadata.*",
 ]
 
@@ -252,7 +260,7 @@ export const currencyRoutes: ReadonlyArray<Route> = kindRoutes<Currency, undefin
   ),
   draftOf,
   patchOf: (form, currency) => ({ ...membersOf(form), metadata: metadataPatchOf(form, currency) }),
-  heads: ["Spendable", "Maximum", "Earned at most", "Refill", "Expiry"],
+  heads: ["Spendable", "Maximum", "Earned at most", "Refill", "Expiry", "Levels"],
   cellsIn: () =>
     Effect.succeed((currency) => [
       currency.spendable ? "yes" : "no",
@@ -264,5 +272,6 @@ export const currencyRoutes: ReadonlyArray<Route> = kindRoutes<Currency, undefin
         ? "none"
         : `${count(currency.refill.amount)} every ${count(currency.refill.everyMinutes)} min`,
       expiryText(currency),
+      levelsWords(currency.levels),
     ]),
 })

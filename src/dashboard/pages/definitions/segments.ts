@@ -29,6 +29,7 @@ const kindLabels: Readonly<Record<SegmentConditionKind, string>> = {
   attribute: "attribute",
   level: "level",
   balance: "balance",
+  currency_level: "number or key of the level in a currency",
   badge: "badge",
   streak: "the length of a streak",
   metric: "total of a metric",

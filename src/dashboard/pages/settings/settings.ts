@@ -31,7 +31,6 @@ import {
   type Form,
   formOf,
   group,
-  numberField,
   refusal,
   selectField,
   textField,
@@ -40,6 +39,14 @@ import { type Content, type Html, html } from "../../view/Html.ts"
 import { rearranged, table, withoutBlankRows } from "../../view/Lists.ts"
 import { time } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
+import {
+  curveFields,
+  curveKindOf,
+  curveLabels,
+  curveNames,
+  curveOf,
+  curveTexts,
+} from "../definitions/levelForms.ts"
 
 export interface Changed {
   readonly timezone: string
@@ -137,51 +144,23 @@ export type Settings = BodyOf<"project.get">
 
 const zones = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")]
 
-const curveTexts = ({ kind, ...members }: LevelCurve) => [
-  ["levelCurve.kind", kind] as const,
-  ...Object.entries(members).map(
-    ([name, value]) =>
-      [`levelCurve.${name}`, Array.isArray(value) ? value.join("\n") : String(value)] as const,
-  ),
-]
-
 const textsOf = ({ clientActions, levelCurve, name, timezone }: Settings) =>
   new Map([
     ["name", name],
     ["timezone", timezone],
-    ...curveTexts(levelCurve),
+    ...curveTexts(curveName, levelCurve),
     ["clientActions", clientActions.join("\n")],
   ])
-
-const kindOf = (form: Form): LevelCurve["kind"] =>
-  levelCurveKinds.find((kind) => kind === form.text("levelCurve.kind")) ?? "quadratic"
-
-/** The members of the chosen kind. The form shows no fields of other kinds. */
-const curveOf = (form: Form) => {
-  const kind = kindOf(form)
-  const number = (name: string) => form.number(`levelCurve.${name}`) ?? null
-  switch (kind) {
-    case "quadratic":
-      return { kind, base: number("base") }
-    case "linear":
-      return { kind, xpPerLevel: number("xpPerLevel") }
-    case "geometric":
-      return { kind, base: number("base"), factor: number("factor") }
-    case "table": {
-      const thresholds = wordsOf(form, "levelCurve.thresholds").map(numberOf)
-      return { kind, thresholds }
-    }
-  }
-}
-
-const numberOf = (text: string): number | string =>
-  Number.isFinite(Number(text)) ? Number(text) : text
 
 const wordsOf = (form: Form, name: string): ReadonlyArray<string> =>
   form
     .text(name)
     .split(/[\s,;]+/)
     .filter((word) => word !== "")
+
+const curveName = "levelCurve"
+
+const kindOf = (form: Form) => curveKindOf(form, curveName) ?? "quadratic"
 
 /**
  * The patch of the form. A name that equals the project's is not saved as a name of the
@@ -192,45 +171,8 @@ const patchOf = (form: Form, projectName: string) => {
   return {
     name: name === "" || name === projectName ? null : name,
     timezone: form.text("timezone"),
-    levelCurve: curveOf(form),
+    levelCurve: curveOf(form, curveName, kindOf(form)),
     clientActions: wordsOf(form, "clientActions"),
-  }
-}
-
-const curveLabels: Readonly<Record<LevelCurve["kind"], string>> = {
-  quadratic: "quadratic: each level takes a constant amount more",
-  linear: "linear: every level takes the same",
-  geometric: "geometric: each level takes a constant factor more",
-  table: "table: the xp of each level",
-}
-
-const curveMembers: Readonly<Record<LevelCurve["kind"], ReadonlyArray<string>>> = {
-  quadratic: ["base"],
-  linear: ["xpPerLevel"],
-  geometric: ["base", "factor"],
-  table: ["thresholds"],
-}
-
-const curveField = ({ faults, form }: Draft, kind: LevelCurve["kind"], member: string): Html => {
-  const name = `levelCurve.${member}`
-  const field = { name, value: form.text(name), faults }
-  switch (member) {
-    case "thresholds":
-      return areaField({
-        ...field,
-        label: "Thresholds",
-        hint: "The xp at which each level begins, from 0, one a line. The last one begins the top level.",
-        rows: 8,
-        below: true,
-      })
-    case "factor":
-      return numberField({ ...field, label: "Factor", hint: "Such as 1.5." })
-    case "xpPerLevel":
-      return numberField({ ...field, label: "Xp of each level" })
-    default:
-      return kind === "quadratic"
-        ? numberField({ ...field, label: "Base", hint: "Half of the xp of level 1." })
-        : numberField({ ...field, label: "Xp of level 1" })
   }
 }
 
@@ -245,7 +187,7 @@ const curveGroup = (draft: Draft): Html => {
       options: levelCurveKinds.map((one) => [one, curveLabels[one]]),
       faults,
     })}<button formaction="${address}" name="intent" value="kind" formnovalidate>Show its fields</button></div>`,
-    curveMembers[kind].map((member) => curveField(draft, kind, member)),
+    curveFields(draft, curveName, kind),
   ])
 }
 
@@ -286,8 +228,7 @@ const names = (form: Form): ReadonlyArray<string> => [
   "name",
   "timezone",
   "levelCurve",
-  "levelCurve.kind",
-  ...curveMembers[kindOf(form)].map((member) => `levelCurve.${member}.*`),
+  ...curveNames(curveName, kindOf(form)),
   "clientActions.*",
 ]
 

@@ -204,7 +204,7 @@ const profile = (
     ["Xp", count(user.xp)],
     [
       "Points",
-      html`${count(user.points)}${pendingText(user, "points")}${expiringText(user, "points")}`,
+      html`${count(user.points)}${pendingText(user, "points")}${expiringText(user, "points")}${levelText(user, "points")}`,
     ],
     ...Object.entries(user.balances)
       .filter(([key]) => key !== "xp" && key !== "points")
@@ -212,7 +212,7 @@ const profile = (
         ([key, amount]) =>
           [
             key,
-            html`<a href="${base}/currencies/${key}">${count(amount)}</a>${pendingText(user, key)}${expiringText(user, key)}${refillText(user, key)}`,
+            html`<a href="${base}/currencies/${key}">${count(amount)}</a>${pendingText(user, key)}${expiringText(user, key)}${refillText(user, key)}${levelText(user, key)}`,
           ] as const,
       ),
     ["All-time rank", rankLink(base, user.id, "all_time", rank)],
@@ -236,6 +236,12 @@ const pendingText = ({ pending = {} }: User, key: string): Content => {
 const expiringText = ({ expiring = {} }: User, key: string): Content => {
   const [next] = expiring[key]?.lots ?? []
   return next !== undefined && html`, ${count(next.amount)} of it until ${isoTime(next.expiresAt)}`
+}
+
+/** The level in a currency. */
+const levelText = ({ levels = {} }: User, key: string): Content => {
+  const { level = null } = levels[key] ?? {}
+  return level !== null && html`, level ${isolated(level.name ?? count(level.number))}`
 }
 
 /** When a balance grows next. */

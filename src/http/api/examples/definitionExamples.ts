@@ -164,6 +164,7 @@ export const currency = {
   refill: null,
   pendingDays: null,
   expiry: null,
+  levels: null,
   ...changes,
 } as const
 

@@ -63,8 +63,26 @@ describe("The pages of currencies", () => {
   it("save every currency unchanged by its form", async () => {
     const edit = (body: Json) => {
       body.name ??= "Any"
+      if (body.levels === undefined) return
+      // Most generated levels would have both a table and a curve, and a curve with other members.
+      const { curve, of, table } = body.levels
+      if (table === undefined) {
+        const whole = [
+          { kind: "quadratic", base: 7 },
+          { kind: "linear", xpPerLevel: 7 },
+          { kind: "geometric", base: 7, factor: 1.5 },
+          { kind: "table", thresholds: [0, 7] },
+        ]
+        const chosen = whole.find(({ kind }) => kind === curve?.kind) ?? whole[0]
+        body.levels = { ...(of && { of }), curve: chosen }
+        return
+      }
+      delete body.levels.curve
+      table.forEach((level: Json, index: number) => {
+        Object.assign(level, { key: `level-${index}`, from: index })
+      })
     }
-    await roundTrip(world, { schema: "NewCurrency", list: "currencies", count: 6, edit })
+    await roundTrip(world, { schema: "NewCurrency", list: "currencies", count: 12, edit })
   })
 
   it("have no button to archive xp and points, and viewers change nothing", async () => {
@@ -146,6 +164,46 @@ describe("Amounts of further currencies", () => {
     expect((await read("/v1/currencies/stars")).expiry).toBeNull()
     const archive = await world.owner.post(`${address}/archive`, {})
     expect(archive.status).toBe(303)
+  })
+
+  it("have levels by names or a curve, as the editor says, which lists and users show", async () => {
+    const address = `${currencies}/new`
+    const row = { key: "silver", name: "Silver", from: "2", icon: "🥈" }
+    await world.owner.post(address, {
+      name: "Fame",
+      "levels.curve.kind": "named",
+      "levels.of": "balance",
+      ...Object.fromEntries(
+        Object.entries(row).map(([name, value]) => [`levels.table.0.${name}`, value]),
+      ),
+    })
+    const made = await read("/v1/currencies/fame")
+    expect(made.levels).toEqual({ of: "balance", table: [{ ...row, from: 2 }] })
+    await world.api("POST", "/v1/users/zoe/rewards", { reward: { currencies: { fame: 3 } } })
+    expect((await world.owner.get(`${base}/users/zoe`)).text).toContain(", level ")
+    expect((await world.owner.get(currencies)).text).toContain("Silver, by balance")
+    const own = `${currencies}/${made.id}`
+    const save = async (fields: Record<string, string>) => {
+      const form = fieldsOf((await world.owner.get(own)).text, own)
+      return world.owner.post(own, { ...form, ...fields })
+    }
+    const twice = {
+      "levels.table.1.key": "silver",
+      "levels.table.1.name": "S",
+      "levels.table.1.from": "2",
+    }
+    const added = await save(twice)
+    expect(added.status).toBe(400)
+    expect(added.text).toContain("is the key of another level")
+    expect((await save({ "levels.curve.kind": "linear" })).status).toBe(400)
+    await save({ "levels.curve.kind": "linear", "levels.curve.xpPerLevel": "10" })
+    const curve = { kind: "linear", xpPerLevel: 10 }
+    expect((await read("/v1/currencies/fame")).levels).toEqual({ of: "balance", curve })
+    const thresholds = "0\n5, 9"
+    await save({ "levels.curve.kind": "table", "levels.curve.thresholds": thresholds })
+    expect((await read("/v1/currencies/fame")).levels.curve.thresholds).toEqual([0, 5, 9])
+    await save({ "levels.curve.kind": "" })
+    expect((await read("/v1/currencies/fame")).levels).toBeNull()
   })
 
   it("are granted, spent and given back on the pages of a user", async () => {

@@ -1,0 +1,89 @@
+/**
+ * The level of a user in a currency with `levels`, by what the user earned or by the balance. It is
+ * never stored, so an edit of the levels applies to all users at once.
+ *
+ * Levels are numbered from 1. Below the first level of a table a user has none, which is number 0; a
+ * curve begins with level 1 at 0.
+ *
+ * What was earned counts also after it was spent or has expired, and no longer once it was revoked.
+ * A currency with levels has no `refill`; what a former one added counts as earned.
+ */
+import type { Currency, CurrencyLevels } from "../project/Currency.ts"
+import { levelAt, levelStart } from "../project/Level.ts"
+import type { ProjectState } from "../project/Project.ts"
+import { balanceAt } from "./Refill.ts"
+import { balanceOf, expiredOf, type UserState } from "./User.ts"
+
+/** A level. Those of a curve have neither key, name nor icon. */
+export interface Level {
+  readonly number: number
+  readonly key: string | null
+  readonly name: string | null
+  /** The amount at which it begins. */
+  readonly from: number
+  readonly icon: string | null
+}
+
+/** The number of the level that an amount reaches; 0: none. */
+export const levelNumber = ({ curve, table }: CurrencyLevels, amount: number): number =>
+  table === undefined
+    ? levelAt(curve, amount)
+    : table.findLastIndex(({ from }) => from <= amount) + 1
+
+/** The level with this number, if there is one. */
+export const numberedLevel = ({ curve, table }: CurrencyLevels, number: number): Level | null => {
+  if (table !== undefined) {
+    const named = table[number - 1]
+    if (named === undefined) return null
+    const { from, icon, key, name } = named
+    return { number, key, name, from, icon }
+  }
+  const from = number === 0 ? Number.POSITIVE_INFINITY : levelStart(curve, number)
+  return from === Number.POSITIVE_INFINITY
+    ? null
+    : { number, key: null, name: null, from, icon: null }
+}
+
+/** The amount that the levels of a currency compare. */
+export const levelAmount = (
+  user: UserState | undefined,
+  project: ProjectState,
+  { key, levels }: Pick<Currency, "key" | "levels">,
+  now: number,
+): number => {
+  if (user === undefined) return 0
+  const present = balanceAt(user, project, key, now)
+  if (levels?.of === "balance") return present.amount
+  // What has ended since the last record is neither in the balance nor in the lots that expired.
+  const ended = balanceOf(user, key).amount + present.refilled - present.amount
+  return present.amount + present.spent + expiredOf(user, key) + ended
+}
+
+/** A user's level, and the next one. */
+export interface Standing {
+  readonly amount: number
+  readonly level: Level | null
+  readonly next: Level | null
+}
+
+/** The standing in a currency with levels. */
+export const standingOf = (
+  user: UserState,
+  project: ProjectState,
+  currency: Currency & { readonly levels: CurrencyLevels },
+  now: number,
+): Standing => {
+  const { levels } = currency
+  const amount = levelAmount(user, project, currency, now)
+  const number = levelNumber(levels, amount)
+  return {
+    amount,
+    level: numberedLevel(levels, number),
+    next: numberedLevel(levels, number + 1),
+  }
+}
+
+/** Whether the currency has levels. */
+export const hasLevels = (
+  currency: Currency,
+): currency is Currency & { readonly levels: CurrencyLevels } => currency.levels !== null
