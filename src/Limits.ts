@@ -111,6 +111,9 @@ export const limits = {
   boostProductMax: 10,
   boostSpellsMax: 20,
   boostCurrenciesMax: 20,
+  /** A reward of a personal boost, and how many of them a user has at once. */
+  boostMinutesMax: 30 * 24 * 60,
+  ownBoostsMax: 20,
   clientActionsMax: 100,
 
   /** A file of definitions: its size, the definitions that it changes, the work of the change. */

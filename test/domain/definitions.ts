@@ -98,6 +98,7 @@ export const boostWith = ({ id = "bst_1", ...boost }: Partial<Boost>): Boost => 
   factor: 2,
   weekly: [],
   timeZone: "project",
+  personal: false,
   ...boost,
 })
 

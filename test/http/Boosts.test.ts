@@ -34,6 +34,7 @@ describe("boosts", () => {
       weekly: [],
       timeZone: "project",
       segment: null,
+      personal: false,
       version: 1,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,
@@ -242,5 +243,148 @@ describe("An event while a boost runs", () => {
     await theirs.create("/v1/boosts", minimal)
     expect((await mine.track("ada", "TAP")).json.xp.earned).toBe(5)
     expect((await theirs.track("ada", "TAP")).json.xp.earned).toBe(10)
+  })
+})
+
+describe("A personal boost", () => {
+  const reward = { boost: { key: "double", minutes: 60 } }
+  const personal = { ...minimal, personal: true }
+
+  it("is given by a reward, multiplies, is read with the user, and an undo takes it back", async () => {
+    const place = newPlace()
+    const boostId = await place.create("/v1/boosts", personal)
+    await place.create("/v1/rules", { action: "TAP", reward: { xp: 5 } })
+    const given = await place.post("/v1/users/ada/rewards", { reward, id: "gift" })
+    const own = { boostId, key: "double", name: "Double" }
+    const times = {
+      startsAt: expect.stringMatching(isoTime),
+      endsAt: expect.stringMatching(isoTime),
+    }
+    expect(given.json).toMatchObject({
+      reward: { xp: 0, points: 0, badgeId: null, ...reward },
+      type: null,
+      boostsEarned: [{ ...own, ...times }],
+    })
+    const [{ endsAt, startsAt }] = given.json.boostsEarned
+    expect(Date.parse(endsAt) - Date.parse(startsAt)).toBe(3_600_000)
+    const { json: user } = await place.get("/v1/users/ada")
+    expect(user.boosts).toEqual([{ ...own, startsAt, endsAt, currencies: ["xp"], factor: 2 }])
+    const boosts = [{ key: "double", factor: 2 }]
+    const event = { userId: "ada", action: "TAP" }
+    expect((await place.post("/v1/project/simulate", event)).json).toMatchObject({ boosts })
+    expect((await place.post("/v1/events", event)).json).toMatchObject({
+      xp: { earned: 10 },
+      boosts,
+    })
+    expect((await place.track("bob", "TAP")).json.boosts).toBeUndefined()
+    const undone = (await place.delete("/v1/users/ada/rewards/gift")).json
+    expect(undone.boosts).toEqual([{ ...own, startsAt, endsAt }])
+    expect((await place.get("/v1/users/ada")).json.boosts).toBeUndefined()
+    expect((await place.post("/v1/events", event)).json.xp.earned).toBe(5)
+    const { facts } = (await place.get("/v1/users/ada/history")).json
+    const kinds = facts.map(({ kind }: { kind: string }) => kind)
+    expect(kinds).toEqual(expect.arrayContaining(["boost.earned", "boost.revoked"]))
+    const read = (await place.get("/v1/users/ada/rewards/gift")).json
+    expect(read).toMatchObject({ reward, boostsEarned: [own], revoked: true })
+  })
+
+  it("is given by a rule, which simulation and reply tell", async () => {
+    const place = newPlace()
+    await place.create("/v1/boosts", personal)
+    await place.create("/v1/rules", { action: "GIFT", reward })
+    const event = { userId: "ada", action: "GIFT" }
+    const simulated = (await place.post("/v1/project/simulate", event)).json
+    expect(simulated).toMatchObject({ boostsEarned: [{ key: "double" }] })
+    expect(simulated.given).toMatchObject([{ source: { kind: "rule" }, boosts: ["double"] }])
+    const { json } = await place.post("/v1/events", event)
+    expect(json.boostsEarned).toMatchObject([{ key: "double" }])
+    const read = (await place.get(`/v1/events/${json.eventId}`)).json
+    expect(read.boostsEarned).toEqual(json.boostsEarned)
+  })
+
+  it("is in use while a reward names it, and rewards name only personal boosts", async () => {
+    const place = newPlace()
+    const unknown = [["/reward/boost/key", "unknown_reference"]]
+    const rule = { action: "GIFT", reward }
+    expect(faultsOf(await place.post("/v1/rules", rule))).toEqual(unknown)
+    await place.create("/v1/boosts", minimal)
+    expect(faultsOf(await place.post("/v1/rules", rule))).toEqual(unknown)
+    await place.create("/v1/boosts", { ...personal, key: "own" })
+    const own = { boost: { key: "own", minutes: 1 } }
+    const criteria = { kind: "level" }
+    const tiers = [{ key: "a", name: "A", target: 2, reward: own }]
+    const milestones = [{ target: 3, reward: own }]
+    const makers: ReadonlyArray<readonly [string, object]> = [
+      ["/v1/rules", { action: "GIFT", reward: own }],
+      ["/v1/quests", { title: "Q", reward: own }],
+      ["/v1/badges", { name: "B", criteria, tiers }],
+      ["/v1/streaks", { name: "S", milestones }],
+    ]
+    for (const [path, body] of makers) {
+      const id = await place.create(path, body)
+      const refused = await place.delete("/v1/boosts/own")
+      expect(problemOf(refused)).toEqual([409, "in_use"])
+      expect(refused.json.detail).toContain(id)
+      const archived = await place.patch("/v1/boosts/own", { status: "archived" })
+      expect(problemOf(archived)).toEqual([409, "in_use"])
+      await place.delete(`${path}/${id}`)
+    }
+    expect((await place.delete("/v1/boosts/own")).status).toBe(204)
+    const grant = await place.post("/v1/users/ada/rewards", { reward: own })
+    expect(problemOf(grant)).toEqual([404, "boost_not_found"])
+  })
+
+  it("changes a reward as a whole, and null removes it", async () => {
+    const place = newPlace()
+    await place.create("/v1/boosts", personal)
+    const id = await place.create("/v1/rules", { action: "GIFT", reward: { xp: 1, ...reward } })
+    const changed = async (change: object) =>
+      (await place.patch(`/v1/rules/${id}`, { reward: change })).json.reward
+    expect(await changed({ xp: 2 })).toMatchObject({ xp: 2, ...reward })
+    const longer = { key: "double", minutes: 90 }
+    expect((await changed({ boost: longer })).boost).toEqual(longer)
+    expect((await changed({ boost: null })).boost).toBeUndefined()
+  })
+
+  it("runs from 1 minute to the limit, and its definition has no period", async () => {
+    const place = newPlace()
+    await place.create("/v1/boosts", personal)
+    const grant = (minutes: number) =>
+      place.post("/v1/users/ada/rewards", { reward: { boost: { key: "double", minutes } } })
+    expect((await grant(limits.boostMinutesMax)).status).toBe(200)
+    for (const minutes of [0, limits.boostMinutesMax + 1, 1.5]) {
+      expect((await grant(minutes)).json.code).toBe("invalid_request")
+    }
+    const timed = await place.post("/v1/boosts", { ...personal, startsAt: inHours(1) })
+    expect(faultsOf(timed)).toEqual([["/startsAt", "unknown_member"]])
+    expect(faultsOf(await place.patch("/v1/boosts/double", { endsAt: inHours(1) }))).toEqual([
+      ["/endsAt", "unknown_member"],
+    ])
+    expect(faultsOf(await place.patch("/v1/boosts/double", { personal: false }))).toEqual([
+      ["/personal", "unknown_member"],
+    ])
+  })
+
+  it("comes back from a file of definitions, with the rewards that give it", async () => {
+    const place = newPlace()
+    const milestones = [{ target: 3, reward }]
+    const file = {
+      streaks: [{ key: "daily", name: "Daily", milestones }],
+      badges: [{ key: "b", name: "B", criteria: { kind: "level", target: 2 }, reward }],
+      rules: [{ key: "gift", action: "GIFT", reward }],
+      boosts: [{ key: "double", ...personal }],
+    }
+    const applied = await place.post("/v1/definitions/apply", { definitions: file })
+    expect([applied.status, applied.json]).toEqual([200, expect.anything()])
+    const definitions = (await place.get("/v1/definitions")).json
+    expect(definitions.boosts).toMatchObject([personal])
+    const again = await place.post("/v1/definitions/diff", { definitions })
+    expect(again.json.changes).toEqual([])
+    const other = { ...definitions, boosts: [{ key: "double", ...minimal }] }
+    expect((await place.post("/v1/definitions/diff", { definitions: other })).status).toBe(400)
+    const removed = { streaks: [], badges: [], rules: [], boosts: [] }
+    const body = { definitions: removed, delete: true }
+    const gone = await place.post("/v1/definitions/apply", body)
+    expect(gone.status).toBe(200)
   })
 })

@@ -35,6 +35,7 @@ const randomReply = (): EventReply => ({
   level: { before: 1, after: pick([1, 2]) },
   badges: some(() => ({ id: text(), key: text(), name: text(), earnedAt: time() })),
   badgesRevoked: [],
+  boostsRevoked: [],
   quests: some(() => ({
     questId: text(),
     key: text(),

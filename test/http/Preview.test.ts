@@ -26,7 +26,10 @@ type Kind = keyof typeof kinds
 const wholePatch = (kind: Kind, body: Json): Json => {
   const { criteria, key: _, repeatable: _never, reward, ...given } = body
   const rest = { description: null, startsAt: null, endsAt: null, ...given }
-  if (kind === "boost") return { weekly: null, timeZone: null, ...rest }
+  if (kind === "boost") {
+    const { personal: _, ...changed } = rest
+    return { segment: null, weekly: null, timeZone: null, ...changed }
+  }
   const targeted = { segment: null, ...rest }
   const noReward = { points: null, currencies: null, badgeId: null, freezes: null }
   if (kind === "badge") {

@@ -63,6 +63,18 @@ const badge = ({ ask }: Calls, action: string): Promise<{ id: string }> =>
     name: `Of ${action}`,
     criteria: { kind: "action_count", action, target: 1 },
   })
+/** A gift of the personal boost `double`. */
+const double = async ({ ask }: Calls) => {
+  const { boosts } = await ask("GET", "/v1/boosts")
+  if (boosts.length === 0) {
+    const boost = { name: "Double", currencies: ["xp"], factor: 2, personal: true }
+    await ask("POST", "/v1/boosts", boost)
+  }
+  return { key: "double", minutes: 30 }
+}
+const time = expect.stringMatching(/^\d{4}-.*Z$/)
+const boostId = expect.stringMatching(/^bst_/)
+const ownBoost = { boostId, key: "double", name: "Double", startsAt: time, endsAt: time }
 const undo = ({ ask }: Calls, userId: string, eventId: string) =>
   ask("DELETE", `/v1/users/${userId}/events/${eventId}`)
 
@@ -169,6 +181,19 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const { eventId } = await calls.track("badge-revoked", "MISTAKEN")
     await undo(calls, "badge-revoked", eventId)
     return { userId: "badge-revoked", badgeId: id, key: "of-mistaken", name: "Of MISTAKEN" }
+  },
+  "boost.earned": async (calls) => {
+    const boost = await double(calls)
+    await calls.ask("POST", "/v1/users/boost-earned/rewards", { reward: { boost } })
+    const source = { kind: "reward", id: null }
+    return { userId: "boost-earned", ...ownBoost, source }
+  },
+  "boost.revoked": async (calls) => {
+    const boost = await double(calls)
+    const given = { reward: { boost }, id: "gift" }
+    await calls.ask("POST", "/v1/users/boost-revoked/rewards", given)
+    await calls.ask("DELETE", "/v1/users/boost-revoked/rewards/gift")
+    return { userId: "boost-revoked", ...ownBoost }
   },
   "metric.changed": async ({ ask, track }) => {
     const metric = { key: "km", name: "Km", aggregate: "sum", actions: ["RAN"] }

@@ -77,6 +77,11 @@ export class DomainRun implements Surroundings {
     this.settled = this.random.chance(0.6)
     const timezone = this.random.pick(zones)
     this.define({ kind: "project.updated", settings: { ...emptyProject.settings, timezone } })
+    // Rewards of all kinds can give it from the start.
+    if (this.random.chance(0.8)) {
+      const boost = { ...randomBoost(this, true), set: "published" } as const
+      this.define({ kind: "boost.created", boost })
+    }
   }
 
   readonly sequenceOf = (userId: string): number => this.users.get(userId)?.sequence ?? 0

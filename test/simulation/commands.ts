@@ -10,6 +10,7 @@ import {
 } from "../../src/domain/project/Currency.ts"
 import {
   type Badge,
+  type BoostGift,
   type Condition,
   type Criterion,
   type Definition,
@@ -128,6 +129,17 @@ const someFreezes = ({ streaks }: ProjectState, random: Random): { readonly free
   return { freezes: Object.fromEntries(chosen.map((key) => [key, random.pick([1, 2])])) }
 }
 
+/** A personal boost, if there is one: most rewards give it. */
+const someBoost = ({ boosts }: ProjectState, random: Random): { readonly boost?: BoostGift } => {
+  const keys = [...boosts.values()]
+    .filter(({ personal, set }) => personal && set !== "archived")
+    .map(({ key }) => key)
+  if (keys.length === 0 || random.chance(0.3)) return {}
+  return {
+    boost: { key: random.pick(keys), minutes: random.pick([1, 30, 90, 600, 3_000, 40_000]) },
+  }
+}
+
 const earnLimit = (random: Random): Currency["earnLimit"] =>
   random.chance(0.5) ? null : { amount: random.pick([2, 15, 60]), per: random.pick(earnPeriods) }
 
@@ -216,6 +228,7 @@ const milestones = (run: Surroundings): Streak["milestones"] => {
       badgeId: null,
       ...someCurrencies(project, random),
       ...someFreezes(project, random),
+      ...someBoost(project, random),
     },
   }))
 }
@@ -336,6 +349,7 @@ const gives = ({ project, random }: Surroundings): Gives => {
     points: random.pick([0, 0, 1, 10]),
     ...someCurrencies(project, random),
     ...someFreezes(project, random),
+    ...someBoost(project, random),
     badgeId: random.chance(0.15) && given.length > 0 ? random.pick(given).id : null,
   }
 }
@@ -563,6 +577,7 @@ const payment = ({ project, random }: Surroundings): Gives =>
         points: random.pick([0, 5, 30]),
         ...someCurrencies(project, random),
         ...someFreezes(project, random),
+        ...someBoost(project, random),
         badgeId: null,
       }
 
@@ -661,7 +676,7 @@ const randomSpell = (random: Random): Spell => {
   return { days: days.length > 0 ? days : ["sunday"], from, to }
 }
 
-export const randomBoost = (run: Surroundings): Boost => {
+export const randomBoost = (run: Surroundings, personal = run.random.chance(0.4)): Boost => {
   const { random, sequence } = run
   return {
     id: `bst_${sequence}`,
@@ -673,7 +688,16 @@ export const randomBoost = (run: Surroundings): Boost => {
       ? []
       : Array.from({ length: random.integer(1, 3) }, () => randomSpell(random)),
     timeZone: random.pick(boostTimeZones),
+    personal: false,
     ...shared(run),
+    ...(personal && {
+      personal,
+      weekly: [],
+      timeZone: "project",
+      startsAt: null,
+      endsAt: null,
+      segment: null,
+    }),
   }
 }
 
@@ -785,8 +809,11 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
       const edited = random.pick(boost)
       if (edited.set === "archived") return []
       const { createdAt, id, key } = edited
-      const set = editedSet(run, edited)
-      return [{ kind: "boost.updated", boost: { ...randomBoost(run), id, key, createdAt, set } }]
+      // Rewards may give a personal boost, which then cannot be archived.
+      const next = editedSet(run, edited)
+      const set = edited.personal && next === "archived" ? edited.set : next
+      const changed = { ...randomBoost(run, edited.personal), id, key, createdAt, set }
+      return [{ kind: "boost.updated", boost: changed }]
     }
     default: {
       if (quest.length === 0) return []
@@ -881,6 +908,8 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
   }
   if (kind < 0.77) {
     const badgeIds = [...project.badges.keys()]
+    const own = someBoost(project, random)
+    if (own.boost !== undefined && random.chance(0.2)) return { kind: "reward", reward: own }
     if (random.chance(0.3)) {
       const reward = {
         ...(random.chance(0.7) && { xp: random.integer(1, 60) }),
@@ -895,6 +924,9 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
           ...reward,
           ...currencies,
           ...(random.chance(0.03) ? { freezes: { none: 1 } } : someFreezes(project, random)),
+          ...(random.chance(0.03)
+            ? { boost: { key: "none", minutes: 1 } }
+            : someBoost(project, random)),
           points: random.integer(1, 40),
         },
       }

@@ -102,6 +102,10 @@ const balancesAddUp = ({ records, user }: Merged): void => {
   assert.equal(user.points, sumOf(records, "points"))
 }
 
+/** The personal boosts that a user keeps of all: at most 20. */
+const lastToEnd = (all: UserState["boosts"]): UserState["boosts"] =>
+  all.length <= 20 ? all : all.toSorted((one, other) => one.endsAt - other.endsAt).slice(-20)
+
 /** The further balances at the merge, at which time may have added to both. */
 const partsUnite = ({ from, into, merge, run, user }: Merged): void => {
   for (const [part, what] of Object.entries(otherParts)) {
@@ -112,6 +116,10 @@ const partsUnite = ({ from, into, merge, run, user }: Merged): void => {
   assert(fact.kind === "user.merged")
   const parts = unitedParts({ from, into, project: run.project, now: run.now })
   assert.deepEqual(fact.parts, JSON.parse(JSON.stringify(parts)))
+  assert.deepEqual(
+    new Set((fact.ownBoosts ?? into.boosts).map((boost) => JSON.stringify(boost))),
+    new Set(lastToEnd([...into.boosts, ...from.boosts]).map((boost) => JSON.stringify(boost))),
+  )
   for (const [key, { amount, spent }] of parts.balances ?? []) {
     const [mine, theirs] = [into.balances.get(key), from.balances.get(key)]
     assert.equal(spent, (mine?.spent ?? 0) + (theirs?.spent ?? 0))
@@ -199,6 +207,8 @@ const nothingIsLeft = ({ merge, records, user }: Merged): void => {
   const paid = records.filter(({ cause }) => cause.kind === "backfill" || cause.kind === "absorb")
   // The merge says what the other user gained, not what was earned.
   assert(user.xp <= sumOf(paid, "xp"), "xp")
+  const given = paid.flatMap(({ facts }) => facts.filter(({ kind }) => kind === "boost.earned"))
+  assert(user.boosts.length <= given.length, "personal boosts")
   const completed = merge.facts.filter(({ kind }) => kind === "quest.completed").length
   assert.equal(user.questsCompleted, completed)
   for (const [id, quest] of user.quests) {

@@ -34,10 +34,11 @@ import {
   xpOf,
   xpSince,
 } from "./model/balances.ts"
+import { ownedBy } from "./model/boosts.ts"
 import { windowAt, windowKinds } from "./model/calendar.ts"
 import { holdingOf } from "./model/holdings.ts"
 import { levelAmountOf, levelIn, levelOf } from "./model/levels.ts"
-import type { Log, Warning } from "./model/log.ts"
+import type { Log, Owned, Warning } from "./model/log.ts"
 import { cutOf, nothingDone, type Outcome, type Refused } from "./model/Model.ts"
 import { metricsShown } from "./model/metrics.ts"
 import {
@@ -170,6 +171,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
       }),
     ),
     metrics: metricProgress(user, project, now),
+    boosts: user.boosts,
     createdAt: user.createdAt,
     updatedAt: user.updatedAt,
   }
@@ -287,6 +289,7 @@ export const modelView = (
       ]),
     ),
     metrics: metricsShown(log, profile, place, now),
+    boosts: ownedBy(log),
     createdAt: log[0]!.at,
     updatedAt: log.at(-1)!.at,
   }
@@ -342,6 +345,8 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
     badgesRevoked: reply.badgesRevoked
       .map(({ id, tier, times }) => `${id} ${tier?.key ?? ""} ${times}`)
       .sort(),
+    owned: (reply.boostsEarned ?? []).map(timesOf).sort(byStart),
+    disowned: reply.boostsRevoked.map(timesOf).sort(byStart),
     quests: reply.quests
       .map(({ alreadyCompleted, claimable, progress, questId, status }) => ({
         questId,
@@ -357,6 +362,19 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
   }
 }
 
+const timesOf = (one: {
+  readonly key: string
+  readonly startsAt: string
+  readonly endsAt: string
+}) => ({
+  key: one.key,
+  startsAt: Date.parse(one.startsAt),
+  endsAt: Date.parse(one.endsAt),
+})
+
+const byStart = (one: Owned, other: Owned): number =>
+  JSON.stringify(one) < JSON.stringify(other) ? -1 : 1
+
 const ofKeys = (one: { readonly key: string }, other: { readonly key: string }): number =>
   one.key < other.key ? -1 : 1
 
@@ -368,6 +386,8 @@ export const sorted = (outcome: Outcome | Refused): Outcome | Refused =>
         ...outcome,
         badges: [...outcome.badges].sort(byId),
         badgesRevoked: [...outcome.badgesRevoked].sort(),
+        owned: [...outcome.owned].sort(byStart),
+        disowned: [...outcome.disowned].sort(byStart),
         quests: [...outcome.quests].sort((one, other) => (one.questId < other.questId ? -1 : 1)),
         streaks: [...outcome.streaks].sort(ofKeys),
         boosts: [...outcome.boosts].sort(ofKeys),

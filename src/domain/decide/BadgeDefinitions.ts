@@ -20,10 +20,10 @@ import { type Fault, refuse } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { Decided } from "./Decided.ts"
 import {
-  amountReferenceFaults,
   badgeInUse,
   badgeMetricFaults,
   metadataFaults,
+  rewardReferenceFaults,
   segmentReferenceFaults,
   streakReferenceFaults,
   sumTargetFaults,
@@ -202,9 +202,9 @@ const paymentFaults = (
   state: ProjectState,
   { reward, tiers }: Pick<Badge, "reward" | "tiers">,
 ): ReadonlyArray<Fault> => [
-  ...amountReferenceFaults(state, reward, "/reward"),
+  ...rewardReferenceFaults(state, reward, "/reward"),
   ...tiers.flatMap((tier, index) =>
-    amountReferenceFaults(state, tier.reward, `/tiers/${index}/reward`),
+    rewardReferenceFaults(state, tier.reward, `/tiers/${index}/reward`),
   ),
 ]
 

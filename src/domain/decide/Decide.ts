@@ -44,6 +44,7 @@ import { invalidRequest, type LaurelError, laurelError, refuse } from "../values
 import { questCompleteAction } from "../values/Ids.ts"
 import { assertBalance } from "../values/invariants.ts"
 import { awardBadges, awardStreakBadges, countAction, decideBackfill } from "./Badges.ts"
+import { boostRefusal } from "./Boosts.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults, freezeReferenceFaults } from "./definitionChecks.ts"
 import {
@@ -82,6 +83,9 @@ export interface UserRefusals {
     | "badge_not_active"
     | "currency_not_found"
     | "streak_not_found"
+    | "boost_not_found"
+    | "boost_not_active"
+    | "quota_exceeded"
     | "balance_overflow"
   readonly spend: SpendRefusal | "id_reused"
   readonly revocation: RevocationRefusals[Revocable]
@@ -328,6 +332,8 @@ const decideReward = (
   if (missing !== undefined) {
     return refuse("streak_not_found", `${missing.pointer} ${missing.detail}.`)
   }
+  const refusal = gives.boost === undefined ? undefined : boostRefusal(draft, gives.boost)
+  if (refusal !== undefined) return Result.fail(refusal)
   draft.earn(gives, "reward")
   awardBadges(draft)
   return draft.finish(command, "reward.granted", behind(user?.lastReward))

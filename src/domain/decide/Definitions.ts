@@ -8,8 +8,9 @@
  * their kind.
  *
  * Each change is decided on the state after the changes before it, in this order: settings with
- * currencies, metrics, streaks, segments, badges, quests after their prerequisites, rules, boosts. A
- * condition of a segment may name a badge of the file. Removals come last, in the opposite order.
+ * currencies, metrics, personal boosts, streaks, segments, badges, quests after their prerequisites,
+ * rules, other boosts. A condition of a segment may name a badge of the file. Removals come last, in
+ * the opposite order.
  * Definitions that refer to each other are removed together.
  *
  * Cost: a change may look at many definitions: at the text searches of its action, the
@@ -109,7 +110,11 @@ export const applyDefinitions = (
     quests === undefined ? definitions : { ...definitions, quests: withKeys(state, quests) }
   const plan = new Plan(state, now, file)
   if (settings !== undefined) plan.settings(settings)
-  for (const noun of order) plan.put(noun)
+  for (const noun of order) {
+    // A streak may give a personal boost, which refers to nothing but currencies.
+    if (noun === "streak") plan.put("boost", ({ personal }) => personal)
+    plan.put(noun, (given) => !("personal" in given && given.personal))
+  }
   if (removes) plan.remove()
   return plan.result()
 }
@@ -193,11 +198,12 @@ class Plan {
     )
   }
 
-  /** Decides the definitions of a kind in the file, each after those of `after`. */
-  put<N extends Noun>(noun: N): void {
+  /** Decides definitions of a kind in the file, each after those of `after`. */
+  put<N extends Noun>(noun: N, isPut: (given: Given<N>) => boolean): void {
     const given = givenOf(this.#file, noun) ?? []
     for (const place of this.#placesOf(noun, given)) {
-      this.#put(noun, given[place]!, `${pointerTo(noun)}/${place}`)
+      const each = given[place]!
+      if (isPut(each)) this.#put(noun, each, `${pointerTo(noun)}/${place}`)
     }
   }
 

@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { type ActionIndex, actionIndexOf } from "../project/ActionIndex.ts"
-import { boostsAt, noBoosts, type RunningBoosts } from "../project/Boost.ts"
+import type { RunningBoosts } from "../project/Boost.ts"
 import { type Amounts, activeCurrency, type Currency } from "../project/Currency.ts"
 import {
   type Award,
@@ -43,6 +43,7 @@ import { type Zone, zoneOf } from "../values/Calendar.ts"
 import { type LaurelError, laurelError } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
 import { beforePeriod, countIn, type Period, periodAt } from "../values/Periods.ts"
+import { boostsFor, givableBoost, giveBoost } from "./Boosts.ts"
 import { givenFreezes, takenFreezes } from "./Freezes.ts"
 import { openWindows } from "./openWindows.ts"
 
@@ -159,27 +160,8 @@ export class Draft {
 
   /** The boosts for the user that ran when the event occurred. */
   get boosts(): RunningBoosts {
-    this.#boosts ??= boostsAt(this.project.boosts, this.occurredAt, this.eventZone, () =>
-      userZoneAt(this.user, this.project, this.occurredAt),
-    ).forMember((segment) => this.membership.has(segment))
+    this.#boosts ??= boostsFor(this)
     return this.#boosts
-  }
-
-  /** What a rule or a quest pays: `gives` times the boosts, rounded down. */
-  boosted(gives: Gives): Gives {
-    const { boosts } = this
-    const { currencies, points, xp } = gives
-    if (boosts === noBoosts && amountsAreWhole(gives)) return gives
-    const further = Object.entries(currencies ?? {}).map(([key, amount]) => [
-      key,
-      boosts.times(key, amount),
-    ])
-    return {
-      ...gives,
-      xp: boosts.times("xp", xp),
-      points: boosts.times("points", points),
-      ...(currencies !== undefined && { currencies: Object.fromEntries(further) }),
-    }
   }
 
   earn(gives: Gives, source: Source): void {
@@ -195,6 +177,7 @@ export class Draft {
       }
     }
     if (gives.badgeId !== null) this.giveBadge(gives.badgeId, source)
+    if (gives.boost !== undefined) giveBoost(this, gives.boost, source)
   }
 
   /** Gives what `earn` kept for the end: the streaks are extended by then. */
@@ -374,8 +357,9 @@ export class Draft {
   }
 
   /** Whether `earn` would give anything. */
-  canEarn({ badgeId, currencies, freezes, points, xp }: Gives): boolean {
+  canEarn({ badgeId, boost, currencies, freezes, points, xp }: Gives): boolean {
     if (xp > 0 || points > 0) return true
+    if (boost !== undefined && givableBoost(this, boost) !== undefined) return true
     if (badgeId !== null && this.#givable(badgeId) !== undefined) return true
     return hasAmounts(currencies) || hasAmounts(freezes)
   }
@@ -543,7 +527,7 @@ export class Draft {
 }
 
 const multiplied = (gives: Gives, times: number): Gives => {
-  const { currencies = {}, freezes = {}, points, xp } = gives
+  const { boost, currencies = {}, freezes = {}, points, xp } = gives
   const each = (amounts: NonNullable<Gives["currencies"]>) =>
     Object.fromEntries(Object.entries(amounts).map(([key, amount]) => [key, amount * times]))
   return {
@@ -552,6 +536,8 @@ const multiplied = (gives: Gives, times: number): Gives => {
     currencies: each(currencies),
     badgeId: null,
     freezes: each(freezes),
+    // Several at once give one boost.
+    ...(boost !== undefined && { boost }),
   }
 }
 
@@ -587,10 +573,4 @@ export const furtherBalances = (
   if (changed !== undefined) for (const key of changed.keys()) add(key)
   for (const key of refilling) add(key)
   return isEmpty ? undefined : after
-}
-
-const amountsAreWhole = ({ currencies, points, xp }: Gives): boolean => {
-  if (!Number.isInteger(xp) || !Number.isInteger(points)) return false
-  for (const key in currencies) if (!Number.isInteger(currencies[key])) return false
-  return true
 }

@@ -52,6 +52,7 @@
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
+import { withOwnBoost } from "../project/Boost.ts"
 import { awardsOf, repetitionsOf } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { withMerged } from "../record/applyMerge.ts"
@@ -161,6 +162,7 @@ const mergedFact = (pair: Pair, frozen: number): FactOf<"user.merged"> => {
     lastEventAt: Math.max(into.lastEventAt, from.lastEventAt),
     windows: unitedWindows(pair),
     parts,
+    ...(from.boosts.length > 0 && { ownBoosts: from.boosts.reduce(withOwnBoost, into.boosts) }),
     absorbed: absorbedWith(from, frozen),
     ...questChanges(into, parts.quests ?? []),
   }

@@ -14,13 +14,13 @@ import type { Fault } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { noChange } from "./Decided.ts"
 import {
-  amountReferenceFaults,
   badgeReferenceFaults,
   keysOf,
   metadataFaults,
   metricReferenceFaults,
   prerequisiteFaults,
   questInUse,
+  rewardReferenceFaults,
   segmentReferenceFaults,
   sumTargetFaults,
   textSearchFaults,
@@ -80,7 +80,7 @@ const questFaults = (state: ProjectState, quest: Quest): ReadonlyArray<Fault> =>
   const faults = [...periodFaults(quest), ...metadataFaults(metadata)]
   faults.push(...segmentReferenceFaults(state, quest.segment))
   faults.push(...badgeReferenceFaults(state, reward.badgeId, "/reward/badgeId"))
-  faults.push(...amountReferenceFaults(state, reward, "/reward"))
+  faults.push(...rewardReferenceFaults(state, reward, "/reward"))
   faults.push(...prerequisiteFaults(state, quest))
   faults.push(...steps.flatMap((step, index) => sumTargetFaults(step, `/steps/${index}/target`)))
   faults.push(

@@ -32,6 +32,7 @@ import {
 } from "../user/User.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
+import { boosted } from "./Boosts.ts"
 import { type Decision, Draft } from "./Draft.ts"
 
 /** The period of the event; `undefined` if the period is over. */
@@ -169,13 +170,13 @@ const complete = (
   draft.questsCompleted++
   draft.completed ??= new Set()
   draft.completed.add(quest.id)
-  if (claimed && !hasPaid) draft.earn(draft.boosted(quest.reward), { questId: quest.id })
+  if (claimed && !hasPaid) draft.earn(boosted(draft, quest.reward), { questId: quest.id })
 }
 
 /** Pays a completed quest. */
 const claim = (draft: Draft, quest: Quest, period: number): void => {
   draft.facts.push({ kind: "quest.claimed", ...refer(quest, period) })
-  draft.earn(draft.boosted(quest.reward), { questId: quest.id })
+  draft.earn(boosted(draft, quest.reward), { questId: quest.id })
 }
 
 /**

@@ -3,7 +3,7 @@
  *
  * A revocation of an event or a reward reverses its recorded effects: xp and points, also in open
  * windows; uses of limits; what counts for the `earnLimit` of a currency; counts of steps and badges;
- * badges that a rule, a quest or a person gave; completions of quests; what badges paid. It then
+ * badges and personal boosts that a rule, a quest or a person gave; completions of quests; what badges paid. It then
  * revokes every badge and every tier whose number fell below the target at which it was earned, and
  * adjusts the level. A revoked spend is refunded.
  *
@@ -89,6 +89,7 @@ import { type LaurelError, laurelError } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
 import { periodAt } from "../values/Periods.ts"
 import { revokeBadge, revokeUnearned } from "./Badges.ts"
+import { revokedBoosts } from "./Boosts.ts"
 import { type Decision, Draft, furtherBalances, refillFacts } from "./Draft.ts"
 import { allOf, type MetricsLeft, metricChanged, metricsAfter, metricsLeft } from "./Metrics.ts"
 import { openWindows } from "./openWindows.ts"
@@ -220,6 +221,8 @@ class Undo {
   readonly #freezes = new Map<string, number>()
   /** The revoked badges and tiers, by the name of the award. */
   readonly #revoked = new Map<string, BadgeRef>()
+  /** The personal boosts that the record gave. */
+  readonly #boosts: Array<FactOf<"boost.earned">> = []
   #questsCompleted: number
 
   readonly #scores: ScoresLeft
@@ -256,6 +259,9 @@ class Undo {
       }
       case "badge.earned":
         if (fact.source !== "criteria") revokeBadge(this.#draft, fact, this.#revoked)
+        break
+      case "boost.earned":
+        this.#boosts.push(fact)
         break
       case "badge.paid":
         this.#forget(fact)
@@ -393,6 +399,7 @@ class Undo {
   finish(found: JournalRecord): ReadonlyArray<Fact> {
     const { facts } = this.#draft
     facts.push(...this.#metrics.map(metricChanged))
+    facts.push(...revokedBoosts(this.#user, this.#boosts))
     for (const [questId, state] of this.#quests) facts.push(this.#reverted(questId, state))
     const xp = Math.min(this.#xp, this.#user.xp)
     const total = { xp: this.#user.xp - xp }

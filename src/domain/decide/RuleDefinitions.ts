@@ -15,10 +15,10 @@ import type { Fault } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { LimitPeriod } from "../values/Periods.ts"
 import {
-  amountReferenceFaults,
   badgeReferenceFaults,
   mergedPart,
   metadataFaults,
+  rewardReferenceFaults,
   segmentReferenceFaults,
   textSearchFaults,
 } from "./definitionChecks.ts"
@@ -131,7 +131,7 @@ const ruleFaults = (state: ProjectState, rule: Rule): ReadonlyArray<Fault> => {
     ...segmentReferenceFaults(state, rule.segment),
     ...textSearchFaults(state, id, [{ action, where, pointer: "/where" }]),
     ...badgeReferenceFaults(state, reward.badgeId, "/reward/badgeId"),
-    ...amountReferenceFaults(state, reward, "/reward"),
+    ...rewardReferenceFaults(state, reward, "/reward"),
   ]
   if (multiplier !== null && multiplier.max < multiplier.min) {
     const detail = "must be at least multiplierMin"

@@ -26,6 +26,7 @@ import {
   type Period,
   periodAt,
 } from "../values/Periods.ts"
+import { boosted } from "./Boosts.ts"
 import type { Draft } from "./Draft.ts"
 
 /**
@@ -35,7 +36,8 @@ import type { Draft } from "./Draft.ts"
 export const applyRules = (draft: Draft, rules: ReadonlyArray<Rule>, event: TrackedEvent): void => {
   for (const rule of rules) {
     if (!isOpenAt(rule, draft.occurredAt) || !draft.membership.has(rule.segment)) continue
-    const gives = draft.boosted(
+    const gives = boosted(
+      draft,
       rule.multiplier === null ? rule.reward : multiplied(rule, event.metadata),
     )
     if (!draft.canEarn(gives)) continue
@@ -133,7 +135,7 @@ const isCooling = (
 }
 
 /**
- * The reward times the number in the metadata, not rounded: boosts multiply it too (`Draft.boosted`).
+ * The reward times the number in the metadata, not rounded: boosts multiply it too (`boosted`).
  * Without a number, no reward.
  */
 const multiplied = ({ multiplier, reward }: Rule, metadata: Metadata | undefined): Gives => {

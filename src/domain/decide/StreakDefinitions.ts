@@ -9,6 +9,7 @@ import type { Metadata } from "../values/Metadata.ts"
 import { noChange } from "./Decided.ts"
 import {
   badgeReferenceFaults,
+  boostReferenceFaults,
   currencyReferenceFaults,
   freezeReferenceFaults,
   metadataFaults,
@@ -95,6 +96,7 @@ const streakFaults = (state: ProjectState, streak: Streak, known?: Known): Reado
     const isKnown = (key: string) => key === streak.key || known?.has(knownStreak(key)) === true
     faults.push(
       ...freezeReferenceFaults(state, reward.freezes, `${pointer}/freezes`, isKnown),
+      ...boostReferenceFaults(state, reward.boost, `${pointer}/boost/key`),
       ...badgeReferenceFaults(state, badgeId, `${pointer}/badgeId`),
       ...currencyReferenceFaults(state, reward.currencies, `${pointer}/currencies`),
     )

@@ -291,15 +291,42 @@ export const freezeReferenceFaults = (
     isKnown(key) ? noFaults : streakReferenceFaults(state, key, `${pointer}/${key}`),
   )
 
-/** The faults of the currencies and streaks in a reward. */
-export const amountReferenceFaults = (
+/** The faults of the currencies, the streaks and the boost in a reward. */
+export const rewardReferenceFaults = (
   state: ProjectState,
-  { currencies, freezes }: Pick<Gives, "currencies" | "freezes">,
+  { boost, currencies, freezes }: Pick<Gives, "boost" | "currencies" | "freezes">,
   pointer: string,
 ): ReadonlyArray<Fault> => [
   ...currencyReferenceFaults(state, currencies, `${pointer}/currencies`),
   ...freezeReferenceFaults(state, freezes, `${pointer}/freezes`),
+  ...boostReferenceFaults(state, boost, `${pointer}/boost/key`),
 ]
+
+/** The fault of the boost in a reward. */
+export const boostReferenceFaults = (
+  { boosts }: ProjectState,
+  gift: Gives["boost"],
+  pointer: string,
+): ReadonlyArray<Fault> => {
+  if (gift === undefined) return noFaults
+  const boost = definitionWithKey(boosts, gift.key)
+  if (boost === undefined) return unknownReference(pointer, "matches no boost of this project")
+  if (boost.set === "archived") return unknownReference(pointer, "matches an archived boost")
+  return boost.personal
+    ? noFaults
+    : unknownReference(pointer, "matches a boost that is not personal")
+}
+
+/** The refusal to archive a boost that rewards give. */
+export const boostInUse = (state: ProjectState, { key }: Keyed): InUse | undefined => {
+  const gives = ({ reward }: Pick<Quest, "reward">) => reward.boost?.key === key
+  return inUse("boost", [
+    ...liveRules(state, gives),
+    ...liveQuests(state, gives),
+    ...liveBadges(state, (badge) => gives(badge) || badge.tiers.some(gives)),
+    ...liveStreaks(state, ({ milestones }) => milestones.some(gives)),
+  ])
+}
 
 /** The fault of a reference to a streak. */
 export const streakReferenceFaults = (

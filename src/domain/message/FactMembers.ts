@@ -35,6 +35,15 @@ export const Reward = Schema.Struct({
     description: "Id of a badge; null: none.",
     examples: [null],
   }),
+  boost: Schema.optionalKey(
+    Schema.Struct({
+      key: text("Key of the boost.", "double-xp"),
+      minutes: count(60, "How long it runs."),
+    }).annotate({
+      description: "A personal boost. Absent: none.",
+      examples: [{ key: "double-xp", minutes: 60 }],
+    }),
+  ),
   freezes: Schema.optionalKey(
     shownAmounts("Freezes, by the key of the streak. Absent: none.", { daily: 1 }),
   ),
@@ -99,6 +108,39 @@ export const Balances = shownAmounts(
   { xp: 1250, points: 340, gems: 12 },
 ).annotate({ identifier: "Balances" })
 
+const boostOf = {
+  boostId: text("The boost's id.", "bst_01a1fc1e64c07345932e273286b5ca30"),
+  key: text("The boost's key.", "double-xp"),
+  name: text("The boost's name.", "Double xp"),
+}
+const boostTimes = {
+  startsAt: Schema.String.annotate({
+    description: "From when it runs: when the event occurred, or the reward was granted.",
+    format: "date-time",
+    examples: ["2026-11-01T09:30:00.000Z"],
+  }),
+  endsAt: Schema.String.annotate({
+    description: "Until when it runs.",
+    format: "date-time",
+    examples: ["2026-11-01T10:30:00.000Z"],
+  }),
+}
+
+export const ownBoost = {
+  boostId: "bst_01a1fc1e64c07345932e273286b5ca30",
+  key: "double-xp",
+  name: "Double xp",
+  startsAt: "2026-11-01T09:30:00.000Z",
+  endsAt: "2026-11-01T10:30:00.000Z",
+} as const
+
+/** A personal boost that a record gave, or revoked. */
+export const OwnBoost = Schema.Struct({ ...boostOf, ...boostTimes }).annotate({
+  identifier: "OwnBoost",
+  description: "A personal boost of the user.",
+  examples: [ownBoost],
+})
+
 /** What a record did to further currencies. */
 export const furtherOutcome = {
   currencies: Schema.optionalKey(
@@ -135,12 +177,19 @@ export const furtherOutcome = {
       examples: [{ daily: { earned: 1, total: 2 } }],
     }),
   ),
+  boostsEarned: Schema.optionalKey(
+    Schema.Array(OwnBoost).annotate({
+      description: "Personal boosts that a reward gave. Absent: none.",
+      examples: [[ownBoost]],
+    }),
+  ),
   balances: Schema.optionalKey(Balances),
 }
 
 const outcome = { xp: Earned, points: Earned, level: LevelChange, ...furtherOutcome }
+const { boostsEarned: _, ...changed } = outcome
 const undone = {
-  ...outcome,
+  ...changed,
   shortfall: Schema.Struct({
     xp: count(0, "Xp missing."),
     points: count(0, "Points missing."),
@@ -336,6 +385,8 @@ export const factMembers = {
   },
   "badge.earned": { ...badge, source: Source },
   "badge.revoked": badge,
+  "boost.earned": { ...OwnBoost.fields, source: Source },
+  "boost.revoked": OwnBoost.fields,
   "metric.changed": metric,
   "quest.started": quest,
   "quest.progressed": {

@@ -1,24 +1,30 @@
-/** What a reply says beyond xp and points: further currencies, cut and pending credits, freezes. */
+/**
+ * What a reply says beside xp and points: further currencies, credits that were cut or are pending,
+ * freezes and personal boosts.
+ */
+import type { BoostRef } from "../record/BoostFact.ts"
 import { creditedCurrency } from "../record/Past.ts"
 import type { Fact, FactOf } from "../record/Record.ts"
 import { isoTime } from "../values/isoTime.ts"
 import type { MembersOf } from "./FactMembers.ts"
 
-/** What a reply says of further currencies, of cut and pending credits, and of freezes. */
+/** What a reply says of further currencies, of cut and pending credits, freezes and boosts. */
 type Further = Pick<
   MembersOf<"event.tracked">,
-  "balances" | "capped" | "currencies" | "freezes" | "pending"
+  "balances" | "boostsEarned" | "capped" | "currencies" | "freezes" | "pending"
 >
 
 /** The members of `Further` that a reply has; `undefined`: none. */
 export const furtherOf = ({
   balances,
+  boostsEarned,
   capped,
   currencies,
   freezes,
   pending,
 }: { readonly [Name in keyof Further]: Further[Name] | undefined }): Further | undefined =>
   balances === undefined &&
+  boostsEarned === undefined &&
   capped === undefined &&
   currencies === undefined &&
   freezes === undefined &&
@@ -29,19 +35,30 @@ export const furtherOf = ({
         ...(capped !== undefined && { capped }),
         ...(freezes !== undefined && { freezes }),
         ...(pending !== undefined && { pending }),
+        ...(boostsEarned !== undefined && { boostsEarned }),
         ...(balances !== undefined && { balances }),
       }
 
+/** `Further` while facts are added to it. */
 export type FurtherChange = { -readonly [Name in keyof Further]: Further[Name] }
 
-/** The changes of further currencies, with one more. */
+type FreezesFact = Extract<Fact, { readonly kind: `streak.freezes_${string}` }>
+
+/** The changes of further currencies, freezes and personal boosts, with one more. */
 export const furtherAfter = (
   before: FurtherChange = {},
-  fact: Exclude<
-    Extract<Fact, { readonly currency: string; readonly amount: number }>,
-    FactOf<"currency.uncounted">
-  >,
+  fact:
+    | Exclude<
+        Extract<Fact, { readonly currency: string; readonly amount: number }>,
+        FactOf<"currency.uncounted">
+      >
+    | FactOf<"boost.earned">
+    | FreezesFact,
 ): FurtherChange => {
+  if (fact.kind === "boost.earned") {
+    return { ...before, boostsEarned: [...(before.boostsEarned ?? []), showOwnBoost(fact)] }
+  }
+  if (!("currency" in fact)) return withFreezes(before, fact)
   const { amount, currency } = fact
   if (fact.kind === "currency.capped") {
     const cut = { currency, amount, by: fact.by }
@@ -73,11 +90,11 @@ export const withPending = (
 }
 
 /** The changes, with one more of freezes. */
-export const withFreezes = (
-  further: FurtherChange | undefined,
-  { amount, key, kind, total }: Extract<Fact, { readonly kind: `streak.freezes_${string}` }>,
+const withFreezes = (
+  further: FurtherChange,
+  { amount, key, kind, total }: FreezesFact,
 ): FurtherChange => {
-  const before = further?.freezes ?? {}
+  const before = further.freezes ?? {}
   const known = Object.hasOwn(before, key) ? before[key]! : { earned: 0, total }
   if (kind === "streak.freezes_capped") {
     const capped = (known.capped ?? 0) + amount
@@ -87,3 +104,12 @@ export const withFreezes = (
   const earned = known.earned + change
   return { ...further, freezes: { ...before, [key]: { ...known, earned, total } } }
 }
+
+/** A personal boost with its times in ISO 8601. */
+export const showOwnBoost = ({ boostId, endsAt, key, name, startsAt }: BoostRef) => ({
+  boostId,
+  key,
+  name,
+  startsAt: isoTime(startsAt),
+  endsAt: isoTime(endsAt),
+})

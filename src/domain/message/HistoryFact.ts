@@ -17,7 +17,7 @@ import { dateOf } from "../values/Calendar.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
 import { isoTime } from "../values/isoTime.ts"
 import { factMembers, granted, type MembersOf, type ShownKind, text } from "./FactMembers.ts"
-import { furtherOf } from "./Further.ts"
+import { furtherOf, showOwnBoost } from "./Further.ts"
 import {
   type EventReply,
   grantedOf,
@@ -167,8 +167,42 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
       return { ...badgeOf(fact), source: showSource(fact.source) }
     case "badge.revoked":
       return badgeOf(fact)
+    case "boost.earned":
+      return { ...showOwnBoost(fact), source: showSource(fact.source) }
+    case "boost.revoked":
+      return showOwnBoost(fact)
     case "metric.changed":
       return shownMetric(fact)
+    case "quest.started":
+    case "quest.claimed":
+    case "quest.repeated":
+    case "quest.expired":
+    case "quest.progressed":
+    case "quest.completed":
+    case "quest.claim_revoked":
+    case "quest.reverted":
+      return questMembers(fact)
+    case "streak.extended":
+    case "streak.counted":
+    case "streak.broken":
+    case "streak.at_risk":
+    case "streak.milestone_reached":
+    case "streak.milestone_revoked":
+    case "streak.freezes_earned":
+    case "streak.freezes_revoked":
+    case "streak.freezes_capped":
+      return streakMembers(fact)
+    case "user.created":
+    case "user.updated":
+    case "user.merged":
+      return userMembers(fact)
+  }
+}
+
+const questMembers = (
+  fact: Extract<FactOf<ShownKind>, { readonly questId: string }>,
+): MembersOf<ShownKind> => {
+  switch (fact.kind) {
     case "quest.started":
     case "quest.claimed":
     case "quest.repeated":
@@ -188,20 +222,6 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
         status: fact.to,
         progress: fact.progress,
       } as MembersOf<"quest.reverted">
-    case "streak.extended":
-    case "streak.counted":
-    case "streak.broken":
-    case "streak.at_risk":
-    case "streak.milestone_reached":
-    case "streak.milestone_revoked":
-    case "streak.freezes_earned":
-    case "streak.freezes_revoked":
-    case "streak.freezes_capped":
-      return streakMembers(fact)
-    case "user.created":
-    case "user.updated":
-    case "user.merged":
-      return userMembers(fact)
   }
 }
 

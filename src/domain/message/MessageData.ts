@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { questRecurrences, statuses } from "../project/Definition.ts"
 import { windowKinds } from "../values/Calendar.ts"
-import { factMembers, granted, Reward } from "./FactMembers.ts"
+import { factMembers, granted, ownBoost, Reward } from "./FactMembers.ts"
 import type { MessageKind } from "./MessageKind.ts"
 
 const text = (description: string) => Schema.String.annotate({ description })
@@ -115,6 +115,8 @@ const data = {
   }),
   "badge.earned": content({ ...user, ...factMembers["badge.earned"] }),
   "badge.revoked": content({ ...user, ...factMembers["badge.revoked"] }),
+  "boost.earned": content({ ...user, ...factMembers["boost.earned"] }),
+  "boost.revoked": content({ ...user, ...factMembers["boost.revoked"] }),
   "metric.changed": content({ ...user, ...factMembers["metric.changed"] }),
   "streak.extended": content({ ...user, ...factMembers["streak.extended"] }),
   "streak.broken": content({ ...user, ...factMembers["streak.broken"] }),
@@ -228,6 +230,7 @@ const further = {
   capped: [{ currency: "gems", amount: 2, by: "max" }],
   pending: [{ currency: "gems", amount: 3, spendableAt }],
   freezes: { daily: { earned: 1, total: 2 } },
+  boostsEarned: [ownBoost],
   balances: { xp: 1_250, points: 340, gems: 100 },
 } as const
 
@@ -342,6 +345,14 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   "badge.revoked": {
     description: "A badge was revoked.",
     example: { ...of, cause: taken, ...lesson },
+  },
+  "boost.earned": {
+    description: "A reward gave a user a personal boost, which runs for some minutes.",
+    example: { ...of, ...ownBoost, source: rule },
+  },
+  "boost.revoked": {
+    description: "An undo took back a personal boost: it counts for no later event.",
+    example: { ...of, cause: taken, ...ownBoost },
   },
   "metric.changed": {
     description: "An event counted for a metric, or such an event was revoked.",

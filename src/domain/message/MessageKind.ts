@@ -17,6 +17,8 @@ export const messageKinds = [
   "level.changed",
   "badge.earned",
   "badge.revoked",
+  "boost.earned",
+  "boost.revoked",
   "metric.changed",
   "streak.extended",
   "streak.broken",

@@ -24,7 +24,13 @@ import {
 } from "../record/Record.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
 import type { MembersOf } from "./FactMembers.ts"
-import { type FurtherChange, furtherAfter, furtherOf, withFreezes, withPending } from "./Further.ts"
+import {
+  type FurtherChange,
+  furtherAfter,
+  furtherOf,
+  showOwnBoost,
+  withPending,
+} from "./Further.ts"
 
 export interface QuestChange extends Omit<QuestRef, "period"> {
   readonly status: "not_started" | "in_progress" | "completed" | "expired"
@@ -63,6 +69,8 @@ interface Outcome extends MembersOf<"event.tracked"> {
   readonly quests: ReadonlyArray<QuestChange>
   readonly streaks: ReadonlyArray<MembersOf<"streak.extended">>
   readonly metrics: ReadonlyArray<MembersOf<"metric.changed">>
+  /** The personal boosts that an undo took back. */
+  readonly boostsRevoked: ReadonlyArray<MembersOf<"boost.revoked">>
 }
 
 export interface EventReply extends Outcome, Repeated {
@@ -94,13 +102,14 @@ export interface Granted {
 
 export const grantedOf = (cause: GrantedReward): Granted => {
   const reward = givenBy(cause)
-  const { badgeId, currencies, freezes, points, xp } = reward
+  const { badgeId, boost, currencies, freezes, points, xp } = reward
   const parts: ReadonlyArray<readonly ["xp" | "points" | "badge", number | null]> = [
     ...(xp > 0 ? [["xp", xp] as const] : []),
     ...(points > 0 ? [["points", points] as const] : []),
     ...(badgeId === null ? [] : [["badge", null] as const]),
   ]
-  const isOne = parts.length === 1 && currencies === undefined && freezes === undefined
+  const isOne =
+    parts.length === 1 && boost === undefined && currencies === undefined && freezes === undefined
   const [type, amount] = isOne ? parts[0]! : [null, null]
   return { reward, type, amount, badgeId }
 }
@@ -223,6 +232,7 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
         quests: outcome.quests,
         streaks: outcome.streaks,
         metrics: outcome.metrics,
+        boostsRevoked: outcome.boostsRevoked,
         eventId: recordId("evt", record),
         action: cause.action,
         occurredAt: cause.occurredAt ?? receivedAt,
@@ -312,13 +322,26 @@ const repeated = (repeat: Repeat | undefined): Repeated =>
     ? { duplicate: false, differs: nothing, revoked: false }
     : { duplicate: true, ...repeat }
 
+/** The shared empty list. */
+const nothing: ReadonlyArray<never> = []
+
 /** The badges, quests, streaks and metrics that a record changed. */
 interface Achievements {
   badges: Outcome["badges"]
   badgesRevoked: Outcome["badgesRevoked"]
   streaks: Outcome["streaks"]
   metrics: Outcome["metrics"]
+  boostsRevoked: Outcome["boostsRevoked"]
   quests: Map<string, QuestChange> | undefined
+}
+
+const noAchievements: Achievements = {
+  badges: nothing,
+  badgesRevoked: nothing,
+  streaks: nothing,
+  metrics: nothing,
+  boostsRevoked: nothing,
+  quests: undefined,
 }
 
 const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
@@ -329,13 +352,7 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
   let before: number | undefined
   let after = 1
   let further: FurtherChange | undefined
-  const achieved: Achievements = {
-    badges: nothing,
-    badgesRevoked: nothing,
-    streaks: nothing,
-    metrics: nothing,
-    quests: undefined,
-  }
+  const achieved: Achievements = { ...noAchievements }
   for (const fact of record.facts) {
     switch (fact.kind) {
       case "xp.earned":
@@ -359,10 +376,11 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
           further = withPending(further, fact, fact.spendableAt)
         }
         break
+      case "boost.earned":
       case "streak.freezes_earned":
       case "streak.freezes_revoked":
       case "streak.freezes_capped":
-        further = withFreezes(further, fact)
+        further = furtherAfter(further, fact)
         break
       case "level.changed":
         before = fact.from
@@ -378,7 +396,7 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
         achieve(achieved, fact, decidedAt(record))
     }
   }
-  const { badges, badgesRevoked, metrics, quests, streaks } = achieved
+  const { badges, badgesRevoked, boostsRevoked, metrics, quests, streaks } = achieved
   return {
     userId,
     xp: { earned: xpEarned, total: xp },
@@ -390,6 +408,7 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
     quests: quests === undefined ? nothing : [...quests.values()],
     streaks,
     metrics,
+    boostsRevoked,
   }
 }
 
@@ -421,6 +440,9 @@ const achieve = (
       achieved.streaks = added(achieved.streaks, { key, current, best: streak.best })
       break
     }
+    case "boost.revoked":
+      achieved.boostsRevoked = added(achieved.boostsRevoked, showOwnBoost(fact))
+      break
     case "metric.changed":
       achieved.metrics = added(achieved.metrics, shownMetric(fact))
       break
@@ -464,9 +486,6 @@ export const shownMetric = ({ decimals, key, total }: FactOf<"metric.changed">) 
   key,
   total: unscaled(total, decimals),
 })
-
-/** The shared empty list. */
-const nothing: ReadonlyArray<never> = []
 
 /**
  * The list plus `entry`. A list that is not the shared empty one grows in place: a record may have

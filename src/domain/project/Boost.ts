@@ -13,6 +13,10 @@
  * - A boost multiplies an amount once, however many of its spells a moment is in.
  * - A boost with a segment multiplies only for users who are in the segment before the event.
  *
+ * A personal boost runs for nobody by itself: a reward gives it to a user for some minutes
+ * (`decide/Boosts.ts`). It has no period, no spells and no segment. It multiplies by its present
+ * definition, as other boosts do, and once, however many rewards of it run.
+ *
  * All boosts of a currency multiply together. The product of their factors is at most
  * `boostProductMax`. Factors have two decimals, and amounts are multiplied as whole numbers or
  * decimal fractions, so the result is exact. It is rounded down once.
@@ -25,6 +29,7 @@
 import { limits } from "../../Limits.ts"
 import type { Zone } from "../values/Calendar.ts"
 import { paysAt, type Targeted } from "./Definition.ts"
+import { definitionWithKey } from "./DefinitionKey.ts"
 
 export const weekdays = [
   "monday",
@@ -56,6 +61,53 @@ export interface Boost extends Targeted {
   readonly weekly: ReadonlyArray<Spell>
   /** Whose clock the spells follow. */
   readonly timeZone: (typeof boostTimeZones)[number]
+  /** Whether it runs only for users to whom a reward gave it. It never changes. */
+  readonly personal: boolean
+}
+
+/** A personal boost that a user got: it runs from `startsAt` until `endsAt`, epoch milliseconds. */
+export interface OwnBoost {
+  readonly key: string
+  readonly startsAt: number
+  readonly endsAt: number
+}
+
+/** The boosts of a user's own after one more. The one that ends first leaves when there are many. */
+export const withOwnBoost = (
+  before: ReadonlyArray<OwnBoost>,
+  one: OwnBoost,
+): ReadonlyArray<OwnBoost> => {
+  const after = [...before, one]
+  if (after.length <= limits.ownBoostsMax) return after
+  const first = Math.min(...after.map(({ endsAt }) => endsAt))
+  after.splice(
+    after.findIndex(({ endsAt }) => endsAt === first),
+    1,
+  )
+  return after
+}
+
+export const withoutOwnBoost = (
+  before: ReadonlyArray<OwnBoost>,
+  { endsAt, key, startsAt }: OwnBoost,
+): ReadonlyArray<OwnBoost> => {
+  const at = before.findIndex(
+    (one) => one.key === key && one.startsAt === startsAt && one.endsAt === endsAt,
+  )
+  return before.filter((_, index) => index !== at)
+}
+
+/** The personal boosts that run for a user at `at`, each once. */
+export const ownBoostsAt = (
+  boosts: ReadonlyMap<string, Boost>,
+  own: ReadonlyArray<OwnBoost>,
+  at: number,
+): ReadonlyArray<Boost> => {
+  const running = own.filter(({ endsAt, startsAt }) => at >= startsAt && at < endsAt)
+  return [...new Set(running.map(({ key }) => key))].flatMap((key) => {
+    const boost = definitionWithKey(boosts, key)
+    return boost?.personal === true && paysAt(boost, at) ? [boost] : []
+  })
 }
 
 /** A boost that multiplied an amount, with its factor at that time. */
@@ -235,6 +287,11 @@ export class RunningBoosts {
     return found
   }
 
+  /** Those and more. */
+  plus(more: ReadonlyArray<Boost>): RunningBoosts {
+    return more.length === 0 ? this : new RunningBoosts([...this.boosts, ...more])
+  }
+
   #productOf(currency: string): Product | undefined {
     if (this.boosts.length === 0) return undefined
     let product = this.#products.get(currency)
@@ -288,7 +345,10 @@ class Schedule {
 
   constructor(boosts: Iterable<Boost>, timeZone: Boost["timeZone"]) {
     this.#published = [...boosts]
-      .filter((boost) => boost.set === "published" && boost.timeZone === timeZone)
+      .filter(
+        ({ personal, set, ...boost }) =>
+          set === "published" && !personal && boost.timeZone === timeZone,
+      )
       .map(compiled)
   }
 

@@ -139,6 +139,14 @@ export interface Gives {
   readonly badgeId: string | null
   /** Freezes, by the key of the streak; absent: none. */
   readonly freezes?: Readonly<Record<string, number>>
+  /** Absent: none. */
+  readonly boost?: BoostGift
+}
+
+/** A personal boost for some minutes (`decide/Boosts.ts`). `key` is that of the boost. */
+export interface BoostGift {
+  readonly key: string
+  readonly minutes: number
 }
 
 /** A reward as callers write it, in definitions and grants: the parts that it gives. */
@@ -148,17 +156,20 @@ export interface Reward {
   readonly currencies?: Readonly<Record<string, number>>
   readonly badgeId?: string
   readonly freezes?: Readonly<Record<string, number>>
+  readonly boost?: BoostGift
 }
 
 /**
  * The change of a definition's reward: the parts that it names. `currencyPatch` and `freezePatch`
  * merge amounts, `currencies` and `freezes` replace them.
  */
-export interface RewardChange extends Partial<Omit<Gives, "currencies" | "freezes">> {
+export interface RewardChange extends Partial<Omit<Gives, "boost" | "currencies" | "freezes">> {
   readonly currencies?: Gives["currencies"] | undefined
   readonly currencyPatch?: AmountsPatch
   readonly freezes?: Gives["freezes"] | undefined
   readonly freezePatch?: AmountsPatch
+  /** null or undefined: none. */
+  readonly boost?: BoostGift | null | undefined
 }
 
 type AmountsPatch = { readonly [key: string]: number | null } | null
@@ -166,14 +177,23 @@ type AmountsPatch = { readonly [key: string]: number | null } | null
 /** The reward after a change. */
 export const changedReward = (before: Gives, change: RewardChange | undefined): Gives => {
   if (change === undefined) return before
-  const { currencies: _, freezes: __, ...parts } = before
-  const { currencies: ___, currencyPatch, freezePatch, freezes: ____, ...changed } = change
+  const { boost: ______, currencies: _, freezes: __, ...parts } = before
+  const {
+    boost: _____,
+    currencies: ___,
+    currencyPatch,
+    freezePatch,
+    freezes: ____,
+    ...changed
+  } = change
   const currencies =
     "currencies" in change ? change.currencies : patchedAmounts(before.currencies, currencyPatch)
   const freezes = "freezes" in change ? change.freezes : patchedAmounts(before.freezes, freezePatch)
+  const boost = "boost" in change ? (change.boost ?? undefined) : before.boost
   return {
     ...parts,
     ...changed,
+    ...(boost !== undefined && { boost }),
     ...(currencies !== undefined && Object.keys(currencies).length > 0 && { currencies }),
     ...(freezes !== undefined && Object.keys(freezes).length > 0 && { freezes }),
   }
@@ -191,6 +211,7 @@ const patchedAmounts = (before: Gives["currencies"], patch: AmountsPatch | undef
 /** Whether a reward is empty. */
 export const givesNothing = ({
   badgeId,
+  boost,
   currencies,
   freezes,
   points,
@@ -199,6 +220,7 @@ export const givesNothing = ({
   (xp ?? 0) === 0 &&
   (points ?? 0) === 0 &&
   (badgeId ?? null) === null &&
+  boost === undefined &&
   !hasAmounts(currencies) &&
   !hasAmounts(freezes)
 

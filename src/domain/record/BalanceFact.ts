@@ -29,6 +29,16 @@ interface Credit {
 /** Amounts by the last day of their lots. */
 type DayAmounts = ReadonlyArray<readonly [lastDay: number, amount: number]>
 
+/** The amounts that a revocation could not take back. */
+export interface Shortfall {
+  readonly xp: number
+  readonly points: number
+  /** Of further currencies; absent: none. */
+  readonly currencies?: Amounts
+  /** Freezes, by the key of the streak; absent: none. */
+  readonly freezes?: Amounts
+}
+
 /** Why a credit was cut: the member of the currency that left no room. */
 export const capReasons = ["earnLimit", "max"] as const
 export type CapReason = (typeof capReasons)[number]

@@ -1,4 +1,5 @@
 /** The commands and facts of a merge of two users. `decide/Merge.ts` has the design. */
+import type { OwnBoost } from "../project/Boost.ts"
 import type { Amounts } from "../project/Currency.ts"
 import type { AbsorbedUser, UserState } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
@@ -80,6 +81,8 @@ export type MergeFact =
       readonly lastEventAt: number
       readonly windows: UnitedWindows
       readonly parts: UnitedParts
+      /** The personal boosts of both; absent: the user `from` had none. */
+      readonly ownBoosts?: ReadonlyArray<OwnBoost>
       readonly absorbed: ReadonlyArray<AbsorbedUser>
       readonly entered: ReadonlyArray<string>
       readonly left: ReadonlyArray<string>

@@ -166,6 +166,7 @@ const rewardingRule = (fact: Fact): string | undefined => {
     case "currency.earned":
     case "currency.capped":
     case "badge.earned":
+    case "boost.earned":
       return typeof fact.source === "object" && "ruleId" in fact.source
         ? fact.source.ruleId
         : undefined

@@ -16,7 +16,8 @@ import type { Profile, StepCounts } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
 import type { LaurelError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
-import type { BalanceFact, Source } from "./BalanceFact.ts"
+import type { BalanceFact, Shortfall, Source } from "./BalanceFact.ts"
+import type { BoostFact } from "./BoostFact.ts"
 import type { Absorb, Erasing, Merge, MergeEnd, MergeFact } from "./MergeRecord.ts"
 import type { StreakFact } from "./StreakFact.ts"
 
@@ -162,16 +163,6 @@ export interface BadgeRef {
   readonly tier?: { readonly key: string; readonly name: string }
 }
 
-/** The amounts that a revocation could not take back. */
-export interface Shortfall {
-  readonly xp: number
-  readonly points: number
-  /** Of further currencies; absent: none. */
-  readonly currencies?: Amounts
-  /** Freezes, by the key of the streak; absent: none. */
-  readonly freezes?: Amounts
-}
-
 /** A quest as facts name it. */
 export interface QuestRef {
   readonly questId: string
@@ -231,6 +222,7 @@ export type UserFact =
     }
   | BalanceFact
   | MergeFact
+  | BoostFact
   /**
    * The xp of the record (negative for a revocation), and the index of each window that it counts
    * for; a closed window is absent. `sequences`: for a revocation, the records that set the

@@ -5,6 +5,7 @@
  *   limit. A maximum stays a maximum, days are the days of both (`user/MetricState.ts`, `user/Streak.ts`).
  * - A badge or a quest that one of them has, both have. How often it paid adds up: so it does not
  *   pay again, and the undo of one payment leaves the other.
+ * - Personal boosts of both run for both; of many, those that end last.
  * - Scores of open windows add up. Those of closed windows stay as they were.
  * - Profile, time zones and the time of the creation are those of the user who stays.
  *
@@ -98,6 +99,7 @@ export const otherParts = {
   points: "united",
   pointsSpent: "united",
   windows: "united",
+  boosts: "united",
   profile: "kept",
   badgeRecounts: "kept",
   questsCompleted: "united",

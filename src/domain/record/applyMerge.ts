@@ -64,6 +64,7 @@ export const withMerged = (
     pointsSpent,
     questsCompleted,
     lastEventAt,
+    boosts: fact.ownBoosts ?? before.boosts,
     windows: {
       daily: scoresOf(windows.daily, sequence),
       weekly: scoresOf(windows.weekly, sequence),

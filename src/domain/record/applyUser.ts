@@ -4,6 +4,7 @@
  * only for a record that breaks an invariant (`invariants.ts`).
  */
 import { limits } from "../../Limits.ts"
+import { withOwnBoost, withoutOwnBoost } from "../project/Boost.ts"
 import { awardName } from "../project/Definition.ts"
 import { type MetricState, metricTotal, plusEvent } from "../user/MetricState.ts"
 import { isKept, type StreakCounts } from "../user/Streak.ts"
@@ -101,6 +102,13 @@ const foldProgress = (
   record: JournalRecord,
 ): void => {
   switch (fact.kind) {
+    case "boost.earned":
+    case "boost.revoked": {
+      const { endsAt, key, startsAt } = fact
+      const change = fact.kind === "boost.earned" ? withOwnBoost : withoutOwnBoost
+      state.boosts = change(state.boosts, { key, startsAt, endsAt })
+      break
+    }
     case "streak.progressed":
     case "streak.extended":
     case "streak.counted":
@@ -388,6 +396,7 @@ export const applyUser = (
     lastReward: before.lastReward,
     lastSpend: before.lastSpend,
     metrics: before.metrics,
+    boosts: before.boosts,
     leadsTo: before.leadsTo,
     absorbed: before.absorbed,
     erasing: before.erasing,

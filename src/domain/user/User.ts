@@ -6,6 +6,7 @@
  * users.
  */
 import { limits } from "../../Limits.ts"
+import type { OwnBoost } from "../project/Boost.ts"
 import {
   type Award,
   type Badge,
@@ -216,6 +217,8 @@ export interface UserState {
   readonly lastSpend: number
   /** By the id of the metric; a metric that no event counted for is absent. */
   readonly metrics: ReadonlyMap<string, MetricState>
+  /** The personal boosts that rewards gave, ended ones included, in the order of the rewards. */
+  readonly boosts: ReadonlyArray<OwnBoost>
   /** Null: the user is a user, and not the former id of another. */
   readonly leadsTo: LeadsTo | null
   /** The users who were merged into this one, also those whose merges came through another. */
@@ -285,6 +288,7 @@ export const newcomer: UserState = {
   lastReward: 0,
   lastSpend: 0,
   metrics: none,
+  boosts: [],
   leadsTo: null,
   absorbed: noneAbsorbed,
   erasing: 0,

@@ -21,6 +21,7 @@ export const errorKinds = {
   quest_not_found: { status: 404, title: "Quest not found" },
   badge_not_found: { status: 404, title: "Badge not found" },
   boost_not_found: { status: 404, title: "Boost not found" },
+  boost_not_active: { status: 409, title: "Boost not active" },
   currency_not_found: { status: 404, title: "Currency not found" },
   metric_not_found: { status: 404, title: "Metric not found" },
   event_not_found: { status: 404, title: "Event not found" },

@@ -73,6 +73,7 @@ const tags = {
   metrics: 16,
   streakCounts: 17,
   expiring: 18,
+  boosts: 22,
   ...mergeTags,
 } as const
 
@@ -136,6 +137,13 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   writeMap(tags.streakCounts, user.streakCounts, names, writeStreakCounts)
   writeMap(tags.expiring, user.expiring, names, writeExpiring)
   writeMerges(user, names, begins)
+  if (begins(tags.boosts, user.boosts.length)) {
+    for (const { endsAt, key, startsAt } of user.boosts) {
+      writeName(key, names)
+      writeNumber(startsAt)
+      writeNumber(endsAt - startsAt)
+    }
+  }
   return written()
 }
 
@@ -356,6 +364,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     lastReward: 0,
     lastSpend: 0,
     metrics: none,
+    boosts: [],
     leadsTo: null,
     absorbed: noneAbsorbed,
     erasing: 0,
@@ -435,6 +444,13 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
       return
     case tags.expiring:
       state.expiring = readMap(count, names, () => readExpiring(reader))
+      return
+    case tags.boosts:
+      state.boosts = Array.from({ length: count }, () => {
+        const key = reader.name(names)
+        const startsAt = reader.number()
+        return { key, startsAt, endsAt: startsAt + reader.number() }
+      })
       return
     default:
       if (!readMerges(state, tag, reader, count, names)) throw bad(`section ${tag} is unknown`)

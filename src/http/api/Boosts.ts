@@ -30,8 +30,8 @@ import { boostId } from "./examples/exampleIds.ts"
 import {
   BoostConflict,
   BoostNotFound,
-  KeyInProgress,
   readProblems,
+  UseConflict,
   writeProblems,
 } from "./Problems.ts"
 
@@ -107,6 +107,12 @@ const TimeZone = oneOf(boostTimeZones).annotate({
   examples: ["project"],
 })
 
+const Personal = Schema.Boolean.annotate({
+  description:
+    "Whether it runs only for users to whom a reward gives it, by `reward.boost`, for the minutes that the reward names. Such a boost has no `startsAt`, `endsAt`, `weekly`, `timeZone` and `segment`. It never changes. Default false.",
+  examples: [true],
+})
+
 export const NewBoost = Schema.Struct({
   ...newMembers("name"),
   name: Name,
@@ -114,6 +120,7 @@ export const NewBoost = Schema.Struct({
   factor: Factor,
   weekly: Schema.optionalKey(Weekly),
   timeZone: Schema.optionalKey(TimeZone),
+  personal: Schema.optionalKey(Personal),
 }).annotate({
   identifier: "NewBoost",
   description: "A boost to create.",
@@ -131,6 +138,7 @@ export const NewBoost = Schema.Struct({
       startsAt: "2026-11-02T00:00:00Z",
       endsAt: "2026-11-09T00:00:00Z",
     },
+    { name: "Double xp", currencies: ["xp"], factor: 2, personal: true },
   ],
 })
 
@@ -167,6 +175,10 @@ export const Boost = Schema.Struct({
     description: "Whose clock the spells follow.",
     examples: ["project"],
   }),
+  personal: Schema.Boolean.annotate({
+    description: "Whether it runs only for users to whom a reward gave it.",
+    examples: [false],
+  }),
 }).annotate({
   identifier: "Boost",
   description: "A boost: while it runs, rules and quests pay a multiple.",
@@ -195,7 +207,7 @@ export const Boosts = HttpApiGroup.make("boosts")
         payload: NewBoost,
         success: Boost,
         summary: "Create a boost",
-        description: `While the boost runs, rules and quests pay its currencies times \`factor\`. It counts for an event that occurred while it ran, also if the event arrives later: from \`startsAt\` on, before \`endsAt\`, and in one of the \`weekly\` spells, if it has some. With a \`segment\` it counts only for users who are members before the event. It multiplies amounts of rules and quests, not rewards that you grant. The reply to an event names the boosts that multiplied what the event earned. At most ${limits.runningBoostsMax} boosts of an environment are scheduled or active; ${limits.boostsMax} are not archived.`,
+        description: `While the boost runs, rules and quests pay its currencies times \`factor\`. It counts for an event that occurred while it ran, also if the event arrives later: from \`startsAt\` on, before \`endsAt\`, and in one of the \`weekly\` spells, if it has some. With a \`segment\` it counts only for users who are members before the event. It multiplies amounts of rules and quests, not rewards that you grant. The reply to an event names the boosts that multiplied what the event earned. A \`personal\` boost runs only for users to whom a reward gives it. At most ${limits.runningBoostsMax} other boosts of an environment are scheduled or active; ${limits.boostsMax} are not archived.`,
       },
       list: {
         query: listQuery("boosts"),
@@ -222,10 +234,10 @@ ${statusWords}`,
       },
       delete: {
         success: HttpApiSchema.NoContent.annotate({ description: "The boost is archived." }),
-        error: [...readProblems, BoostNotFound, KeyInProgress],
+        error: [...readProblems, BoostNotFound, UseConflict],
         summary: "Archive a boost",
         description:
-          "The boost multiplies nothing from now on; what was earned stays. It still reads by its id or key and in the list with `status=archived`. Archiving twice returns 404.",
+          "The boost multiplies nothing from now on; what was earned stays. It still reads by its id or key and in the list with `status=archived`. A personal boost that rules, quests, badges or streaks give cannot be archived (409 `in_use`). Archiving twice returns 404.",
       },
     }),
   )

@@ -375,12 +375,28 @@ const givenFreezes = amountsBy(freezeAmount, isNoPart, limits.streaksMax).annota
   examples: [{ daily: 1 }],
 })
 
+const GivenBoost = Schema.Struct({
+  key: DefinitionKey.annotate({
+    description: "The key of a boost that is `personal`.",
+    examples: ["double-xp"],
+  }),
+  minutes: integer(1, limits.boostMinutesMax).annotate({
+    description: "How long it runs.",
+    examples: [60],
+  }),
+}).annotate({
+  identifier: "GivenBoost",
+  description: `A personal boost, for some minutes from the event or the grant on. It counts for later events that occurred in this time. Several rewards of one boost may overlap; it multiplies once. A user has at most ${limits.ownBoostsMax} at once; a rule, a quest, a badge or a milestone gives no more.`,
+  examples: [{ key: "double-xp", minutes: 60 }],
+})
+
 const parts = {
   xp: Schema.optionalKey(givenXp),
   points: Schema.optionalKey(givenPoints),
   currencies: Schema.optionalKey(givenCurrencies),
   badgeId: Schema.optionalKey(BadgeId),
   freezes: Schema.optionalKey(givenFreezes),
+  boost: Schema.optionalKey(GivenBoost),
 }
 
 /** A reward in requests. */
@@ -388,7 +404,7 @@ export const NewReward = Schema.Struct(parts)
   .check(
     check(
       "missing",
-      "must have xp, points, another currency, freezes or a badge",
+      "must have xp, points, another currency, freezes, a boost or a badge",
       (reward) => !givesNothing(reward),
       {
         minProperties: 1,
@@ -397,7 +413,8 @@ export const NewReward = Schema.Struct(parts)
   )
   .annotate({
     identifier: "NewReward",
-    description: "What to give: at least xp, points, another currency, freezes or a badge.",
+    description:
+      "What to give: at least xp, points, another currency, freezes, a boost or a badge.",
     examples: [{ xp: 100, points: 10 }],
   })
 
@@ -406,7 +423,7 @@ export const NewQuestReward = Schema.Struct(parts)
   .check(
     check(
       "missing",
-      "must have xp, points, another currency, freezes or a badge",
+      "must have xp, points, another currency, freezes, a boost or a badge",
       (reward) => Object.keys(reward).length > 0,
       {
         minProperties: 1,
@@ -426,7 +443,7 @@ export const NewPayment = Schema.Struct(amounts)
   .check(
     check(
       "missing",
-      "must have xp, points, another currency or freezes",
+      "must have xp, points, another currency, freezes or a boost",
       (paid) => !givesNothing(paid),
       {
         minProperties: 1,
@@ -436,7 +453,7 @@ export const NewPayment = Schema.Struct(amounts)
   .annotate({
     identifier: "NewPayment",
     description:
-      "What a badge or a tier pays the user who earns it: at least xp, points, another currency or freezes. Default: nothing.",
+      "What a badge or a tier pays the user who earns it: at least xp, points, another currency, freezes or a boost. Default: nothing.",
     examples: [{ xp: 100 }],
   })
 
@@ -453,6 +470,12 @@ const amountsPatch = {
     Schema.NullOr(amountsBy(Schema.NullOr(freezeAmount), isNoPart, limits.streaksMax)).annotate({
       description: "Freezes, by the key of the streak; null removes one.",
       examples: [{ daily: 1 }],
+    }),
+  ),
+  boost: Schema.optionalKey(
+    Schema.NullOr(GivenBoost).annotate({
+      description: "A personal boost; null removes it.",
+      examples: [{ key: "double-xp", minutes: 60 }],
     }),
   ),
 }

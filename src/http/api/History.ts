@@ -45,6 +45,8 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "currency.capped": "The user did not get a part of a credit, because of a limit of the currency.",
   "level.changed": "The level changed.",
   "badge.earned": "The user earned a badge.",
+  "boost.earned": "The user got a personal boost, for some minutes.",
+  "boost.revoked": "An undo took a personal boost back.",
   "badge.revoked": "A badge was revoked.",
   "metric.changed": "An event counted for a metric, or such an event was revoked.",
   "quest.started": "The user began a quest.",

@@ -156,11 +156,12 @@ export const CurrencyNotFound = problem("CurrencyNotFound", ["currency_not_found
 export const MetricNotFound = problem("MetricNotFound", ["metric_not_found"])
 export const EventNotFound = problem("EventNotFound", ["event_not_found"])
 export const RewardNotFound = problem("RewardNotFound", ["reward_not_found"])
-/** The badge, a currency or a streak of a reward. */
+/** The badge, a currency, a streak or the boost of a reward. */
 export const RewardedNotFound = problem("RewardedNotFound", [
   "badge_not_found",
   "currency_not_found",
   "streak_not_found",
+  "boost_not_found",
 ])
 /** The user or the streak. */
 export const StreakOfUserNotFound = problem("StreakOfUserNotFound", [
@@ -228,6 +229,8 @@ export const MergeConflict = problem(
 )
 export const RewardConflict = problem("RewardConflict", [
   "badge_not_active",
+  "boost_not_active",
+  "quota_exceeded",
   "balance_overflow",
   "idempotency_in_progress",
 ])
@@ -311,7 +314,7 @@ export const ArchivedConflict = problem(
 )
 export const BoostConflict = problem(
   "BoostConflict",
-  ["invalid_transition", "quota_exceeded", "idempotency_in_progress"],
+  ["invalid_transition", "in_use", "quota_exceeded", "idempotency_in_progress"],
   {
     invalid_transition: {
       detail: "An archived definition cannot change.",

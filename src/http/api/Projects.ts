@@ -130,6 +130,12 @@ const Given = Schema.Struct({
       examples: [{ daily: 1 }],
     }),
   ),
+  boosts: Schema.optionalKey(
+    Schema.Array(Schema.String).annotate({
+      description: "The keys of personal boosts. Absent: none.",
+      examples: [["double-xp"]],
+    }),
+  ),
   badges: Schema.Array(Schema.String).annotate({
     description: "The ids of badges.",
     examples: [[]],

@@ -1,6 +1,13 @@
 /** The outcomes of revoking events and rewards. */
 import { Schema } from "effect"
-import { furtherOutcome, LevelChange, Tier, Times } from "../../domain/message/FactMembers.ts"
+import {
+  furtherOutcome,
+  LevelChange,
+  OwnBoost,
+  ownBoost,
+  Tier,
+  Times,
+} from "../../domain/message/FactMembers.ts"
 import { BadgeId, BadgeKey, BadgeName, UserId } from "./Common.ts"
 import { changedMetrics, QuestOutcome } from "./Events.ts"
 import { eventRevocation, rewardRevocation } from "./examples/userExamples.ts"
@@ -44,6 +51,12 @@ const undone = {
     description:
       "Badges revoked: those that it gave, and those whose target is no longer reached, or is reached less often.",
   }),
+  boosts: Schema.optionalKey(
+    Schema.Array(OwnBoost).annotate({
+      description: "Personal boosts revoked, which count for no later event. Absent: none.",
+      examples: [[ownBoost]],
+    }),
+  ),
   quests: Schema.Array(QuestOutcome).annotate({
     description: "Quests that lost progress, as they are now.",
   }),

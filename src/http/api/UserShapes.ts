@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import {
   Balances,
   claimable,
+  ownBoost,
   profileMembers,
   Tier,
   Times,
@@ -251,6 +252,31 @@ export const User = Schema.Struct({
       times: Schema.optionalKey(Times),
     }).annotate({ identifier: "UserBadge", description: "A badge of the user." }),
   ).annotate({ description: "The user's badges." }),
+  boosts: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        boostId: Schema.String.annotate({
+          description: "The boost's id.",
+          examples: ["bst_01a1fc1e64c07345932e273286b5ca30"],
+        }),
+        key: Schema.String.annotate({ description: "Its key.", examples: ["double-xp"] }),
+        name: Schema.String.annotate({ description: "Its name.", examples: ["Double xp"] }),
+        currencies: Schema.Array(Schema.String).annotate({
+          description: "The keys of the currencies that it multiplies.",
+          examples: [["xp"]],
+        }),
+        factor: Schema.Finite.annotate({
+          description: "What amounts are multiplied by.",
+          examples: [2],
+        }),
+        startsAt: Time.annotate({ description: "Since when it runs." }),
+        endsAt: Time.annotate({ description: "Until when it runs." }),
+      }).annotate({ identifier: "UserBoost", description: "A personal boost that runs." }),
+    ).annotate({
+      description: "The user's personal boosts that run now. Absent: none.",
+      examples: [[{ ...ownBoost, currencies: ["xp"], factor: 2 }]],
+    }),
+  ),
   createdAt: Time,
   updatedAt: Time,
 }).annotate({

@@ -5,6 +5,7 @@ import type { Conditional, IfMatch } from "../../domain/decide/Decided.ts"
 import {
   badgeMetricFaults,
   badgeReferenceFaults,
+  boostReferenceFaults,
   currencyFaults,
   currencyReferenceFaults,
   freezeReferenceFaults,
@@ -17,6 +18,7 @@ import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import type { SettingsChange } from "../../domain/decide/Settings.ts"
 import { furtherOf } from "../../domain/message/Further.ts"
 import type { RewardReply, SpendReply } from "../../domain/message/UserReply.ts"
+import { ownBoostsAt } from "../../domain/project/Boost.ts"
 import type { Amounts } from "../../domain/project/Currency.ts"
 import {
   type Definition,
@@ -90,6 +92,7 @@ export const wholeReward = (reward: Gives): RewardChange => ({
   ...reward,
   currencies: reward.currencies,
   freezes: reward.freezes,
+  boost: reward.boost,
 })
 
 /** The members of a reply that tell a repeat of an id from its first use. */
@@ -341,9 +344,24 @@ export const showUser = (user: UserState, project: ProjectState, now: number): t
       earnedAt: isoTime(badge.earnedAt),
       ...(tiers !== undefined && { tiers: showBadges(tiers) }),
     })),
+    ...showOwnBoosts(user, project, now),
     createdAt: isoTime(user.createdAt),
     updatedAt: isoTime(user.updatedAt),
   }
+}
+
+/** The personal boosts that run, each from its earliest start to its latest end. */
+const showOwnBoosts = ({ boosts }: UserState, project: ProjectState, now: number) => {
+  if (boosts.length === 0) return {}
+  const running = boosts.filter(({ endsAt, startsAt }) => now >= startsAt && now < endsAt)
+  const shown = ownBoostsAt(project.boosts, running, now).map((boost) => {
+    const { currencies, factor, id: boostId, key, name } = boost
+    const own = running.filter((one) => one.key === key)
+    const startsAt = isoTime(Math.min(...own.map((one) => one.startsAt)))
+    const endsAt = isoTime(Math.max(...own.map((one) => one.endsAt)))
+    return { boostId, key, name, currencies, factor, startsAt, endsAt }
+  })
+  return shown.length === 0 ? {} : { boosts: shown }
 }
 
 /** The user's balances of all active currencies, what is pending or ends, and when they grow. */
@@ -447,6 +465,11 @@ export const referenceFaults =
       const named = Object.entries(paid).filter(([, amount]) => amount !== null)
       const amounts = Object.fromEntries(named.slice(0, limits.currenciesMax)) as Amounts
       faults.push(...currencyReferenceFaults(state, amounts, "/reward/currencies"))
+    }
+    const gift = memberOf(memberOf(body, "reward"), "boost")
+    const key = memberOf(gift, "key")
+    if (typeof key === "string") {
+      faults.push(...boostReferenceFaults(state, { key, minutes: 0 }, "/reward/boost/key"))
     }
     const frozen = memberOf(memberOf(body, "reward"), "freezes")
     if (typeof frozen === "object" && frozen !== null && !Array.isArray(frozen)) {

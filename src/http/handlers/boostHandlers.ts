@@ -10,16 +10,18 @@ export const boostHandlers = (engine: Engine["Service"]): Handlers<typeof Boosts
   kindOperations(engine, "boost", { made: newBoost, changed: boostChange, show: showBoost })
 
 export const newBoost = (payload: typeof NewBoost.Type, id: string) => {
-  const { currencies, factor, name, timeZone = "project", weekly = [] } = payload
-  return { id, ...newMembers(payload), name, currencies, factor, weekly, timeZone }
+  const { currencies, factor, name, personal = false, timeZone = "project", weekly = [] } = payload
+  return { id, ...newMembers(payload), name, currencies, factor, weekly, timeZone, personal }
 }
 
 /**
  * The change of a boost to the one that `payload` describes. Key and metadata stay, and so does the
  * status if `payload` has none.
  */
-export const boostReplacement = (payload: typeof NewBoost.Type): BoostChange =>
-  replacementOf(newBoost(payload, ""), payload)
+export const boostReplacement = (payload: typeof NewBoost.Type): BoostChange => {
+  const { personal: _, ...change } = replacementOf(newBoost(payload, ""), payload)
+  return change
+}
 
 const boostChange = (patch: typeof BoostPatch.Type): BoostChange => {
   const { timeZone, weekly } = patch

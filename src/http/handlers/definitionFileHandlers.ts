@@ -280,8 +280,8 @@ const fileBadge = (badge: Badge) => {
   return fileDefinition(badge, own) as Item<"badges">
 }
 
-const fileReward = ({ badgeId, currencies, freezes, points, xp }: Rule["reward"]) =>
-  given({ xp: xp || undefined, points: points || undefined, currencies, badgeId, freezes })
+const fileReward = ({ badgeId, boost, currencies, freezes, points, xp }: Rule["reward"]) =>
+  given({ xp: xp || undefined, points: points || undefined, currencies, badgeId, freezes, boost })
 
 const fileQuest = (quest: Quest) => {
   const { claim, optIn, prerequisites, recurrence, reward, steps, title } = quest
@@ -317,9 +317,15 @@ const fileRule = (rule: Rule) => {
 }
 
 const fileBoost = (boost: Boost) => {
-  const { currencies, factor, name, timeZone, weekly } = boost
+  const { currencies, factor, name, personal, timeZone, weekly } = boost
   const zone = timeZone === "project" ? null : timeZone
-  const own = { name, currencies, factor, ...given({ weekly, timeZone: zone }) }
+  const own = {
+    name,
+    currencies,
+    factor,
+    ...given({ weekly, timeZone: zone }),
+    ...(personal && { personal }),
+  }
   return fileDefinition(boost, own) as Item<"boosts">
 }
 

@@ -155,6 +155,7 @@ const givenBy = ({ facts }: Simulated["record"]): (typeof Simulation.Type)["give
     points: number
     currencies?: Amounts
     freezes?: Amounts
+    boosts?: Array<string>
     readonly badges: Array<string>
   }
   const given = new Map<string, Gift>()
@@ -171,6 +172,9 @@ const givenBy = ({ facts }: Simulated["record"]): (typeof Simulation.Type)["give
     else if (fact.kind === "currency.earned") {
       const gift = of(fact.source)
       gift.currencies = plusAmountOf(gift.currencies, fact.currency, fact.amount)
+    } else if (fact.kind === "boost.earned") {
+      const gift = of(fact.source)
+      gift.boosts = [...(gift.boosts ?? []), fact.key]
     } else if (fact.kind === "streak.freezes_earned") {
       const gift = of(fact.source)
       gift.freezes = plusAmountOf(gift.freezes, fact.key, fact.amount)

@@ -445,6 +445,7 @@ const noRecord = { sequence: 0, at: 0 } as const
 const undone = ({
   badgesRevoked,
   balances,
+  boostsRevoked,
   currencies,
   expired,
   freezes,
@@ -463,6 +464,7 @@ const undone = ({
   ...(balances !== undefined && { balances }),
   level,
   badges: badgesRevoked,
+  ...(boostsRevoked.length > 0 && { boosts: boostsRevoked }),
   quests,
   shortfall,
   ...(expired !== undefined && { expired }),

@@ -6,6 +6,7 @@ import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import { recordId } from "../../../src/domain/values/Ids.ts"
 import { Fact } from "../../../src/http/api/History.ts"
 import { World } from "../decide/World.ts"
+import { boostWith } from "../definitions.ts"
 
 const shownOf = (record: JournalRecord) =>
   record.facts.filter(isShown).map((fact) => historyFact(record, fact))
@@ -64,6 +65,9 @@ const everything = () => {
   world.give({ stars: 1 })
   world.now += 2 * 86_400_000
   world.do({ kind: "tick" })
+  const own = boostWith({ id: "bst_own", key: "own", personal: true })
+  world.define({ kind: "boost.created", boost: own })
+  world.undo(world.do({ kind: "reward", reward: { boost: { key: "own", minutes: 5 } } }))
   const visitor = new World("2026-11-07T12:00:00Z")
   visitor.grant(5)
   world.absorb(visitor, "visitor")

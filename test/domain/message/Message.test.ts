@@ -19,7 +19,7 @@ import type { Fact, JournalRecord } from "../../../src/domain/record/Record.ts"
 import { recordId } from "../../../src/domain/values/Ids.ts"
 import { limits } from "../../../src/Limits.ts"
 import { World } from "../decide/World.ts"
-import { questWith, ruleWith } from "../definitions.ts"
+import { boostWith, questWith, ruleWith } from "../definitions.ts"
 
 const messagesOf = (record: JournalRecord): ReadonlyArray<Message> =>
   record.facts.flatMap((_, index) =>
@@ -76,6 +76,9 @@ const everything = (): World => {
   world.complete("qst_swipe")
   world.streak({ id: "stk_iced", key: "iced", freezes: { initial: 0, max: 1, everyDays: null } })
   world.undo(world.do({ kind: "reward", reward: { freezes: { iced: 1 } } }))
+  const own = boostWith({ id: "bst_own", key: "own", personal: true })
+  world.define({ kind: "boost.created", boost: own })
+  world.undo(world.do({ kind: "reward", reward: { boost: { key: "own", minutes: 5 } } }))
   world.at("2026-11-03T21:00:00Z")
   world.do({ kind: "tick" })
   world.at("2026-11-05T12:00:00Z")
@@ -145,6 +148,8 @@ describe("A message", () => {
       ["reward.revoked", reward],
       ["currency.revoked", recordId("rwd", records[7]!)],
       ["reward.revoked", recordId("rwd", records[7]!)],
+      ["reward.revoked", expect.stringMatching(/^rwd_/)],
+      ["boost.revoked", expect.stringMatching(/^rwd_/)],
       ["reward.revoked", expect.stringMatching(/^rwd_/)],
     ])
     expect(revoked.at(4)?.data).toMatchObject({

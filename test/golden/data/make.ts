@@ -166,6 +166,9 @@ await serve(directory, first, async (url) => {
   await post("/v1/events", events(2)[0]!, "one-1")
   await post("/v1/users/bob/rewards", { type: "badge", badgeId: manual.id })
   await post("/v1/users/bob/rewards", { reward: { freezes: { daily: 1 } } })
+  const own = { name: "Own", currencies: ["xp"], factor: 2, personal: true }
+  await post("/v1/boosts", own)
+  await post("/v1/users/bob/rewards", { reward: { boost: { key: "own", minutes: 60 } } })
   await post("/v1/users/bob/rewards", { type: "xp", amount: 7, id: "reward-1", reason: "Welcome" })
   const { eventId } = await post("/v1/events", { userId: "bob", action: "TAP", id: "undone" })
   await ask("DELETE", `/v1/users/bob/events/${eventId}`)

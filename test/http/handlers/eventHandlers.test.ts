@@ -26,6 +26,7 @@ const applied: EventReply = {
   level: { before: 1, after: 1 },
   badges: [],
   badgesRevoked: [],
+  boostsRevoked: [],
   quests: [],
   streaks: [],
   metrics: [],

@@ -37,7 +37,7 @@ import {
   timesHeld,
 } from "./badges.ts"
 import { balanceOf, furtherOf, pendingOf, pointsOf, xpOf } from "./balances.ts"
-import { runningFor } from "./boosts.ts"
+import { boostRefused, ownedBy, runningFor } from "./boosts.ts"
 import { dateAt } from "./calendar.ts"
 import { activeIn, awardAll, awardOne, gift, keptBy } from "./credits.ts"
 import { type Definitions, pays } from "./Definitions.ts"
@@ -52,6 +52,7 @@ import type {
   FreezesTaken,
   Happened,
   Log,
+  Owned,
   Refunded,
   Spent,
   Undone,
@@ -108,6 +109,9 @@ export interface Outcome {
     readonly times?: number
   }>
   readonly badgesRevoked: ReadonlyArray<string>
+  /** Personal boosts that were given, and taken back. */
+  readonly owned: ReadonlyArray<Owned>
+  readonly disowned: ReadonlyArray<Owned>
   readonly boosts: ReadonlyArray<AppliedBoost>
   readonly quests: ReadonlyArray<{
     readonly questId: string
@@ -245,7 +249,7 @@ export class Model {
       user: place.places.find(({ until }) => event.occurredAt < until)!.zone,
     }
     // A rule or a quest that pays asks for the segments of all boosts that run.
-    const running = runningFor(boosts, clocks, event.occurredAt, isIn)
+    const running = runningFor(boosts, clocks, event.occurredAt, isIn, before)
     const receiver = { to: event, log: after, zone: clocks.user, definitions: place }
     const give = (gives: Gives) => gift(gives, receiver, running())
     if (before.length > 0) event.kept.push(...keptBy(event.occurredAt, place))
@@ -322,7 +326,7 @@ export class Model {
         : command.type === "badge"
           ? { badgeId: command.badgeId }
           : { [command.type]: command.amount }
-    const { badgeId = null, currencies = {}, freezes = {}, points = 0, xp = 0 } = parts
+    const { badgeId = null, boost, currencies = {}, freezes = {}, points = 0, xp = 0 } = parts
     const isKnown = (key: string) => activeIn(definitions, key) !== undefined
     const badge = definitions.badges.find(({ id, set }) => id === badgeId && set !== "archived")
     if (badgeId !== null && badge === undefined) return { refused: "badge_not_found" }
@@ -332,9 +336,11 @@ export class Model {
     const live = definitions.streaks.filter(({ set }) => set !== "archived").map(({ key }) => key)
     if (!Object.keys(freezes).every((key) => live.includes(key)))
       return { refused: "streak_not_found" }
+    const refused = boost && boostRefused(definitions.boosts, boost.key, before, now)
+    if (refused !== undefined) return { refused }
     const { zone } = place.places.at(-1)!
     const receiver = { to: reward, log: after, zone, definitions: place }
-    gift({ xp, points, currencies, badgeId, freezes }, receiver)
+    gift({ xp, points, currencies, badgeId, freezes, ...(boost && { boost }) }, receiver)
     const { timezone } = definitions.settings
     reward.windows = windowsFor(before, timezone, definitions.closed, dateAt(timezone, now), now)
     const { held, isIn } = this.membership(userId, place, now)
@@ -602,6 +608,8 @@ export class Model {
               .map(({ badgeId, kept, tier }) => `${badgeId} ${tier} ${kept}`)
               .sort()
           : [],
+      owned: entry.kind === "undone" ? [] : entry.owned,
+      disowned: entry.kind === "undone" ? lostOwned(before, after) : [],
       quests,
       // A reply lists the streaks that became longer.
       streaks: place.streaks.flatMap((definition) => {
@@ -613,6 +621,16 @@ export class Model {
       metrics: measuredTotals(after, entry.kind === "undone" ? entry.of : entry, place),
     }
   }
+}
+
+const lostOwned = (before: Log, after: Log): ReadonlyArray<Owned> => {
+  const left = ownedBy(after).map((one) => JSON.stringify(one))
+  return ownedBy(before).filter((one) => {
+    const at = left.indexOf(JSON.stringify(one))
+    if (at < 0) return true
+    left.splice(at, 1)
+    return false
+  })
 }
 
 const useKey = (userId: string, { id, kind }: Named): string => JSON.stringify([userId, kind, id])
@@ -636,6 +654,8 @@ export const nothingDone: Outcome = {
   level: { before: 1, after: 1 },
   badges: [],
   badgesRevoked: [],
+  owned: [],
+  disowned: [],
   boosts: [],
   quests: [],
   streaks: [],
@@ -672,6 +692,7 @@ const noAmounts = (): Amounting => ({
   counting: [],
   endings: [],
   badges: [],
+  owned: [],
   frozen: [],
   freezes: new Map(),
 })

@@ -1,6 +1,7 @@
 /** The boosts of an event, as a person with a clock on the wall reads them. */
 import type { Boost, Spell } from "../../../src/domain/project/Boost.ts"
 import { pays } from "./Definitions.ts"
+import type { Log, Owned } from "./log.ts"
 import type { Membership } from "./segments.ts"
 
 const days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const
@@ -33,12 +34,13 @@ export const runningThen = (
   boosts.filter(
     (boost) =>
       pays(boost, occurredAt) &&
+      !boost.personal &&
       (boost.weekly.length === 0 ||
         boost.weekly.some((spell) => isIn(spell, clocks[boost.timeZone], occurredAt))),
   )
 
 /**
- * Those that run then for a user. The first rule or quest that pays asks for the segments of all of
+ * Those that run then for a user, with the log `before` the event. The first rule or quest that pays asks for the segments of all of
  * them; an event for which nothing pays asks for none.
  */
 export const runningFor = (
@@ -46,12 +48,57 @@ export const runningFor = (
   clocks: Clocks,
   occurredAt: number,
   isIn: Membership["isIn"],
+  before: Log,
 ): (() => ReadonlyArray<Boost>) => {
   let found: ReadonlyArray<Boost> | undefined
+  const owned = ownedBy(before)
+  const isOwn = ({ key, personal, set }: Boost): boolean =>
+    personal &&
+    set === "published" &&
+    owned.some((one) => one.key === key && one.startsAt <= occurredAt && occurredAt < one.endsAt)
   return () => {
-    found ??= runningThen(boosts, clocks, occurredAt).filter(({ segment }) => isIn(segment))
+    found ??= [
+      ...runningThen(boosts, clocks, occurredAt).filter(({ segment }) => isIn(segment)),
+      ...boosts.filter(isOwn),
+    ]
     return found
   }
+}
+
+const same = (one: Owned) => (other: Owned) => JSON.stringify(one) === JSON.stringify(other)
+
+/** The personal boosts that a user still has: of more than 20, the first to end is forgotten. */
+export const ownedBy = (log: Log): ReadonlyArray<Owned> => {
+  let owned: ReadonlyArray<Owned> = []
+  for (const entry of log) {
+    if (entry.kind === "undone") {
+      for (const one of entry.of.owned) {
+        const at = owned.findIndex(same(one))
+        owned = owned.filter((_, index) => index !== at)
+      }
+    }
+    for (const one of "owned" in entry ? entry.owned : []) {
+      owned = [...owned, one]
+      const [first] = owned.toSorted((a, b) => a.endsAt - b.endsAt)
+      if (owned.length > 20) owned = owned.filter((each) => each !== first)
+    }
+  }
+  return owned
+}
+
+/** Why no reward can give the boost at `now`; `undefined`: one can. */
+export const boostRefused = (
+  boosts: ReadonlyArray<Boost>,
+  key: string,
+  log: Log,
+  now: number,
+): "boost_not_found" | "boost_not_active" | "quota_exceeded" | undefined => {
+  const boost = boosts.find((one) => one.key === key && one.personal && one.set !== "archived")
+  if (boost === undefined) return "boost_not_found"
+  if (boost.set !== "published") return "boost_not_active"
+  return ownedBy(log).filter(({ endsAt }) => endsAt > now).length >= 20
+    ? "quota_exceeded"
+    : undefined
 }
 
 /** A number as JSON writes it, as a whole number and a power of ten to divide by. */

@@ -1,9 +1,10 @@
 /** What an event or a reward gives, as far as the limits of the currencies allow. */
 import type { Boost } from "../../../src/domain/project/Boost.ts"
 import type { Currency } from "../../../src/domain/project/Currency.ts"
-import type { Gives } from "../../../src/domain/project/Definition.ts"
+import type { BoostGift, Gives } from "../../../src/domain/project/Definition.ts"
 import { badgesOf, nameOf, type Place, paidOf, tiersOf, timesHeld, timesPaid } from "./badges.ts"
 import { balanceOf } from "./balances.ts"
+import { boostRefused } from "./boosts.ts"
 import { dateAt, dateOf } from "./calendar.ts"
 import { type Definitions, pays } from "./Definitions.ts"
 import {
@@ -40,7 +41,7 @@ const givenBy = ({ currencies, points, xp }: Receiver["to"]): ReadonlyMap<string
  * Returns whether there was anything to give. `running` are the boosts that multiplied it.
  */
 export const gift = (
-  { badgeId, currencies = {}, freezes = {}, points, xp }: Gives,
+  { badgeId, boost, currencies = {}, freezes = {}, points, xp }: Gives,
   receiver: Receiver & { readonly to: Happened },
   running: ReadonlyArray<Boost> = [],
 ): boolean => {
@@ -60,9 +61,18 @@ export const gift = (
   const isGiven = badge !== undefined && !badge.repeatable && pays(badge, to.occurredAt)
   const earned = isGiven && !isHeld
   if (earned) awardOne({ badgeId: badge.id, tier: tiersOf(badge)[0]!.tier }, receiver)
+  const owned = boost !== undefined && own(boost, receiver)
   to.frozen.push(...Object.entries(freezes))
   const given = [...amounts, ...Object.entries(freezes)]
-  return given.some(([, amount]) => amount > 0) || earned
+  return given.some(([, amount]) => amount > 0) || earned || owned
+}
+
+/** Gives a personal boost; returns whether it could be given. */
+const own = ({ key, minutes }: BoostGift, { definitions, log, to }: Receiver): boolean => {
+  if (boostRefused(definitions.boosts, key, log, to.at) !== undefined) return false
+  const startsAt = "occurredAt" in to ? to.occurredAt : to.at
+  to.owned.push({ key, startsAt, endsAt: startsAt + minutes * 60_000 })
+  return true
 }
 
 /** Adds an award, and what it pays unless it has paid the user before. */
@@ -79,13 +89,17 @@ export const awardOne = (award: Awarded, receiver: Receiver): void => {
     for (const [key, amount] of amounts) credit(key, amount * due, receiver)
     const all = freezes.map(([key, amount]) => [key, amount * due] as const)
     to.frozen.push(...all)
+    // Several at once give one boost.
+    if (due > 0 && reward.boost !== undefined) own(reward.boost, receiver)
     return
   }
-  const isSome = [...amounts, ...freezes].some(([, amount]) => amount > 0)
+  const isSome =
+    reward.boost !== undefined || [...amounts, ...freezes].some(([, amount]) => amount > 0)
   const paid = isSome && !paidOf(log).has(nameOf(award))
   to.badges.push({ ...award, paid })
   if (paid) to.frozen.push(...freezes)
   if (paid) for (const [key, amount] of amounts) credit(key, amount, receiver)
+  if (paid && reward.boost !== undefined) own(reward.boost, receiver)
 }
 
 /** Adds all awards whose targets the last entry has reached, also by what awards paid. */

@@ -26,10 +26,19 @@ export interface Amounting {
   /** What counts for the `earnLimit` of currencies. */
   readonly counting: Array<Earning>
   readonly badges: Array<Awarded>
+  /** Personal boosts. */
+  readonly owned: Array<Owned>
   /** Freezes that were given, in the order of giving, by the key of the streak. */
   readonly frozen: Array<readonly [key: string, asked: number]>
   /** What the streaks took of them, and in which period; once the entry is complete. */
   readonly freezes: Map<string, FreezesTaken>
+}
+
+/** A personal boost that runs from `startsAt` until `endsAt`. */
+export interface Owned {
+  readonly key: string
+  readonly startsAt: number
+  readonly endsAt: number
 }
 
 export interface FreezesTaken {

@@ -8,7 +8,14 @@ import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import type { Route } from "../../request/Route.ts"
 import type { Draft } from "../../view/Editing.ts"
-import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
+import {
+  checkField,
+  type Form,
+  group,
+  numberField,
+  selectField,
+  textField,
+} from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount, withoutBlankRows } from "../../view/Lists.ts"
 import { time } from "../../view/Quantities.ts"
@@ -36,6 +43,7 @@ const textsOf = (boost: Boost) =>
     ["currencies", boost.currencies.join(", ")],
     ["factor", String(boost.factor)],
     ["timeZone", boost.timeZone],
+    ["personal", boost.personal ? "true" : ""],
     ...boost.weekly.flatMap(({ days, from, to }, index) => {
       const row = `weekly.${index}`
       return [
@@ -66,7 +74,11 @@ const membersOf = (form: Form) => ({
   timeZone: form.text("timeZone"),
 })
 
-const draftOf = (form: Form) => ({ ...withoutNulls(membersOf(form)), ...sharedDraft(form) })
+const draftOf = (form: Form) => ({
+  ...withoutNulls(membersOf(form)),
+  ...(form.text("personal") === "true" && { personal: true }),
+  ...sharedDraft(form),
+})
 
 const patchOf = (form: Form, boost: Boost) => ({ ...membersOf(form), ...sharedPatch(form, boost) })
 
@@ -154,6 +166,12 @@ const fields = (draft: Draft, clock: Clock, isNew: boolean): Content => {
       hint: "Whose local time the spells follow.",
       faults,
     }),
+    isNew &&
+      checkField({
+        name: "personal",
+        label: "Personal: it runs only for users to whom a reward gives it, for some minutes",
+        checked: form.text("personal") === "true",
+      }),
     tailFields(draft, "What occurs from then on is not multiplied."),
     preview(form, clock),
   ]
@@ -165,6 +183,7 @@ const names = (form: Form) => [
   "currencies.*",
   "factor",
   "timeZone",
+  "personal",
   "weekly",
   ...form.indices("weekly", rowsMax).flatMap((index) => {
     const row = `weekly.${index}`
@@ -206,8 +225,8 @@ export const boostRoutes: ReadonlyArray<Route> = kindRoutes<Boost, Clock>({
   cellsIn: () =>
     Effect.succeed((boost) => [
       `${boost.currencies.join(", ")} × ${boost.factor}`,
-      weeklyWords(boost.weekly),
-      boost.segment ?? "everyone",
+      boost.personal ? "for some minutes" : weeklyWords(boost.weekly),
+      boost.personal ? "who gets it" : (boost.segment ?? "everyone"),
       periodWords(boost),
     ]),
 })

@@ -137,6 +137,7 @@ interface Reward {
   readonly currencies?: { readonly [key: string]: number }
   readonly badgeId: string | null
   readonly freezes?: { readonly [key: string]: number }
+  readonly boost?: { readonly key: string; readonly minutes: number }
 }
 
 /** Amounts as a text: "gems 5, hearts 1". */
@@ -158,13 +159,24 @@ export const amountsOf = (text: string): { readonly [key: string]: unknown } | u
   )
 }
 
+/** The boost of a reward as a text: "double-xp 60". */
+export const boostText = (boost: Reward["boost"]): string =>
+  boost === undefined ? "" : `${boost.key} ${boost.minutes}`
+
+/** The boost of a text in the form of `boostText`; `undefined` if it is empty. */
+export const boostOf = (text: string) => {
+  const [given] = Object.entries(amountsOf(text) ?? {})
+  return given === undefined ? undefined : { key: given[0], minutes: given[1] }
+}
+
 /** The amounts of a reward, in fields named below `name`. */
-export const paymentTexts = (name: string, { currencies, freezes, points, xp }: Reward) =>
+export const paymentTexts = (name: string, { boost, currencies, freezes, points, xp }: Reward) =>
   [
     [`${name}.xp`, String(xp)],
     [`${name}.points`, String(points)],
     [`${name}.currencies`, amountsText(currencies)],
     [`${name}.freezes`, amountsText(freezes)],
+    [`${name}.boost`, boostText(boost)],
   ] as const
 
 export const rewardTexts = (reward: Reward) =>
@@ -176,6 +188,7 @@ export const paymentNames = (name: string) => [
   `${name}.points`,
   `${name}.currencies.*`,
   `${name}.freezes.*`,
+  `${name}.boost.*`,
 ]
 
 export const rewardNames = [...paymentNames("reward"), "reward.badgeId"]
@@ -206,6 +219,7 @@ export const paymentOf = (form: Form, name: string) => ({
   points: form.number(`${name}.points`) ?? null,
   currencies: amountsOf(form.text(`${name}.currencies`)) ?? null,
   freezes: amountsOf(form.text(`${name}.freezes`)) ?? null,
+  boost: boostOf(form.text(`${name}.boost`)) ?? null,
 })
 
 export const rewardOf = (form: Form) => ({
@@ -215,12 +229,13 @@ export const rewardOf = (form: Form) => ({
 
 /** What is typed; null: nothing, or only 0. */
 export const typedPayment = (form: Form, name: string) => {
-  const { currencies, freezes, points, xp } = paymentOf(form, name)
+  const { boost, currencies, freezes, points, xp } = paymentOf(form, name)
   const typed = {
     ...(xp !== null && xp !== 0 && { xp }),
     ...(points !== null && points !== 0 && { points }),
     ...(currencies !== null && { currencies }),
     ...(freezes !== null && { freezes }),
+    ...(boost !== null && { boost }),
   }
   return Object.keys(typed).length === 0 ? null : typed
 }
@@ -249,6 +264,14 @@ export const paymentFields = ({ faults, form }: Pick<Draft, "faults" | "form">, 
     hint: html`The key of the streak and the number of each, such as <code>daily 1</code>.`,
     faults,
   }),
+  textField({
+    name: `${name}.boost`,
+    label: "Personal boost",
+    value: form.text(`${name}.boost`),
+    hint: html`The key of a personal boost and its minutes, such as <code>double-xp 60</code>.`,
+    faults,
+    below: true,
+  }),
 ]
 
 export const rewardFields = ({ faults, form }: Draft, badges: BadgeChoices): Html => {
@@ -273,7 +296,7 @@ export const rewardFields = ({ faults, form }: Draft, badges: BadgeChoices): Htm
 
 /** A reward in words, for lists. */
 export const rewardWords = (
-  { badgeId, currencies, freezes, points, xp }: Reward,
+  { badgeId, boost, currencies, freezes, points, xp }: Reward,
   badges: BadgeChoices,
 ): string => {
   const name = badges?.find(([id]) => id === badgeId)?.[1] ?? badgeId
@@ -283,6 +306,7 @@ export const rewardWords = (
     currencies !== undefined && amountsText(currencies),
     badgeId !== null && `badge ${name}`,
     freezes !== undefined && `freezes ${amountsText(freezes)}`,
+    boost !== undefined && `boost ${boost.key} for ${boost.minutes} minutes`,
   ].filter((part) => part !== false)
   return parts.length === 0 ? "nothing" : parts.join(", ")
 }

@@ -183,23 +183,26 @@ const sources = (
   draftIds: ReadonlySet<string>,
   { given }: Simulation,
 ): Html =>
-  html`<ul class="plain">${given.map(({ badges, currencies, freezes, points, source, xp }) => {
-    const { id, kind } = source
-    const from =
-      id === null
-        ? "criteria of badges"
-        : draftIds.has(id)
-          ? `this ${kind}`
-          : html`<a href="${base}/${kind}s/${id}">${kind} ${id}</a>`
-    const what = [
-      xp > 0 && `${xp} xp`,
-      points > 0 && `${points} points`,
-      ...Object.entries(currencies ?? {}).map(([key, amount]) => `${amount} ${key}`),
-      ...Object.entries(freezes ?? {}).map(([key, amount]) => `${amount} freezes of ${key}`),
-      badges.length > 0 && `${badges.length} badges`,
-    ].filter((part) => part !== false)
-    return html`<li>${from}: ${what.join(", ") || "nothing"}</li>`
-  })}</ul>`
+  html`<ul class="plain">${given.map(
+    ({ badges, boosts = [], currencies, freezes, points, source, xp }) => {
+      const { id, kind } = source
+      const from =
+        id === null
+          ? "criteria of badges"
+          : draftIds.has(id)
+            ? `this ${kind}`
+            : html`<a href="${base}/${kind}s/${id}">${kind} ${id}</a>`
+      const what = [
+        xp > 0 && `${xp} xp`,
+        points > 0 && `${points} points`,
+        ...Object.entries(currencies ?? {}).map(([key, amount]) => `${amount} ${key}`),
+        ...Object.entries(freezes ?? {}).map(([key, amount]) => `${amount} freezes of ${key}`),
+        ...boosts.map((key) => `boost ${key}`),
+        badges.length > 0 && `${badges.length} badges`,
+      ].filter((part) => part !== false)
+      return html`<li>${from}: ${what.join(", ") || "nothing"}</li>`
+    },
+  )}</ul>`
 
 /**
  * The event's earnings now beside those with the draft. `id` is the id of the definition, if it is

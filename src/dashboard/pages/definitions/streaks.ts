@@ -9,7 +9,7 @@ import type { Draft } from "../../view/Editing.ts"
 import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
-import { amountsOf, amountsText } from "./conditions.ts"
+import { amountsOf, amountsText, boostOf, boostText } from "./conditions.ts"
 import { eventTrial, withoutNulls } from "./editor.ts"
 import { kindRoutes } from "./kindPages.ts"
 import {
@@ -56,6 +56,7 @@ const textsOf = (streak: Streak) => {
         [`${row}.reward.currencies`, amountsText(reward.currencies)],
         [`${row}.reward.badgeId`, reward.badgeId ?? ""],
         [`${row}.reward.freezes`, amountsText(reward.freezes)],
+        [`${row}.reward.boost`, boostText(reward.boost)],
       ] as const
     }),
     ["atRisk.hoursBefore", String(streak.atRisk?.hoursBefore ?? "")],
@@ -73,6 +74,7 @@ const milestonesOf = (form: Form) =>
         currencies: amountsOf(form.text(`${row}.reward.currencies`)) ?? null,
         badgeId: form.optional(`${row}.reward.badgeId`) ?? null,
         freezes: amountsOf(form.text(`${row}.reward.freezes`)) ?? null,
+        boost: boostOf(form.text(`${row}.reward.boost`)) ?? null,
       }),
     }
   })
@@ -175,6 +177,7 @@ ${numberField(field("reward.points", "Points"))}
 ${textField(field("reward.currencies", "Further currencies"))}
 ${textField(field("reward.badgeId", "Id of a badge"))}
 ${textField(field("reward.freezes", "Freezes of streaks"))}
+${textField({ ...field("reward.boost", "Boost and minutes"), below: true })}
 ${removeButton(row, `milestone ${place}`, address)}</div>`
 }
 
@@ -255,7 +258,7 @@ const names = (form: Form) => [
   "milestones",
   ...form.indices("milestones", milestoneRowsMax).flatMap((index) => {
     const row = `milestones.${index}`
-    const parts = ["xp", "points", "currencies.*", "badgeId", "freezes.*"]
+    const parts = ["xp", "points", "currencies.*", "badgeId", "freezes.*", "boost.*"]
     return [`${row}.target`, `${row}.reward`, ...parts.map((one) => `${row}.reward.${one}`)]
   }),
 ]

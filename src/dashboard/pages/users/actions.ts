@@ -69,13 +69,14 @@ const undo = <Body>(
   )
 
 const undoneText = (undone: Undone): string => {
-  const { badges, currencies = {}, expired = {}, freezes = {}, level, points } = undone
+  const { badges, boosts = [], currencies = {}, expired = {}, freezes = {}, level, points } = undone
   const { shortfall, xp } = undone
   const parts = [
     `${count(xp.revoked)} xp`,
     `${count(points.revoked)} points`,
     ...Object.entries(currencies).map(([key, { revoked }]) => `${count(revoked)} ${key}`),
     ...Object.entries(freezes).map(([key, { revoked }]) => `${count(revoked)} freezes of ${key}`),
+    ...boosts.map(({ name }) => `boost ${name}`),
     ...badges.map((badge) => `badge ${badgeTitle(badge)}`),
     ...(level.before === level.after ? [] : [`level ${level.before} → ${level.after}`]),
   ]

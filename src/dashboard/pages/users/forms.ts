@@ -81,6 +81,7 @@ export const rewardPage = (visit: PlaceVisit, { id }: User, error?: LaurelError)
           "badgeId",
           "reward.currencies.*",
           "reward.freezes.*",
+          "reward.boost.*",
           "reason",
           "id",
         ],
@@ -95,13 +96,14 @@ export const rewardPage = (visit: PlaceVisit, { id }: User, error?: LaurelError)
               ["badge", "badge"],
               ["currency", "another currency"],
               ["freezes", "freezes of a streak"],
+              ["boost", "a personal boost"],
             ],
             faults,
           }),
           numberField({
             name: "amount",
             label: "Amount",
-            hint: "Empty for a badge.",
+            hint: "Empty for a badge; for a boost its minutes.",
             value: form.text("amount"),
             faults,
           }),
@@ -114,6 +116,13 @@ export const rewardPage = (visit: PlaceVisit, { id }: User, error?: LaurelError)
             label: "Streak",
             hint: "Its key, if the kind is freezes of a streak.",
             value: form.text("streak"),
+            faults,
+          }),
+          textField({
+            name: "boost",
+            label: "Boost",
+            hint: "Its key, if the kind is a personal boost.",
+            value: form.text("boost"),
             faults,
           }),
           reasonField(form.text("reason"), faults),
@@ -161,12 +170,15 @@ export const grantReward = (visit: PlaceVisit, user: User): Answer => {
   const amount = form.number("amount")
   const type = form.text("type")
   const of = { [form.text(type === "freezes" ? "streak" : "currency")]: amount ?? null }
+  const boost = { key: form.text("boost"), minutes: amount ?? null }
   const payload =
     type === "currency"
       ? { reward: { currencies: of }, ...about }
       : type === "freezes"
         ? { reward: { freezes: of }, ...about }
-        : { type, amount, badgeId: form.optional("badgeId"), ...about }
+        : type === "boost"
+          ? { reward: { boost }, ...about }
+          : { type, amount, badgeId: form.optional("badgeId"), ...about }
   const granted = ask("users.reward", {
     params: { id: user.id },
     payload,
@@ -175,7 +187,8 @@ export const grantReward = (visit: PlaceVisit, user: User): Answer => {
   return granted.pipe(
     Effect.map((reply) => {
       const notice = outcomeNotice("Reward", "granted", reply)
-      const given = `${reply.type ?? Object.keys(of)[0]} ${reply.amount ?? reply.badgeId ?? amount}`
+      const what = type === "boost" ? boost.key : Object.keys(of)[0]
+      const given = `${reply.type ?? what} ${reply.amount ?? reply.badgeId ?? amount}`
       return backTo(visit, user.id, notice, given)
     }),
     Effect.catch((error) => rewardPage(visit, user, error)),

@@ -148,6 +148,19 @@ const streakText = (
   }
 }
 
+const badgeText = (
+  fact: FactOf<"badge.earned"> | FactOf<"badge.revoked">,
+  base: string,
+): Content =>
+  "source" in fact
+    ? html`Badge ${isolated(fact.name)}${tierText(fact.tier)} earned${timesText(fact.times)} ${sourceText(fact.source, base)}`
+    : html`Badge ${isolated(fact.name)}${tierText(fact.tier)} revoked${timesText(fact.times)}`
+
+const boostText = (fact: FactOf<"boost.earned"> | FactOf<"boost.revoked">, base: string): Content =>
+  html`Boost ${isolated(fact.name)} until ${isoTime(fact.endsAt)} ${
+    "source" in fact ? sourceText(fact.source, base) : "taken back"
+  }`
+
 /** One fact in words. `base` is the path of the environment's pages. */
 const factText = (fact: Fact, base: string): Content => {
   switch (fact.kind) {
@@ -161,22 +174,19 @@ const factText = (fact: Fact, base: string): Content => {
       return undone("Reward undone", { ...fact, kind: "event.revoked" })
     case "xp.earned":
     case "points.earned":
-      return html`${balanceOf(fact.kind)} +${count(fact.amount)} (${count(fact.total)}) ${sourceText(fact.source, base)}${fact.boosts !== undefined && ` with ${boostWords(fact.boosts)}`}`
+    case "currency.earned":
+      return html`${balanceOf(fact)} +${count(fact.amount)} (${count(fact.total)}) ${sourceText(fact.source, base)}${fact.boosts !== undefined && ` with ${boostWords(fact.boosts)}`}`
     case "xp.revoked":
     case "points.revoked":
     case "points.spent":
-      return `${balanceOf(fact.kind)} −${count(fact.amount)} (${count(fact.total)})`
-    case "points.refunded":
-      return `Points +${count(fact.amount)} (${count(fact.total)})${fact.shortfall === 0 ? "" : `; ${count(fact.shortfall)} were undone at their source`}`
-    case "currency.earned":
-      return html`${fact.currency} +${count(fact.amount)} (${count(fact.total)}) ${sourceText(fact.source, base)}${fact.boosts !== undefined && ` with ${boostWords(fact.boosts)}`}`
-    case "currency.refilled":
-      return `${fact.currency} +${count(fact.amount)} (${count(fact.total)}) with time`
     case "currency.revoked":
     case "currency.spent":
-      return `${fact.currency} −${count(fact.amount)} (${count(fact.total)})`
+      return `${balanceOf(fact)} −${count(fact.amount)} (${count(fact.total)})`
+    case "points.refunded":
     case "currency.refunded":
-      return `${fact.currency} +${count(fact.amount)} (${count(fact.total)})${fact.shortfall === 0 ? "" : `; ${count(fact.shortfall)} were undone at their source`}`
+      return `${balanceOf(fact)} +${count(fact.amount)} (${count(fact.total)})${fact.shortfall === 0 ? "" : `; ${count(fact.shortfall)} were undone at their source`}`
+    case "currency.refilled":
+      return `${fact.currency} +${count(fact.amount)} (${count(fact.total)}) with time`
     case "currency.expired":
       return `${fact.currency} −${count(fact.amount)} (${count(fact.total)}) expired`
     case "currency.capped":
@@ -184,9 +194,11 @@ const factText = (fact: Fact, base: string): Content => {
     case "level.changed":
       return `Level ${fact.from} → ${fact.to}`
     case "badge.earned":
-      return html`Badge ${isolated(fact.name)}${tierText(fact.tier)} earned${timesText(fact.times)} ${sourceText(fact.source, base)}`
     case "badge.revoked":
-      return html`Badge ${isolated(fact.name)}${tierText(fact.tier)} revoked${timesText(fact.times)}`
+      return badgeText(fact, base)
+    case "boost.earned":
+    case "boost.revoked":
+      return boostText(fact, base)
     case "quest.started":
     case "quest.progressed":
     case "quest.completed":
@@ -222,7 +234,10 @@ const factText = (fact: Fact, base: string): Content => {
   }
 }
 
-const balanceOf = (kind: Fact["kind"]): string => (kind.startsWith("xp.") ? "Xp" : "Points")
+const balanceOf = (fact: Fact): string => {
+  if ("currency" in fact) return fact.currency
+  return fact.kind.startsWith("xp.") ? "Xp" : "Points"
+}
 
 const reasonText = (reason: string | null): Content =>
   reason !== null && reason !== "" && html`: ${isolated(reason)}`

@@ -215,6 +215,13 @@ const profile = (
             html`<a href="${base}/currencies/${key}">${count(amount)}</a>${pendingText(user, key)}${expiringText(user, key)}${refillText(user, key)}${levelText(user, key)}`,
           ] as const,
       ),
+    ...(user.boosts ?? []).map(
+      ({ boostId, currencies, endsAt, factor, name }) =>
+        [
+          "Boost",
+          html`<a href="${base}/boosts/${boostId}">${isolated(name)}</a>: ${currencies.join(", ")} × ${factor}, until ${isoTime(endsAt)}`,
+        ] as const,
+    ),
     ["All-time rank", rankLink(base, user.id, "all_time", rank)],
     ...ranks,
     ["Leaderboards", user.hidden ? "hidden" : "shown"],

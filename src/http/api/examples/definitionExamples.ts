@@ -144,6 +144,7 @@ export const boost = {
   factor: 2,
   weekly: [{ days: ["friday"], from: "18:00", to: "20:00" }],
   timeZone: "project",
+  personal: false,
   segment: null,
   metadata: {},
   ...changes,
