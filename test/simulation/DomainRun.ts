@@ -326,7 +326,10 @@ export class DomainRun implements Surroundings {
         86_400_000 * 8,
       ])
       if (random.chance(0.8)) this.closeWindows()
-      for (const userId of users) this.compare(userId)
+      for (const userId of users) {
+        if (random.chance(0.5)) this.command(userId, { kind: "tick" })
+        else this.compare(userId)
+      }
     } else {
       const userId = random.pick(users)
       const command = this.#command(userId)

@@ -199,8 +199,12 @@ export class Draft {
   }
 
   #holderOf(key: string) {
-    const { now, project, user } = this
-    return { now, project, user, streak: this.#streaks?.get(key) ?? user?.streaks.get(key) }
+    return { now: this.now, project: this.project, user: this.user, streak: this.streakOf(key) }
+  }
+
+  /** The streak after the facts so far, but for its milestones. */
+  streakOf(key: string): StreakState | undefined {
+    return this.#streaks?.get(key) ?? this.user?.streaks.get(key)
   }
 
   /** Notes the streak after the facts so far. */

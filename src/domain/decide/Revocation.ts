@@ -11,6 +11,9 @@
  * the badge pays again when the user earns it again. A badge that is lost because another record was
  * revoked keeps its payment, and does not pay again. A revocation never pays.
  *
+ * A milestone of a streak whose payment is taken back is paid by the next event that counts for the
+ * run, since its day stays kept (`Streaks.ts`).
+ *
  * Freezes that the record gave are taken back as far as they are left; used ones keep the periods
  * that they covered, and are reported as `shortfall`.
  *

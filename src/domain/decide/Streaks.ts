@@ -12,9 +12,11 @@ import {
   needName,
   needsOne,
   type Streak,
+  type StreakNeed,
 } from "../project/StreakDefinition.ts"
 import type { Fact, TrackedEvent } from "../record/Record.ts"
 import {
+  isKept,
   isSettled,
   runsOf,
   type StreakState,
@@ -45,9 +47,12 @@ export const extendStreaks = (
     if (!countsAt(definition, draft.occurredAt)) continue
     const streak = draft.user?.streaks.get(definition.key)
     const period = periodAt(definition, zones, draft.occurredAt)
-    if (isSettled(streak, period)) continue
-    if (!needsOne(definition) && !countFor(draft, definition, period, event.action)) continue
-    keepPeriod(draft, definition, zones, period, event.imported === true, growths)
+    const paid = new Set(streak?.paid)
+    const keeps =
+      !isSettled(streak, period) &&
+      (needsOne(definition) || countFor(draft, definition, period, event.action))
+    if (keeps) growths.push(...keepPeriod(draft, definition, zones, period, event, paid))
+    if (streak?.owed !== undefined) payOwed(draft, definition, zones, period, event, paid)
   }
   for (const { after, before, key } of growths) grown(key, before, after)
 }
@@ -89,9 +94,9 @@ const keepPeriod = (
   definition: Streak,
   zones: Zones,
   period: number,
-  imported: boolean,
-  growths: Array<Growth>,
-): void => {
+  { imported }: TrackedEvent,
+  paid: Set<number>,
+): ReadonlyArray<Growth> => {
   const { key } = definition
   const { facts, now, user } = draft
   const streak = user?.streaks.get(key)
@@ -100,11 +105,33 @@ const keepPeriod = (
   const before = streak === undefined ? 0 : streakNow(streak, definition, zones, now).current
   const { current } = streakNow(next, definition, zones, now)
   const kind = current > before ? "streak.extended" : "streak.counted"
-  const over = imported && current === 0
+  const over = imported === true && current === 0
   const after = over ? { ...next, broken: true } : next
   facts.push({ kind, key, current, streak: after })
   draft.setStreak(key, after)
-  growths.push(...payGrowth(draft, definition, zones, streak === undefined ? [] : [streak], next))
+  const parts = streak === undefined ? [] : [streak]
+  return payGrowth(draft, definition, zones, parts, next, paid)
+}
+
+/**
+ * Pays the milestones whose payment was taken back, if the event counts for a kept period of a run
+ * that is long enough.
+ */
+const payOwed = (
+  draft: Draft,
+  definition: Streak,
+  zones: Zones,
+  period: number,
+  { action }: TrackedEvent,
+  paid: Set<number>,
+): void => {
+  const { key, needs } = definition
+  const streak = draft.streakOf(key)!
+  const adds = (need: StreakNeed) =>
+    need.metric === undefined ? need.action === action : draft.towards(need.metric, need.target) > 0
+  if (!isKept(streak, period) || (needs.length > 0 && !needs.some(adds))) return
+  const run = runsOf(streak, definition, zones).find(({ last }) => period <= last)!
+  payMilestones(draft, definition, paid, 0, run.days, streak.owed)
 }
 
 /** Pays the milestones of the runs that are longer in `next`, and returns these runs. */
@@ -114,11 +141,11 @@ const payGrowth = (
   zones: Zones,
   before: ReadonlyArray<StreakState>,
   next: StreakState,
+  paid: Set<number>,
 ): ReadonlyArray<Growth> => {
   const { key } = definition
   const growths: Array<Growth> = []
   const runsBefore = before.flatMap((streak) => runsOf(streak, definition, zones))
-  const paid = new Set(before.flatMap((streak) => streak.paid ?? []))
   for (const { days, first, last } of runsOf(next, definition, zones)) {
     const parts = runsBefore.filter((run) => run.first >= first && run.last <= last)
     const longest = Math.max(0, ...parts.map((run) => run.days))
@@ -139,21 +166,27 @@ export const payUnitedStreak = (
   const next = draft.user?.streaks.get(key)
   const before = parts.filter((part) => part !== undefined)
   if (definition === undefined || next === undefined || before.length < 2) return
-  payGrowth(draft, definition, userZones(draft.user, draft.project), before, next)
+  const paid = new Set(before.flatMap((streak) => streak.paid ?? []))
+  payGrowth(draft, definition, userZones(draft.user, draft.project), before, next, paid)
 }
 
-/** Pays the milestones between two lengths of a run, each once in the life of the user. */
+/**
+ * Pays the milestones between two lengths of a run, each once in the life of the user; `only` these
+ * targets, if they are given. Notes them in `paid`.
+ */
 const payMilestones = (
   draft: Draft,
   definition: Streak,
   paid: Set<number>,
   before: number,
   after: number,
+  only?: ReadonlyArray<number>,
 ): void => {
   if (definition.milestones.length === 0 || !paysAt(definition, draft.occurredAt)) return
   const { id: streakId, key, name } = definition
   for (const { reward, target } of definition.milestones) {
     if (target <= before || target > after || paid.has(target)) continue
+    if (only?.includes(target) === false) continue
     paid.add(target)
     draft.facts.push({ kind: "streak.milestone_reached", streakId, key, name, target })
     draft.earn(reward, { streakId })

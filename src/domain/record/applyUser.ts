@@ -7,7 +7,7 @@ import { limits } from "../../Limits.ts"
 import { withOwnBoost, withoutOwnBoost } from "../project/Boost.ts"
 import { awardName } from "../project/Definition.ts"
 import { type MetricState, metricTotal, plusEvent } from "../user/MetricState.ts"
-import { isKept, type StreakCounts } from "../user/Streak.ts"
+import { isKept, type StreakCounts, type StreakState } from "../user/Streak.ts"
 import {
   type EarnedBadge,
   newcomer,
@@ -242,25 +242,38 @@ const foldStreak = (state: Folding, before: UserState, fact: StreakFact): void =
     case "streak.freezes_earned":
     case "streak.freezes_revoked": {
       // The decision may have paid or revoked a milestone before.
-      const { paid: _, ...streak } = fact.streak
-      const paid = state.streaks.get(key)?.paid
-      own(state, before, "streaks").set(key, paid === undefined ? streak : { ...streak, paid })
+      const { owed: _, paid: __, ...streak } = fact.streak
+      const { owed = [], paid = [] } = state.streaks.get(key) ?? {}
+      own(state, before, "streaks").set(key, withMilestones(streak, paid, owed))
       break
     }
     case "streak.milestone_reached":
     case "streak.milestone_revoked": {
       const streak = state.streaks.get(key)
       if (streak === undefined) break
-      const { paid = [], ...others } = streak
+      const { target } = fact
+      const { owed = [], paid = [], ...others } = streak
       const left = [...paid]
       // After a merge, a target may be there twice: an undo takes back one payment.
-      if (fact.kind === "streak.milestone_reached") left.push(fact.target)
-      else left.splice(left.indexOf(fact.target), left.includes(fact.target) ? 1 : 0)
-      own(state, before, "streaks").set(key, left.length === 0 ? others : { ...others, paid: left })
+      if (fact.kind === "streak.milestone_reached") left.push(target)
+      else left.splice(left.indexOf(target), left.includes(target) ? 1 : 0)
+      const open = owed.filter((one) => one !== target)
+      if (!left.includes(target)) open.push(target)
+      own(state, before, "streaks").set(key, withMilestones(others, left, open))
       break
     }
   }
 }
+
+const withMilestones = (
+  streak: StreakState,
+  paid: ReadonlyArray<number>,
+  owed: ReadonlyArray<number>,
+): StreakState => ({
+  ...streak,
+  ...(paid.length > 0 && { paid }),
+  ...(owed.length > 0 && { owed }),
+})
 
 const setCounts = (all: Map<string, StreakCounts>, key: string, counts: StreakCounts): void => {
   if (counts.length === 0) all.delete(key)

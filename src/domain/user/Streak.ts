@@ -80,6 +80,11 @@ export interface StreakState {
   readonly broken: boolean
   /** The targets of the milestones that were paid; absent: none. */
   readonly paid?: ReadonlyArray<number>
+  /**
+   * Those whose payment was taken back while their run stayed: the next event of a run that is long
+   * enough pays them. None of `paid`; absent: none.
+   */
+  readonly owed?: ReadonlyArray<number>
   /** The latest period whose warning a record has; absent: none. */
   readonly warned?: number
 }
@@ -232,6 +237,9 @@ export const unitedStreak = (
     early.forgotten?.days ?? 0,
   )
   const paid = [...(one.paid ?? []), ...(other.paid ?? [])]
+  const owed = [...new Set([...(one.owed ?? []), ...(other.owed ?? [])])].filter(
+    (target) => !paid.includes(target),
+  )
   const from = (forgotten?.last ?? Number.NEGATIVE_INFINITY) + 1
   const before = {
     ...noStreak,
@@ -240,6 +248,7 @@ export const unitedStreak = (
     waitedBefore: (one.waitedBefore ?? 0) + (other.waitedBefore ?? 0),
     ...(forgotten !== undefined && { forgotten, bestForgotten }),
     ...(paid.length > 0 && { paid }),
+    ...(owed.length > 0 && { owed }),
     ...warnedOf(one, other),
   }
   const next = walked(before, definition, zones)
@@ -338,7 +347,7 @@ const walked = (before: StreakState, definition: StreakRules, zones: Zones): Str
   const { runs, waiting } = walkOf(left, definition, zones)
   const last = runs.at(-1)
   const { forgotten, grants, waitedBefore } = left
-  const { paid, warned } = before
+  const { owed, paid, warned } = before
   return {
     days: left.days,
     first: last?.first ?? 0,
@@ -352,6 +361,7 @@ const walked = (before: StreakState, definition: StreakRules, zones: Zones): Str
     ...(waitedBefore > 0 && { waitedBefore }),
     broken: last === undefined,
     ...(paid !== undefined && { paid }),
+    ...(owed !== undefined && { owed }),
     ...(warned !== undefined && { warned }),
   }
 }

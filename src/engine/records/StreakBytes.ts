@@ -1,30 +1,31 @@
 /** The bytes of streaks within those of a user's state (`UserCodec.ts`). */
 import type { StreakCounts, StreakState } from "../../domain/user/Streak.ts"
 import type { Names } from "./Names.ts"
-import { bad, type Reader, writeByte, writeDays, writeName, writeNumber } from "./StateBytes.ts"
+import { bad, type Reader, writeDays, writeName, writeNumber } from "./StateBytes.ts"
 
-const brokenFlag = 1
-const forgottenFlag = 2
-const bestForgottenFlag = 4
-const paidFlag = 8
-const grantsFlag = 16
-const waitingFlag = 32
-const waitedBeforeFlag = 64
-const warnedFlag = 128
+const flags = {
+  broken: 1,
+  forgotten: 2,
+  bestForgotten: 4,
+  paid: 8,
+  grants: 16,
+  waiting: 32,
+  waitedBefore: 64,
+  warned: 128,
+  owed: 256,
+} as const
+type Flag = keyof typeof flags
+
+const allFlags = Object.values(flags).reduce((all, flag) => all | flag, 0)
 
 export const writeStreak = (streak: StreakState): void => {
-  const { best, bestForgotten, broken, days, first, forgotten, freezes, length, paid } = streak
-  const { grants, waitedBefore, waiting, warned } = streak
-  writeByte(
-    (broken ? brokenFlag : 0) |
-      (forgotten === undefined ? 0 : forgottenFlag) |
-      (bestForgotten === undefined ? 0 : bestForgottenFlag) |
-      (paid === undefined ? 0 : paidFlag) |
-      (grants === undefined ? 0 : grantsFlag) |
-      (waiting === undefined ? 0 : waitingFlag) |
-      (waitedBefore === undefined ? 0 : waitedBeforeFlag) |
-      (warned === undefined ? 0 : warnedFlag),
-  )
+  const { best, bestForgotten, broken, days, first, forgotten, freezes, length } = streak
+  const { grants, owed, paid, waitedBefore, waiting, warned } = streak
+  let found = broken ? flags.broken : 0
+  for (const name in flags) {
+    if (name !== "broken" && streak[name as Flag] !== undefined) found |= flags[name as Flag]
+  }
+  writeNumber(found)
   writeNumber(first)
   writeNumber(length)
   writeNumber(freezes)
@@ -36,10 +37,7 @@ export const writeStreak = (streak: StreakState): void => {
     writeNumber(forgotten.freezes)
   }
   if (bestForgotten !== undefined) writeNumber(bestForgotten)
-  if (paid !== undefined) {
-    writeNumber(paid.length)
-    for (const target of paid) writeNumber(target)
-  }
+  if (paid !== undefined) writeNumbers(paid)
   if (grants !== undefined) {
     writeNumber(grants.length)
     for (const [period, amount] of grants) {
@@ -50,62 +48,68 @@ export const writeStreak = (streak: StreakState): void => {
   if (waiting !== undefined) writeNumber(waiting)
   if (waitedBefore !== undefined) writeNumber(waitedBefore)
   if (warned !== undefined) writeNumber(warned)
+  if (owed !== undefined) writeNumbers(owed)
   writeDays(days)
 }
 
-const allFlags =
-  brokenFlag |
-  forgottenFlag |
-  bestForgottenFlag |
-  paidFlag |
-  grantsFlag |
-  waitingFlag |
-  waitedBeforeFlag |
-  warnedFlag
+const writeNumbers = (numbers: ReadonlyArray<number>): void => {
+  writeNumber(numbers.length)
+  for (const one of numbers) writeNumber(one)
+}
+
+const readNumbers = (reader: Reader): ReadonlyArray<number> =>
+  Array.from({ length: reader.count() }, () => reader.number())
 
 export const readStreak = (reader: Reader): StreakState => {
-  const flags = reader.flags(allFlags)
+  const found = reader.number()
+  if (!Number.isInteger(found) || found < 0 || (found & ~allFlags) !== 0 || found > allFlags)
+    throw bad("a flag is unknown")
+  const has = (flag: Flag): boolean => (found & flags[flag]) !== 0
+  const number = (flag: Flag) => (has(flag) ? { [flag]: reader.number() } : undefined)
+  const numbers = (flag: Flag) => (has(flag) ? { [flag]: readNumbers(reader) } : undefined)
   const first = reader.number()
   const length = reader.number()
   const freezes = reader.number()
   const best = reader.number()
-  const forgotten =
-    (flags & forgottenFlag) === 0
-      ? undefined
-      : {
+  const forgotten = has("forgotten")
+    ? {
+        forgotten: {
           first: reader.number(),
           last: reader.number(),
           days: reader.number(),
           freezes: reader.number(),
-        }
-  const bestForgotten = (flags & bestForgottenFlag) === 0 ? undefined : reader.number()
-  const paid =
-    (flags & paidFlag) === 0
-      ? undefined
-      : Array.from({ length: reader.count() }, () => reader.number())
-  const grants =
-    (flags & grantsFlag) === 0
-      ? undefined
-      : Array.from({ length: reader.count() }, () => [reader.number(), reader.number()] as const)
-  const waiting = (flags & waitingFlag) === 0 ? undefined : reader.number()
-  const waitedBefore = (flags & waitedBeforeFlag) === 0 ? undefined : reader.number()
-  const warned = (flags & warnedFlag) === 0 ? undefined : reader.number()
+        },
+      }
+    : undefined
+  const bestForgotten = number("bestForgotten")
+  const paid = numbers("paid")
+  const grants = has("grants")
+    ? {
+        grants: Array.from(
+          { length: reader.count() },
+          () => [reader.number(), reader.number()] as const,
+        ),
+      }
+    : undefined
+  const further = {
+    ...number("waiting"),
+    ...number("waitedBefore"),
+    ...number("warned"),
+    ...numbers("owed"),
+  }
   const days = reader.days()
-  const broken = (flags & brokenFlag) !== 0
   return {
     days,
     first,
     length,
     freezes,
     best,
-    ...(forgotten !== undefined && { forgotten }),
-    ...(bestForgotten !== undefined && { bestForgotten }),
-    ...(grants !== undefined && { grants }),
-    ...(waiting !== undefined && { waiting }),
-    ...(waitedBefore !== undefined && { waitedBefore }),
-    broken,
-    ...(paid !== undefined && { paid }),
-    ...(warned !== undefined && { warned }),
+    broken: has("broken"),
+    ...forgotten,
+    ...bestForgotten,
+    ...paid,
+    ...grants,
+    ...further,
   }
 }
 

@@ -122,7 +122,7 @@ const Milestones = list(Milestone, 0, limits.streakMilestonesMax)
   .check(distinct<typeof Milestone.Type>(["target"], ({ target }) => target))
   .annotate({
     description:
-      "Rewards for lengths. Each pays a user once, ever, when a streak grows to its length. Default: none.",
+      "Rewards for lengths. Each pays a user once, ever, when a streak grows to its length. If the event that reached it is undone, the next event that counts for the streak pays it. Default: none.",
     examples: [[{ target: 7, reward: { points: 50 } }]],
   })
 

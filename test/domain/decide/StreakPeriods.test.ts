@@ -238,6 +238,42 @@ describe("Milestones", () => {
     ])
   })
 
+  it("whose payment was taken back are paid by the next event that counts for the run", () => {
+    const needs = [{ action: "TAP", target: 2 }]
+    for (const more of [{}, { needs }]) {
+      const world = worldWith({ milestones, ...more }, beginning)
+      const both = (at: () => ReturnType<World["track"]>) => {
+        const first = at()
+        return "needs" in more ? world.track() : first
+      }
+      both(() => world.track())
+      const second = both(() => next(world))
+      expect(second.reply.points.earned).toBe(20)
+      world.undo(second)
+      expect(standing(world).milestones).toMatchObject([{ paid: false }, { paid: false }])
+      // The day is kept: an event that counts for it pays, and any other does not.
+      if ("needs" in more) expect(world.track("OTHER").reply.points.earned).toBe(0)
+      const corrected = world.track()
+      expect(corrected.reply).toMatchObject({ streaks: [], points: { earned: 20, total: 20 } })
+      expect(world.track().reply.points.earned).toBe(0)
+      world.undo(corrected)
+      expect(both(() => next(world)).reply.points).toEqual({ earned: 50, total: 50 })
+    }
+  })
+
+  it("whose payment was taken back are not paid by a paused streak or by a shorter run", () => {
+    const world = worldWith({ milestones }, beginning)
+    world.track()
+    world.undo(next(world))
+    world.streak({ milestones, set: "paused" })
+    expect(world.track().reply.points.earned).toBe(0)
+    world.streak({ milestones })
+    world.now += 5 * 86_400_000
+    expect(world.track().reply.points.earned).toBe(0)
+    expect(next(world).reply.points.earned).toBe(20)
+    expect(world.track().reply.points.earned).toBe(0)
+  })
+
   it("are taken back and forgotten with the record that paid them; the day stays", () => {
     const world = worldWith({ milestones }, beginning)
     world.track()

@@ -186,6 +186,7 @@ const rich: UserState = {
         waiting: 1,
         waitedBefore: 3,
         warned: 20_765,
+        owed: [7, 30],
         broken: true,
       },
     ],

@@ -67,6 +67,7 @@ import {
   countedFor,
   freezesLeft,
   giveFreezes,
+  milestonesAgain,
   newMilestones,
   placesOf,
   streakOf,
@@ -295,9 +296,11 @@ export class Model {
     }
     for (const streak of definitions.streaks) {
       const counted = countedFor(before, streak, place, event)
-      if (counted === undefined) continue
-      event.streaks.push(counted)
-      for (const target of newMilestones(before, after, streak, place.places, event)) {
+      if (counted !== undefined) event.streaks.push(counted)
+      const reached =
+        counted === undefined ? [] : newMilestones(before, after, streak, place.places, event)
+      const again = milestonesAgain(before, after, streak, place, event)
+      for (const target of new Set([...reached, ...again])) {
         const { reward } = streak.milestones.find((milestone) => milestone.target === target)!
         event.milestones.push({ key: streak.key, target })
         gift(reward, receiver)

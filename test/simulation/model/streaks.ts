@@ -185,6 +185,36 @@ export const paidMilestones = (log: Log, key: string): ReadonlyArray<number> =>
     milestones.filter((one) => one.key === key).map(({ target }) => target),
   )
 
+/**
+ * The targets of milestones whose payments were all undone, and that the last entry of `after` pays
+ * again: it counts for a day, week or month of a run that is long enough.
+ */
+export const milestonesAgain = (
+  before: Log,
+  after: Log,
+  streak: Streak,
+  { places, ...definitions }: Place,
+  event: Happened,
+): ReadonlyArray<number> => {
+  const { every, key, needs } = streak
+  if (!counts(streak, event.occurredAt) || !pays(streak, event.occurredAt)) return []
+  const period = periodOf(every, dayAt(places, event.occurredAt))
+  const adds = needs.some((need) =>
+    need.metric === undefined
+      ? need.action === event.action
+      : measuredTowards(before, need, definitions, event) > 0,
+  )
+  if (!keptPeriods(after, key).has(period) || (needs.length > 0 && !adds)) return []
+  const run = runsOf(after, streak, places).find(({ last }) => period <= last)!
+  const wasPaid = events(before).flatMap(({ milestones }) =>
+    milestones.filter((one) => one.key === key).map(({ target }) => target),
+  )
+  const isPaid = paidMilestones(after, key)
+  return streak.milestones
+    .map(({ target }) => target)
+    .filter((target) => target <= run.days && wasPaid.includes(target) && !isPaid.includes(target))
+}
+
 /** The targets of the milestones that the last entry of `after` reaches for the first time. */
 export const newMilestones = (
   before: Log,
