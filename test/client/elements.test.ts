@@ -21,6 +21,23 @@ beforeAll(async () => {
     criteria: { kind: "action_count", action: "TAP", target: 1 },
   }
   await server.call("POST", "/v1/badges", { body: badge })
+  const tapper = {
+    name: "Tapper",
+    criteria: { kind: "action_count", action: "TAP" },
+    tiers: [
+      { key: "bronze", name: "Bronze", target: 2 },
+      { key: "gold", name: "Gold", target: 10 },
+    ],
+  }
+  const streak = { key: "daily", name: "Daily tap", needs: [{ action: "TAP" }] }
+  const quest = {
+    title: "Five taps",
+    reward: { xp: 5 },
+    steps: [{ key: "taps", action: "TAP", target: 5 }],
+  }
+  for (const [path, body] of Object.entries({ badges: tapper, streaks: streak, quests: quest })) {
+    expect((await server.call("POST", `/v1/${path}`, { body })).status).toBe(201)
+  }
   for (const userId of ["ada", "ada", "ada", "<img src=x onerror=alert(1)>", "grace"])
     await track(userId)
   await server.call("PUT", "/v1/users/ada", { body: { displayName: "Ada" } })
@@ -147,5 +164,102 @@ describe("<laurel-profile>", () => {
       return profile.refresh()
     })()`)
     expect(requests).toEqual([])
+  })
+})
+
+describe("<laurel-level>", () => {
+  it("shows the level as a bar, and what the next one needs", async () => {
+    const page = await open(
+      `<laurel-level AT user="ada"></laurel-level>
+      <laurel-level AT user="nobody"></laurel-level>`,
+      [404],
+    )
+    await page.getByText("120 XP to level 3").waitFor()
+    const bar = page.getByRole("progressbar", { name: "Level 2" })
+    expect(await bar.getAttribute("value")).toBe("0.4")
+    await page.getByText("Level 1").waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+})
+
+describe("<laurel-badges>", () => {
+  it("shows earned badges first, their tiers, and the way to the next", async () => {
+    const page = await open(`<laurel-badges AT user="ada"></laurel-badges>
+      <laurel-badges AT user="grace"></laurel-badges>`)
+    const [ada, grace] = [
+      page.locator("laurel-badges").nth(0),
+      page.locator("laurel-badges").nth(1),
+    ]
+    await ada.getByText("Tapper").waitFor()
+    expect(await ada.getByRole("listitem").allInnerTexts()).toEqual([
+      "First <b>tap</b> · earned",
+      "Tapper · Bronze\n\n3 / 10",
+    ])
+    await grace.getByText("1 / 2").waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+})
+
+describe("<laurel-quests>", () => {
+  it("shows the steps of a quest in progress", async () => {
+    const page = await open(`<laurel-quests AT user="ada"></laurel-quests>`)
+    await page.getByRole("progressbar", { name: "Five taps: taps" }).waitFor()
+    await page.getByText("taps 3 / 5").waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+})
+
+describe("<laurel-streak>", () => {
+  it("shows the length and a calendar that names the status of each day", async () => {
+    const page = await open(`<laurel-streak AT user="ada"></laurel-streak>`)
+    await page.getByText("Now 1 · best 1").waitFor()
+    const calendar = page.getByRole("table", { name: "Daily tap" })
+    expect(await calendar.getByRole("img", { name: /: kept$/ }).count()).toBe(1)
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+
+  it("says that there is nothing where there is no such streak", async () => {
+    const page = await open(`<laurel-streak AT user="ada" streak="weekly"></laurel-streak>`)
+    await page.getByText("Nothing yet").waitFor()
+  })
+})
+
+describe("<laurel-recap>", () => {
+  it("shows the picture of the year, and saves it as SVG", async () => {
+    const page = await open(`<laurel-recap AT user="ada"></laurel-recap>`)
+    const picture = page.getByRole("img", { name: /^Ada, .*180 XP earned/ })
+    await picture.waitFor()
+    expect(await picture.getByText("active days").isVisible()).toBe(true)
+    const download = page.waitForEvent("download")
+    await page.getByRole("button", { name: "Save picture" }).click()
+    expect((await download).suggestedFilename()).toMatch(/^recap-\d{4}-01-01-.*\.svg$/)
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+
+  it("takes a user's id as text", async () => {
+    const page = await open(
+      `<laurel-recap AT user="&lt;img src=x onerror=alert(1)&gt;"></laurel-recap>`,
+    )
+    await page.getByRole("img", { name: /^<img src=x onerror=alert\(1\)>/ }).waitFor()
+  })
+})
+
+describe("<laurel-toast>", () => {
+  it("tells a new badge as it happens, and removes it after its time", async () => {
+    const opened = Promise.withResolvers<void>()
+    const page = await open(
+      `<laurel-toast AT user="zoe" seconds="1"></laurel-toast>`,
+      [],
+      async (made) =>
+        made.on("response", (reply) => {
+          if (reply.url().includes("/v1/stream")) opened.resolve()
+        }),
+    )
+    const region = page.getByRole("status")
+    await region.waitFor({ state: "attached" })
+    await opened.promise
+    await track("zoe")
+    await region.getByText("New badge: First <b>tap</b>").waitFor()
+    await region.getByText("New badge").waitFor({ state: "detached" })
   })
 })

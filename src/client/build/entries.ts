@@ -6,10 +6,11 @@ export const folder = path.resolve(import.meta.dirname, "..")
 
 /** The entries of the package: the goal of each for its bytes, minified and gzipped. */
 export const entries = {
-  index: 3_000,
-  elements: 4_500,
+  index: 4_000,
+  elements: 9_000,
   queue: 1_250,
   react: 2_000,
+  recap: 1_600,
   "text-storage": 500,
   webhook: 700,
 } as const

@@ -1,0 +1,158 @@
+/**
+ * The picture of a recap as SVG, of 1,200 by 630 units, which is the size of a shared link's preview.
+ * It loads nothing and runs nothing, and takes every text as text.
+ *
+ * ```ts
+ * const picture = recapPicture(await laurel.recaps.get("ada", { from: "2026-01-01" }))
+ * ```
+ */
+import type { Recap } from "./generated/types.ts"
+
+/** The words of the picture. `{…}` stands for a value. */
+export const recapWords = {
+  days: "active days",
+  xp: "XP earned",
+  badges: "badges",
+  quests: "quests completed",
+  streak: "longest streak",
+  best: "Best day: {date}, {xp} XP",
+  level: "From level {from} to level {to}",
+  top: "Among the top {percent} %",
+  first: "New this time: {actions}",
+}
+
+export type RecapWords = Readonly<Record<keyof typeof recapWords, string>>
+
+export interface PictureOptions {
+  /** Replaces some of the words, for translation. */
+  readonly words?: Partial<RecapWords>
+  /** The language of numbers and dates, such as `de`. Default: that of the browser or the server. */
+  readonly language?: string
+  /** Draws from right to left. Default: false. */
+  readonly rightToLeft?: boolean
+  /** The colours of the ground, the text and the accent. */
+  readonly colours?: readonly [ground: string, text: string, accent: string]
+}
+
+const width = 1_200
+const height = 630
+const margin = 80
+
+/** The SVG of a recap. */
+export const recapPicture = (
+  recap: Recap,
+  {
+    colours: [ground, text, accent] = ["#12351f", "#f4f7f5", "#8fe0b0"],
+    language,
+    rightToLeft = false,
+    words: some,
+  }: PictureOptions = {},
+): string => {
+  const words = { ...recapWords, ...some }
+  const number = (value: number) => value.toLocaleString(language)
+  const place = (x: number) => (rightToLeft ? width - x : x)
+  const line = (
+    x: number,
+    y: number,
+    size: number,
+    colour: string,
+    content: string,
+    weight = 400,
+  ) =>
+    `<text x="${place(x)}" y="${y}" font-size="${size}" font-weight="${weight}" fill="${escaped(colour)}">${escaped(content)}</text>`
+  const figures = figuresOf(recap, words)
+  const columns = figures.map(([value, label], column) => {
+    const x = margin + (column * (width - 2 * margin)) / figures.length
+    return line(x, 330, 84, accent, number(value), 700) + line(x, 376, 26, text, label)
+  })
+  const notes = notesOf(recap, words, number, language).map((note, row) =>
+    line(margin, 460 + row * 46, 30, text, shortened(note, 66)),
+  )
+  const name = shortened(recap.displayName ?? recap.userId, 28)
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(recapText(recap, { ...(language !== undefined && { language }), words }))}"`,
+    ` font-family="system-ui,sans-serif" direction="${rightToLeft ? "rtl" : "ltr"}">`,
+    `<rect width="${width}" height="${height}" fill="${escaped(ground)}"/>`,
+    line(margin, 130, 60, text, name, 700),
+    line(margin, 184, 30, accent, rangeText(recap, language)),
+    ...columns,
+    ...notes,
+    "</svg>",
+  ].join("")
+}
+
+/** The recap in one line, for people who do not see the picture. */
+export const recapText = (
+  recap: Recap,
+  { language, words: some }: Pick<PictureOptions, "language" | "words"> = {},
+): string => {
+  const words = { ...recapWords, ...some }
+  const number = (value: number) => value.toLocaleString(language)
+  const figures = figuresOf(recap, words).map(([value, label]) => `${number(value)} ${label}`)
+  return [
+    `${recap.displayName ?? recap.userId}, ${rangeText(recap, language)}`,
+    ...figures,
+    ...notesOf(recap, words, number, language),
+  ].join(". ")
+}
+
+const figuresOf = ({ streaks, totals }: Recap, words: RecapWords) => {
+  const { activeDays, badges, currencies, quests } = totals
+  const all: ReadonlyArray<readonly [value: number, label: string]> = [
+    [activeDays, words.days],
+    [currencies.xp ?? 0, words.xp],
+    [streaks[0]?.best ?? 0, words.streak],
+    [badges, words.badges],
+    [quests, words.quests],
+  ]
+  // A product may have no badges, quests or streaks.
+  return all.filter(([value], index) => index < 2 || value > 0).slice(0, 4)
+}
+
+const notesOf = (
+  { bestDay, firsts, level, standing }: Recap,
+  words: RecapWords,
+  number: (value: number) => string,
+  language: string | undefined,
+): ReadonlyArray<string> => {
+  const notes: Array<string> = []
+  if (level.to > level.from) notes.push(filled(words.level, { from: level.from, to: level.to }))
+  if (bestDay !== null && bestDay.xp > 0) {
+    const date = dateText(bestDay.date, language)
+    notes.push(filled(words.best, { date, xp: number(bestDay.xp) }))
+  }
+  if (standing !== null && standing.topPercent <= 50) {
+    notes.push(filled(words.top, { percent: standing.topPercent }))
+  }
+  if (notes.length < 3 && firsts !== null && firsts.length > 0) {
+    const actions = firsts.slice(0, 3).map(({ action }) => action)
+    notes.push(filled(words.first, { actions: actions.join(", ") }))
+  }
+  return notes
+}
+
+const filled = (text: string, values: Readonly<Record<string, number | string>>): string =>
+  text.replace(/\{(\w+)\}/g, (_, name) => String(values[name]))
+
+const dateText = (date: string, language: string | undefined): string =>
+  new Date(date).toLocaleDateString(language, { dateStyle: "medium", timeZone: "UTC" })
+
+/** A whole year is shown as its number. */
+const rangeText = ({ from, to }: Recap, language: string | undefined): string => {
+  const [year] = from.split("-")
+  return from === `${year}-01-01` && to === `${year}-12-31`
+    ? year!
+    : `${dateText(from, language)} – ${dateText(to, language)}`
+}
+
+const shortened = (text: string, most: number): string => {
+  const characters = [...text]
+  return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}…`
+}
+
+/** XML has no form for control characters, and half of a pair is no character. */
+const escaped = (text: string): string =>
+  text
+    .replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: XML forbids them
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu, "\ufffd")
