@@ -103,6 +103,17 @@ describe("A recap", () => {
     })
   })
 
+  it("has a run of the past that late events made the longest, in the range of these events", async () => {
+    const place = await newPlace()
+    await place.post("/v1/streaks", { name: "Daily", needs: [{ action: "RUN" }] })
+    for (const daysAgo of [0, 1, 7, 6, 5, 20]) await did(place, "ann", "RUN", daysAgo)
+    const bestIn = async (from: number, to: number) =>
+      (await recapOf(place, "ann", `?from=${dateIn(from)}&to=${dateIn(to)}`)).json.streaks
+    expect(await bestIn(-30, 0)).toEqual([{ key: "daily", best: 3 }])
+    expect(await bestIn(-1, 0)).toEqual([{ key: "daily", best: 2 }])
+    expect(await bestIn(-4, -2)).toEqual([])
+  })
+
   it("lacks revoked events, and what was lost with them", async () => {
     const place = await newPlace()
     await place.post("/v1/badges", {

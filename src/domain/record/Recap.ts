@@ -39,6 +39,8 @@ export class Recap {
   readonly #earned = new Map<string, number>()
   /** The longest run of each streak, by its key. */
   readonly #streaks = new Map<string, number>()
+  /** The longest run of each streak after the fact that was read last; 0: it is not of the range. */
+  readonly #longest = new Map<string, number>()
   readonly #badges: Array<RecapBadge> = []
   #quests = 0
   /** The levels before the records of the range that were read, and after them. */
@@ -69,6 +71,9 @@ export class Recap {
     for (const fact of facts) {
       this.#trackLoss(fact)
       if (fact.kind === "level.changed") this.#addLevel(fact, decidedOn)
+      if (fact.kind === "streak.extended" || fact.kind === "streak.counted") {
+        this.#addStreak(fact, isInRange)
+      }
       if (!this.#isKept(fact, isRevoked) || !isInRange) continue
       this.#addFact(fact, day, at)
     }
@@ -91,6 +96,19 @@ export class Recap {
   #addLevel({ from }: FactOf<"level.changed">, day: number): void {
     if (day > this.#to) this.#levels = { from, to: from }
     else if (day >= this.#from) this.#levels = { from, to: this.#levels.to }
+  }
+
+  /** An undo never removes a streak day, so the facts of revoked records count, too. */
+  #addStreak({ current, key, streak }: StreakGrowth, isInRange: boolean): void {
+    const later = this.#longest.get(key)
+    if (later !== undefined && later > streak.best) this.#reach(key, later)
+    // A late event may have made a run of the past the longest.
+    this.#longest.set(key, isInRange ? streak.best : 0)
+    if (isInRange) this.#reach(key, current)
+  }
+
+  #reach(key: string, length: number): void {
+    this.#streaks.set(key, Math.max(this.#streaks.get(key) ?? 0, length))
   }
 
   #trackLoss(fact: Fact): void {
@@ -125,10 +143,6 @@ export class Recap {
       case "quest.completed":
         this.#quests++
         return
-      case "streak.extended":
-      case "streak.counted":
-        this.#streaks.set(fact.key, Math.max(this.#streaks.get(fact.key) ?? 0, fact.current))
-        return
     }
   }
 
@@ -147,6 +161,8 @@ export class Recap {
 
   /** The longest run of each streak, by its key. */
   get streaks(): ReadonlyMap<string, number> {
+    // No older fact was read: the first one made its run the longest.
+    for (const [key, best] of this.#longest) if (best > 0) this.#reach(key, best)
     return this.#streaks
   }
 
@@ -187,6 +203,8 @@ export class Recap {
       .sort((one, other) => one.at - other.at || (one.action < other.action ? -1 : 1))
   }
 }
+
+type StreakGrowth = FactOf<"streak.counted" | "streak.extended">
 
 /** The badge, or the period of a quest, that a fact gives. */
 const givenKey = (fact: Fact): string | undefined => {
