@@ -61,9 +61,12 @@ export const recapPicture = (
   ) =>
     `<text x="${place(x)}" y="${y}" font-size="${size}" font-weight="${weight}" fill="${escaped(colour)}">${escaped(content)}</text>`
   const figures = figuresOf(recap, words)
+  // A long number must not reach the next column.
+  const longest = Math.max(...figures.map(([value]) => number(value).length))
+  const size = Math.min(84, 420 / longest)
   const columns = figures.map(([value, label], column) => {
     const x = margin + (column * (width - 2 * margin)) / figures.length
-    return line(x, 330, 84, accent, number(value), 700) + line(x, 376, 26, text, label)
+    return line(x, 330, size, accent, number(value), 700) + line(x, 376, 26, text, label)
   })
   const notes = notesOf(recap, words, number, language).map((note, row) =>
     line(margin, 460 + row * 46, 30, text, shortened(note, 66)),

@@ -144,6 +144,10 @@ export abstract class LaurelElement<Data = unknown> extends ClientElement {
   protected abstract read(laurel: Laurel, signal: AbortSignal): Promise<Data>
   /** The nodes that show `data`. */
   protected abstract draw(data: Data): ReadonlyArray<Node>
+  /** What else the drawing depends on. */
+  protected get options(): object {
+    return {}
+  }
 
   override attributeChangedCallback(name: string): void {
     // The present content may be about another user.
@@ -175,7 +179,7 @@ export abstract class LaurelElement<Data = unknown> extends ClientElement {
   }
 
   #show(data: Data): void {
-    const drawn = JSON.stringify([data, this.words])
+    const drawn = JSON.stringify([data, this.words, this.options])
     if (drawn === this.#drawn) return
     this.shadowRoot!.replaceChildren(...this.draw(data))
     this.#drawn = drawn

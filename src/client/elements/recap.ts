@@ -1,6 +1,6 @@
 import type { Recap } from "../generated/types.ts"
 import type { Laurel } from "../Laurel.ts"
-import { recapPicture, recapWords } from "../recap.ts"
+import { type PictureOptions, recapPicture, recapWords } from "../recap.ts"
 import { commonWords, LaurelElement, make, type Words } from "./base.ts"
 
 /**
@@ -11,21 +11,23 @@ import { commonWords, LaurelElement, make, type Words } from "./base.ts"
 export class LaurelRecap extends LaurelElement<Recap | undefined> {
   words: Words = { ...commonWords, ...recapWords, recap: "Recap", save: "Save picture" }
   /** The colours of the picture: ground, text and accent. */
-  colours: readonly [ground: string, text: string, accent: string] | undefined
+  colours: PictureOptions["colours"]
 
   protected read({ recaps }: Laurel, signal: AbortSignal): Promise<Recap | undefined> {
     const given = ["from", "to"].map((name) => [name, this.getAttribute(name) ?? undefined])
     return this.orNothing(recaps.get(this.user, Object.fromEntries(given), { signal }))
   }
 
+  protected override get options(): Pick<PictureOptions, "colours" | "rightToLeft"> {
+    const { colours } = this
+    const rightToLeft = getComputedStyle(this).direction === "rtl"
+    return { rightToLeft, ...(colours !== undefined && { colours }) }
+  }
+
   protected draw(recap: Recap | undefined): ReadonlyArray<Node> {
     if (recap === undefined) return this.empty("recap")
-    const { colours, words } = this
-    const text = recapPicture(recap, {
-      words,
-      rightToLeft: getComputedStyle(this).direction === "rtl",
-      ...(colours !== undefined && { colours }),
-    })
+    const { options, words } = this
+    const text = recapPicture(recap, { words, ...options })
     const picture = new DOMParser().parseFromString(text, "image/svg+xml").documentElement
     const save = make("button", words.save!) as HTMLButtonElement
     save.type = "button"
