@@ -441,6 +441,7 @@ describe("/", () => {
       name: "laurel",
       version: expect.stringMatching(/^\d+\.\d+\.\d+/),
       reference: "/docs",
+      guide: "/guide",
       openapi: "/openapi.json",
     })
   })

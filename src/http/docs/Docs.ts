@@ -1,6 +1,6 @@
 /**
- * The API reference: `/openapi.json`, the page `/docs` that shows it, and `/`, which redirects
- * there. The script of the page is one file that browsers keep. The content security policy forbids
+ * The API reference: `/openapi.json`, the page `/docs` that shows it, the guide at `/guide`, and `/`,
+ * which redirects to the reference. The script of the page is one file that browsers keep. The content security policy forbids
  * the page to load anything from other hosts.
  */
 import { Context, Effect } from "effect"
@@ -8,6 +8,7 @@ import { OpenApi } from "effect/http-api"
 import { version } from "../../Build.ts"
 import { Api } from "../api/Api.ts"
 import type { PlainHandler, PlainReply } from "../contract/Interpreter.ts"
+import { addressOf, guidePages, loadGuide, styleAddress } from "./Guide.ts"
 import { pageName } from "./Markdown.ts"
 import { type PublicFile, showFile } from "./PublicFile.ts"
 import { loadReference } from "./ReferenceThread.ts"
@@ -31,6 +32,24 @@ const markdown = Object.values(Api.groups).map((group): readonly [string, PlainH
   return [`/docs/${name}`, handler]
 })
 
+/** Handlers of the pages of the guide. */
+const guide = [...guidePages.map(addressOf), styleAddress].map(
+  (address): readonly [string, PlainHandler] => {
+    const handler: PlainHandler = (headers) =>
+      Effect.map(Effect.promise(loadGuide), (files) => {
+        const reply = showFile(files[address]!, headers)
+        return { ...reply, headers: [...(reply.headers ?? []), ...guideHeaders] }
+      })
+    return [address, handler]
+  },
+)
+
+/** The pages of the guide run no scripts and load only their style sheet. */
+const guideHeaders = [
+  "Content-Security-Policy",
+  "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+]
+
 /** Handlers of the reference's paths and of `/`, which redirects browsers to `browsersGoTo`. */
 export const docsFor = (browsersGoTo = "/docs"): ReadonlyMap<string, PlainHandler> =>
   new Map([
@@ -40,12 +59,14 @@ export const docsFor = (browsersGoTo = "/docs"): ReadonlyMap<string, PlainHandle
     ["/docs/reference.js", reader],
     ["/llms.txt", index],
     ...markdown,
+    ...guide,
   ])
 
 const entrance = JSON.stringify({
   name: "laurel",
   version,
   reference: "/docs",
+  guide: "/guide",
   openapi: "/openapi.json",
 })
 

@@ -43,7 +43,7 @@ const inThread = async (): Promise<ReferenceFiles> => {
 }
 
 /** A `Buffer` arrives from another thread as a `Uint8Array`. */
-const received = (file: PublicFile): PublicFile => ({
+export const received = (file: PublicFile): PublicFile => ({
   ...file,
   compressed: Buffer.from(file.compressed),
 })

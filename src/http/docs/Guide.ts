@@ -1,0 +1,57 @@
+/**
+ * The guide at `/guide`: the pages of the repository for people who build on Laurel or run it. README
+ * is the first one. A worker thread (`GuideWorker.ts`) makes their HTML at the first request.
+ */
+import { readdirSync } from "node:fs"
+import { Worker } from "node:worker_threads"
+import { Questions } from "../../storage/Channel.ts"
+import type { PublicFile } from "./PublicFile.ts"
+import { received, shared } from "./ReferenceThread.ts"
+
+/** `path`: of the Markdown file, from the root of the repository. */
+export interface GuidePage {
+  readonly name: string
+  readonly section: Section
+  readonly path: string
+}
+
+export const sections = ["Start", "Mechanics", "Apps", "Operations"] as const
+export type Section = (typeof sections)[number]
+
+export const root = new URL("../../../", import.meta.url)
+
+const fixed: ReadonlyArray<GuidePage> = [
+  { name: "", section: "Start", path: "README.md" },
+  { name: "learning-app", section: "Start", path: "src/client/learning-app.md" },
+  { name: "language-app", section: "Start", path: "src/client/language-app.md" },
+  { name: "client", section: "Apps", path: "src/client/README.md" },
+  { name: "cluster", section: "Operations", path: "src/cluster/README.md" },
+  { name: "metrics", section: "Operations", path: "src/metrics/README.md" },
+]
+
+/** The guides beside the client that `fixed` does not name. */
+const mechanics = readdirSync(new URL("src/client/", root))
+  .filter((file) => file.endsWith(".md"))
+  .map((file): GuidePage => {
+    const path = `src/client/${file}`
+    return { name: file.slice(0, -".md".length), section: "Mechanics", path }
+  })
+  .filter(({ path }) => fixed.every((page) => page.path !== path))
+  .sort((one, other) => (one.name < other.name ? -1 : 1))
+
+export const guidePages: ReadonlyArray<GuidePage> = [...fixed, ...mechanics]
+
+export const addressOf = ({ name }: Pick<GuidePage, "name">): string =>
+  name === "" ? "/guide" : `/guide/${name}`
+
+/** The pages and the style sheet, by address. */
+export type GuideFiles = { readonly [address: string]: PublicFile }
+
+export const styleAddress = "/guide/style.css"
+
+export const loadGuide = shared(async (): Promise<GuideFiles> => {
+  const start = () => new Worker(new URL("./GuideWorker.ts", import.meta.url))
+  const files = await new Questions<"files", GuideFiles>(start, { idleMs: 0 }).ask("files")
+  const entries = Object.entries(files).map(([name, file]) => [name, received(file)] as const)
+  return Object.fromEntries(entries)
+})
