@@ -49,22 +49,22 @@ export const countAction = (
         ? repetitionsOf(badge, current) - repetitionsOf(badge, before)
         : Number(before < one.target && current >= one.target)
       if (times <= 0) continue
-      draft.reached ??= []
-      draft.reached.push([one, times])
+      draft.reach(one, times)
     }
   }
 }
 
 /**
- * Awards the badges whose targets the balances and counts of the decision reached, until nothing
- * changes: what a badge pays may reach the target of another. Each award pays at most once, and a
- * repeatable badge as often as the counts and metrics of the event reached its target, so this ends.
+ * Pays quests and milestones, and awards the badges whose targets the balances and counts of the
+ * decision reached, until nothing changes: what a badge pays may reach the target of another. Each
+ * award pays at most once, and a repeatable badge as often as the counts and metrics of the event
+ * reached its target, so this ends. No payment counts for a quest or a streak.
  */
-export const awardBadges = (draft: Draft): void => {
+export const payAll = (draft: Draft): void => {
   const { index, questsCompleted, user } = draft
   const { thresholds } = index
   const gone = user === undefined ? 0 : pointsEarned(user) - user.points
-  for (const [award, times] of draft.reached ?? []) draft.award(award, times)
+  draft.payDue()
   awardMetricBadges(draft)
   let xp = user?.xp ?? 0
   let points = (user?.points ?? 0) + gone
@@ -103,8 +103,8 @@ const awardMetricBadges = (draft: Draft): void => {
   }
 }
 
-/** Awards the badges for a streak that grew from `before` to `after` days. */
-export const awardStreakBadges = (
+/** Notes the badges for a streak that grew from `before` to `after` days. */
+export const reachStreakBadges = (
   draft: Draft,
   key: string,
   before: number,
@@ -113,7 +113,8 @@ export const awardStreakBadges = (
   const { streakThresholds } = draft.index
   for (const name of [key, ""]) {
     const thresholds = streakThresholds.get(name)
-    if (thresholds !== undefined) award(draft, thresholds, before, after)
+    if (thresholds === undefined) continue
+    for (const one of crossedBy(thresholds, before, after)) draft.reach(one)
   }
 }
 
@@ -220,7 +221,7 @@ export const decideBackfill = (
       : Number(reached >= one.target)
     if (lacks > 0) draft.award(one, lacks)
   }
-  awardBadges(draft)
+  payAll(draft)
   const overflow = draft.overflow()
   if (overflow !== undefined) return refuse("conflict", overflow.detail)
   draft.settle(false)

@@ -9,9 +9,10 @@
  *
  * What has expired by the time of a decision is gone before it, and its facts come first.
  *
- * Order of effects of an event: segments, on the state before it; metrics; rules and quests in the
- * order of their creation, each times the boosts that ran when the event occurred; streaks; badges
- * (which see everything earned before); level. `userId` names the user also before the first record;
+ * Order of effects of an event: segments, on the state before it; metrics; rules in the order of
+ * their creation; streaks; quest steps; counts of badges. Then all that was reached pays: quests,
+ * milestones, badges (which see everything earned before); level. Rules and quests pay times the
+ * boosts that ran when the event occurred. `userId` names the user also before the first record;
  * by default that of `user`.
  */
 import { Result } from "effect"
@@ -43,7 +44,7 @@ import { isSameTimeZone } from "../values/Calendar.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { questCompleteAction } from "../values/Ids.ts"
 import { assertBalance } from "../values/invariants.ts"
-import { awardBadges, awardStreakBadges, countAction, decideBackfill } from "./Badges.ts"
+import { countAction, decideBackfill, payAll } from "./Badges.ts"
 import { boostRefusal } from "./Boosts.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults, freezeReferenceFaults } from "./definitionChecks.ts"
@@ -261,6 +262,7 @@ const decideEvent = (
   draft.keepLots()
   const entry = draft.index.byAction.get(command.action) ?? draft.index.other
   if (command.action === questCompleteAction) {
+    extendStreaks(draft, entry, command)
     const refusal = completeByEvent(draft, command)
     if (refusal !== undefined) return Result.fail(refusal)
   } else {
@@ -268,13 +270,11 @@ const decideEvent = (
     if (meter !== undefined) meter.work += work
     countMetrics(draft, metrics, command.metadata)
     applyRules(draft, rules, command)
+    extendStreaks(draft, entry, command)
     countSteps(draft, steps, command.metadata)
     countAction(draft, badges, command.metadata)
   }
-  extendStreaks(draft, entry, command, (key, before, after) =>
-    awardStreakBadges(draft, key, before, after),
-  )
-  awardBadges(draft)
+  payAll(draft)
   if (draft.needed !== undefined) return Result.fail(draft.needed)
   if (meter !== undefined) meter.work += segmentConditionWork * draft.membership.conditions
   const isMatched = namesAction(draft.index, command.action)
@@ -335,7 +335,7 @@ const decideReward = (
   const refusal = gives.boost === undefined ? undefined : boostRefusal(draft, gives.boost)
   if (refusal !== undefined) return Result.fail(refusal)
   draft.earn(gives, "reward")
-  awardBadges(draft)
+  payAll(draft)
   return draft.finish(command, "reward.granted", behind(user?.lastReward))
 }
 

@@ -26,7 +26,7 @@ import type { Cause, Fact, FactOf } from "../record/Record.ts"
 import { endsBefore, lastDayOf } from "../user/Expiry.ts"
 import { Membership } from "../user/Membership.ts"
 import type { MetricState } from "../user/MetricState.ts"
-import { balanceAt, type PresentBalance, refillingKeys, waiting } from "../user/Refill.ts"
+import { balanceAt, waiting } from "../user/Refill.ts"
 import type { StreakState } from "../user/Streak.ts"
 import { userDayAt } from "../user/StreakPeriods.ts"
 import {
@@ -45,6 +45,7 @@ import { assertBalance } from "../values/invariants.ts"
 import { beforePeriod, countIn, type Period, periodAt } from "../values/Periods.ts"
 import { boostsFor, givableBoost, giveBoost } from "./Boosts.ts"
 import { givenFreezes, takenFreezes } from "./Freezes.ts"
+import { furtherBalances, refillFacts } from "./FurtherBalances.ts"
 import { openWindows } from "./openWindows.ts"
 
 export interface Decision {
@@ -94,11 +95,10 @@ export class Draft {
   metrics: Map<string, Measured> | undefined
   /** Quests completed by this decision. */
   completed: Set<string> | undefined
-  /**
-   * The awards that the counts of the event reached, and how often. They pay with all others
-   * (`awardBadges`).
-   */
-  reached: Array<readonly [award: Award, times: number]> | undefined
+  /** What quests and milestones pay once the event has counted for all (`payDue`). */
+  #due: Array<readonly [gives: Gives, source: Source]> | undefined
+  /** The awards that the event reached by then, and how often. */
+  #reached: Array<readonly [award: Award, times: number]> | undefined
   /** Freezes to give once the streaks are extended (`settle`). */
   #freezes:
     | Array<{ readonly key: string; readonly amount: number; readonly source: Source }>
@@ -180,6 +180,29 @@ export class Draft {
     if (gives.boost !== undefined) giveBoost(this, gives.boost, source)
   }
 
+  /** A quest or a milestone pays once the event has counted for all. */
+  owe(gives: Gives, source: Source): void {
+    this.#due ??= []
+    this.#due.push([gives, source])
+  }
+
+  /** An award is given once the event has counted for all. */
+  reach(award: Award, times = 1): void {
+    this.#reached ??= []
+    this.#reached.push([award, times])
+  }
+
+  /** Pays quests, then milestones, then the awards that the event reached. */
+  payDue(): void {
+    const due = this.#due
+    if (due !== undefined) {
+      for (const [gives, source] of due) if (isQuest(source)) this.earn(gives, source)
+      for (const [gives, source] of due) if (!isQuest(source)) this.earn(gives, source)
+    }
+    if (this.#reached === undefined) return
+    for (const [award, times] of this.#reached) this.award(award, times)
+  }
+
   /** Gives what `earn` kept for the end: the streaks are extended by then. */
   giveFreezes(): void {
     if (this.#freezes === undefined) return
@@ -236,7 +259,7 @@ export class Draft {
     if (key === "xp") this.xp = total
     else if (key === "points") this.points = total
     // Only rules and quests have boosts.
-    const hasBoosts = typeof source === "object" && ("ruleId" in source || "questId" in source)
+    const hasBoosts = isQuest(source) || (typeof source === "object" && "ruleId" in source)
     const boosts = hasBoosts ? this.boosts.appliedTo(key) : undefined
     const lot = this.#lotOf(currency)
     this.facts.push(
@@ -530,6 +553,8 @@ export class Draft {
   }
 }
 
+const isQuest = (source: Source): boolean => typeof source === "object" && "questId" in source
+
 const multiplied = (gives: Gives, times: number): Gives => {
   const { boost, currencies = {}, freezes = {}, points, xp } = gives
   const each = (amounts: NonNullable<Gives["currencies"]>) =>
@@ -543,38 +568,4 @@ const multiplied = (gives: Gives, times: number): Gives => {
     // Several at once give one boost.
     ...(boost !== undefined && { boost }),
   }
-}
-
-/** The facts of what was added to a balance before a decision changes it. */
-export const refillFacts = (
-  currency: string,
-  { amount: total, refilled: amount, since }: PresentBalance,
-): ReadonlyArray<Fact> =>
-  amount > 0 ? [{ kind: "currency.refilled", currency, amount, total, ...waiting({ since }) }] : []
-
-/**
- * The user's balances of further currencies that are active, after `changed`; `undefined`: the user
- * has none.
- */
-export const furtherBalances = (
-  user: UserState | undefined,
-  project: ProjectState,
-  now: number,
-  changed: ReadonlyMap<string, number> | undefined,
-): Amounts | undefined => {
-  const refilling = refillingKeys(project)
-  const owned = user?.balances.size ?? 0
-  if (changed === undefined && owned === 0 && refilling.length === 0) return undefined
-  // Each event of a user with further currencies comes here: it makes no set and no pairs.
-  const after: Record<string, number> = {}
-  let isEmpty = true
-  const add = (key: string): void => {
-    if (Object.hasOwn(after, key) || activeCurrency(project.currencies, key) === undefined) return
-    after[key] = changed?.get(key) ?? balanceAt(user, project, key, now).amount
-    isEmpty = false
-  }
-  if (user !== undefined) for (const key of user.balances.keys()) add(key)
-  if (changed !== undefined) for (const key of changed.keys()) add(key)
-  for (const key of refilling) add(key)
-  return isEmpty ? undefined : after
 }

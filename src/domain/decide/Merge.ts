@@ -62,10 +62,10 @@ import { absorbedWith, type Pair, unitedParts, unitedWindows } from "../record/U
 import { criterionNumber } from "../user/Progress.ts"
 import { balanceOf, isMidway, type UserState } from "../user/User.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
-import { awardBadges } from "./Badges.ts"
+import { payAll } from "./Badges.ts"
 import { type Decision, Draft } from "./Draft.ts"
 import { completeUnited } from "./Quests.ts"
-import { payUnitedStreak } from "./Streaks.ts"
+import { reachUnitedStreak } from "./Streaks.ts"
 
 /** The latest state of a user of the environment, durable or not. */
 export type Standing = (userId: string) => UserState | undefined
@@ -191,7 +191,7 @@ const payUnited = (draft: Draft, { from, into }: Pair): void => {
   const { project, user } = draft
   const after = user!
   for (const key of from.streaks.keys()) {
-    payUnitedStreak(draft, key, [into.streaks.get(key), from.streaks.get(key)])
+    reachUnitedStreak(draft, key, [into.streaks.get(key), from.streaks.get(key)])
   }
   completeUnited(draft, from.quests.keys())
   for (const badge of project.badges.values()) {
@@ -201,15 +201,15 @@ const payUnited = (draft: Draft, { from, into }: Pair): void => {
     if (badge.repeatable) {
       const had = parts.reduce((sum, part) => sum + repetitionsOf(badge, part), 0)
       const times = repetitionsOf(badge, reached) - had
-      if (times > 0) draft.award(awardsOf(badge)[0], times)
+      if (times > 0) draft.reach(awardsOf(badge)[0], times)
       continue
     }
     const alone = Math.max(...parts)
     for (const one of awardsOf(badge)) {
-      if (alone < one.target && one.target <= reached) draft.award(one)
+      if (alone < one.target && one.target <= reached) draft.reach(one)
     }
   }
-  awardBadges(draft)
+  payAll(draft)
 }
 
 /** Decides the end of a merge. */

@@ -170,13 +170,13 @@ const complete = (
   draft.questsCompleted++
   draft.completed ??= new Set()
   draft.completed.add(quest.id)
-  if (claimed && !hasPaid) draft.earn(boosted(draft, quest.reward), { questId: quest.id })
+  if (claimed && !hasPaid) draft.owe(boosted(draft, quest.reward), { questId: quest.id })
 }
 
 /** Pays a completed quest. */
 const claim = (draft: Draft, quest: Quest, period: number): void => {
   draft.facts.push({ kind: "quest.claimed", ...refer(quest, period) })
-  draft.earn(boosted(draft, quest.reward), { questId: quest.id })
+  draft.owe(boosted(draft, quest.reward), { questId: quest.id })
 }
 
 /**

@@ -9,7 +9,8 @@ import { balanceAt, waiting } from "../user/Refill.ts"
 import type { UserState } from "../user/User.ts"
 import { type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
-import { behind, type Decision, furtherBalances, refillFacts } from "./Draft.ts"
+import { behind, type Decision } from "./Draft.ts"
+import { furtherBalances, refillFacts } from "./FurtherBalances.ts"
 
 /*
  * Spends and refunds. They change only balances of spendable currencies: xp, level and leaderboards

@@ -26,40 +26,38 @@ import {
 } from "../user/Streak.ts"
 import { periodAt, type Zones } from "../user/StreakPeriods.ts"
 import { streakCountOf, type UserState, userZones } from "../user/User.ts"
+import { reachStreakBadges } from "./Badges.ts"
 import type { Draft } from "./Draft.ts"
 
 /**
- * Adds the event to the streaks that it counts for, and pays the milestones that they reach. Then
- * calls `grown` for each present or past run that grew, with its length before and after: badges pay
- * after milestones. If an `imported` event leaves a streak that is already over, the fact has the
- * streak as broken: a later tick would otherwise send a message.
+ * Adds the event to the streaks that it counts for, and notes the milestones and badges that each
+ * present or past run reaches as it grows: they pay later (`Draft.payDue`). If an `imported` event
+ * leaves a streak that is already over, the fact has the streak as broken: a later tick would
+ * otherwise send a message.
  */
 export const extendStreaks = (
   draft: Draft,
   { streaks }: ActionEntry,
   event: TrackedEvent,
-  grown: (key: string, before: number, after: number) => void,
 ): void => {
   if (streaks.length === 0) return
   const zones = userZones(draft.user, draft.project)
-  const growths: Array<Growth> = []
   for (const definition of streaks) {
     if (!countsAt(definition, draft.occurredAt)) continue
     const streak = draft.user?.streaks.get(definition.key)
     const period = periodAt(definition, zones, draft.occurredAt)
-    const paid = new Set(streak?.paid)
     const keeps =
       !isSettled(streak, period) &&
       (needsOne(definition) || countFor(draft, definition, period, event.action))
-    if (keeps) growths.push(...keepPeriod(draft, definition, zones, period, event, paid))
-    if (streak?.owed !== undefined) payOwed(draft, definition, zones, period, event, paid)
+    if (!keeps && streak?.owed === undefined) continue
+    const paid = new Set(streak?.paid)
+    if (keeps) keepPeriod(draft, definition, zones, period, event, paid)
+    if (streak?.owed !== undefined) reachOwed(draft, definition, zones, period, event, paid)
   }
-  for (const { after, before, key } of growths) grown(key, before, after)
 }
 
 /** The lengths of a run. */
 interface Growth {
-  readonly key: string
   readonly before: number
   readonly after: number
 }
@@ -96,7 +94,7 @@ const keepPeriod = (
   period: number,
   { imported }: TrackedEvent,
   paid: Set<number>,
-): ReadonlyArray<Growth> => {
+): void => {
   const { key } = definition
   const { facts, now, user } = draft
   const streak = user?.streaks.get(key)
@@ -110,14 +108,16 @@ const keepPeriod = (
   facts.push({ kind, key, current, streak: after })
   draft.setStreak(key, after)
   const parts = streak === undefined ? [] : [streak]
-  return payGrowth(draft, definition, zones, parts, next, paid)
+  for (const growth of reachMilestones(draft, definition, zones, parts, next, paid)) {
+    reachStreakBadges(draft, key, growth.before, growth.after)
+  }
 }
 
 /**
- * Pays the milestones whose payment was taken back, if the event counts for a kept period of a run
+ * Notes the milestones whose payment was taken back, if the event counts for a kept period of a run
  * that is long enough.
  */
-const payOwed = (
+const reachOwed = (
   draft: Draft,
   definition: Streak,
   zones: Zones,
@@ -131,11 +131,11 @@ const payOwed = (
     need.metric === undefined ? need.action === action : draft.towards(need.metric, need.target) > 0
   if (!isKept(streak, period) || (needs.length > 0 && !needs.some(adds))) return
   const run = runsOf(streak, definition, zones).find(({ last }) => period <= last)!
-  payMilestones(draft, definition, paid, 0, run.days, streak.owed)
+  reachBetween(draft, definition, paid, 0, run.days, streak.owed)
 }
 
-/** Pays the milestones of the runs that are longer in `next`, and returns these runs. */
-const payGrowth = (
+/** Notes the milestones of the runs that are longer in `next`, and returns these runs. */
+const reachMilestones = (
   draft: Draft,
   definition: Streak,
   zones: Zones,
@@ -143,21 +143,20 @@ const payGrowth = (
   next: StreakState,
   paid: Set<number>,
 ): ReadonlyArray<Growth> => {
-  const { key } = definition
   const growths: Array<Growth> = []
   const runsBefore = before.flatMap((streak) => runsOf(streak, definition, zones))
   for (const { days, first, last } of runsOf(next, definition, zones)) {
     const parts = runsBefore.filter((run) => run.first >= first && run.last <= last)
     const longest = Math.max(0, ...parts.map((run) => run.days))
     if (days <= longest) continue
-    payMilestones(draft, definition, paid, longest, days)
-    growths.push({ key, before: longest, after: days })
+    reachBetween(draft, definition, paid, longest, days)
+    growths.push({ before: longest, after: days })
   }
   return growths
 }
 
-/** Pays the milestones that a streak has reached because two users became one. */
-export const payUnitedStreak = (
+/** Notes the milestones that a streak has reached because two users became one. */
+export const reachUnitedStreak = (
   draft: Draft,
   key: string,
   parts: ReadonlyArray<StreakState | undefined>,
@@ -167,14 +166,14 @@ export const payUnitedStreak = (
   const before = parts.filter((part) => part !== undefined)
   if (definition === undefined || next === undefined || before.length < 2) return
   const paid = new Set(before.flatMap((streak) => streak.paid ?? []))
-  payGrowth(draft, definition, userZones(draft.user, draft.project), before, next, paid)
+  reachMilestones(draft, definition, userZones(draft.user, draft.project), before, next, paid)
 }
 
 /**
- * Pays the milestones between two lengths of a run, each once in the life of the user; `only` these
+ * Notes the milestones between two lengths of a run, each once in the life of the user; `only` these
  * targets, if they are given. Notes them in `paid`.
  */
-const payMilestones = (
+const reachBetween = (
   draft: Draft,
   definition: Streak,
   paid: Set<number>,
@@ -189,7 +188,7 @@ const payMilestones = (
     if (only?.includes(target) === false) continue
     paid.add(target)
     draft.facts.push({ kind: "streak.milestone_reached", streakId, key, name, target })
-    draft.earn(reward, { streakId })
+    draft.owe(reward, { streakId })
   }
 }
 

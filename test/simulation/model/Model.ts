@@ -255,11 +255,28 @@ export class Model {
     const give = (gives: Gives) => gift(gives, receiver, running())
     if (before.length > 0) event.kept.push(...keptBy(event.occurredAt, place))
     const touched: Array<Outcome["quests"][number]> = []
+    const milestonePayments: Array<() => unknown> = []
+    const questPayments: Array<() => unknown> = []
+    const countForStreaks = () => {
+      for (const streak of definitions.streaks) {
+        const counted = countedFor(before, streak, place, event)
+        if (counted !== undefined) event.streaks.push(counted)
+        const reached =
+          counted === undefined ? [] : newMilestones(before, after, streak, place.places, event)
+        const again = milestonesAgain(before, after, streak, place, event)
+        for (const target of new Set([...reached, ...again])) {
+          const { reward } = streak.milestones.find((milestone) => milestone.target === target)!
+          event.milestones.push({ key: streak.key, target })
+          milestonePayments.push(() => gift(reward, receiver))
+        }
+      }
+    }
     if (command.action === "QUEST_COMPLETE") {
+      countForStreaks()
       const asked = completeByHand(after, quests, settings.timezone, event, date, now, isIn)
       if (typeof asked === "string") return { refused: asked }
       const { pays, quest, repeated } = asked
-      if (pays) give(boosted(quest.reward, running()))
+      if (pays) questPayments.push(() => give(boosted(quest.reward, running())))
       touched.push({
         questId: quest.id,
         status: "completed",
@@ -274,6 +291,7 @@ export class Model {
       for (const { gives, rule } of ruleGifts(before, rules, running, zoneThen, event, isIn)) {
         if (give(gives)) event.uses.push(rule.id)
       }
+      countForStreaks()
       for (const { claimable, completed, paid, period, quest } of countForSteps(
         after,
         definitions,
@@ -283,7 +301,7 @@ export class Model {
         now,
         isIn,
       )) {
-        if (paid) give(boosted(quest.reward, running()))
+        if (paid) questPayments.push(() => give(boosted(quest.reward, running())))
         touched.push({
           questId: quest.id,
           status: completed ? "completed" : "in_progress",
@@ -294,18 +312,8 @@ export class Model {
       }
       countForBadges(badges, event, isIn)
     }
-    for (const streak of definitions.streaks) {
-      const counted = countedFor(before, streak, place, event)
-      if (counted !== undefined) event.streaks.push(counted)
-      const reached =
-        counted === undefined ? [] : newMilestones(before, after, streak, place.places, event)
-      const again = milestonesAgain(before, after, streak, place, event)
-      for (const target of new Set([...reached, ...again])) {
-        const { reward } = streak.milestones.find((milestone) => milestone.target === target)!
-        event.milestones.push({ key: streak.key, target })
-        gift(reward, receiver)
-      }
-    }
+    // All has counted. Now quests pay, then milestones, then badges.
+    for (const pay of [...questPayments, ...milestonePayments]) pay()
     event.windows = windowsFor(before, settings.timezone, closed, date, now)
     awardAll(receiver, () => crossed(before, after, place, event.occurredAt, now, isIn))
     giveFreezes(after, event, definitions, place.places, now)
