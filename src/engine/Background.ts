@@ -162,6 +162,7 @@ export const startBackground = Effect.fnUntraced(function* (
   const backfills = new Backfills({
     ...state,
     history,
+    recounts,
     askUser: (environment, { command, userId }, prepare) =>
       Effect.map(
         requests.one(requests.toUser(environment, userId), command, undefined, prepare),

@@ -13,7 +13,7 @@ export const decideRecalling = (
   const decided = decide()
   if (Result.isSuccess(decided)) return Result.succeed(decided.success)
   if (!(decided.failure instanceof HistoryNeeded)) return Result.fail(decided.failure)
-  const past = new Past()
+  const past = new Past(decided.failure.backfilled)
   for (const record of records.toReversed()) {
     past.add(record)
     if (decided.failure.isMet(past, record.at)) break

@@ -121,6 +121,14 @@ const cases: ReadonlyArray<Case> = [
   ["WebhookNotFound", "webhook_not_found", () => get("/v1/webhooks/whk_none")],
   ["BackfillNotFound", "backfill_not_found", () => get(`/v1/badges/${real.bdg}/backfill`)],
   [
+    "MetricBackfillNotFound",
+    "backfill_not_found",
+    async () => {
+      const metric = { name: "New", aggregate: "count", actions: ["NEW"] }
+      return get(`/v1/metrics/${await created("/v1/metrics", metric)}/backfill`)
+    },
+  ],
+  [
     "DeliveryNotFound",
     "delivery_not_found",
     () => get(`/v1/webhooks/${real.whk}/deliveries/dlv_none`),

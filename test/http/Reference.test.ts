@@ -47,6 +47,7 @@ describe("/openapi.json", () => {
       "/v1/leaderboard",
       "/v1/metrics",
       "/v1/metrics/{id}",
+      "/v1/metrics/{id}/backfill",
       "/v1/metrics/{id}/series",
       "/v1/project",
       "/v1/project/preview",

@@ -205,3 +205,89 @@ describe("A file of definitions", () => {
     ])
   })
 })
+
+describe("The backfill of a metric", () => {
+  /** The backfill when it is finished. */
+  const finished = async (place: Place, path: string) => {
+    while (true) {
+      const { json } = await place.get(path)
+      if (json.status === "finished") return json
+    }
+  }
+
+  const totalOf = async (place: Place, userId: string) =>
+    (await place.get(`/v1/users/${userId}/metrics`)).json.metrics[0].total
+
+  it("counts the events of before the metric, shows its progress, and can be undone", async () => {
+    const place = newPlace()
+    const { json: old } = await place.track("ann", "RUN_DONE", { km: 4.2 })
+    await place.track("ann", "RUN_DONE", { km: 1 })
+    await place.track("bob", "WALK_DONE")
+    const { id } = (await place.post("/v1/metrics", distance)).json
+    await place.track("ann", "RUN_DONE", { km: 2 })
+    expect(await totalOf(place, "ann")).toBe(2)
+    const path = `/v1/metrics/${id}/backfill`
+    expect(problemOf(await place.get(path))).toEqual([404, "backfill_not_found"])
+    const started = await place.call("POST", "/v1/metrics/km/backfill")
+    expect([started.status, started.headers.location]).toEqual([202, path])
+    expect(started.json).toEqual({ metricId: id, startedAt: expect.any(String) })
+    expect(await finished(place, "/v1/metrics/km/backfill")).toEqual({
+      ...started.json,
+      status: "finished",
+      checked: 2,
+      total: 2,
+      changed: 1,
+      finishedAt: expect.any(String),
+    })
+    expect(await totalOf(place, "ann")).toBe(7.2)
+    expect(await totalOf(place, "bob")).toBe(0)
+    const { json: series } = await place.get("/v1/users/ann/metrics/km/series")
+    expect(series.points.at(-1)).toMatchObject({ value: 7.2 })
+    const { facts } = (await place.get("/v1/users/ann/history?kind=metric.changed")).json
+    expect(facts[0]).toMatchObject({ key: "km", total: 7.2, cause: { kind: "clock" } })
+    const { json: undone } = await place.delete(`/v1/users/ann/events/${old.eventId}`)
+    expect(undone.metrics).toEqual([{ key: "km", total: 3 }])
+    expect(await totalOf(place, "ann")).toBe(3)
+    expect((await place.call("POST", path)).status).toBe(202)
+    expect(await finished(place, path)).toMatchObject({ changed: 0 })
+    expect(await totalOf(place, "ann")).toBe(3)
+  })
+
+  it("pays nothing: a badge by the metric has a backfill of its own", async () => {
+    const place = newPlace()
+    await place.track("ann", "RUN_DONE", { km: 50 })
+    await place.post("/v1/metrics", distance)
+    const criteria = { kind: "metric", metric: "km", target: 42 }
+    const badge = await place.create("/v1/badges", { name: "Marathon", criteria })
+    await place.call("POST", "/v1/metrics/km/backfill")
+    await finished(place, "/v1/metrics/km/backfill")
+    expect((await place.get("/v1/users/ann")).json.badges).toEqual([])
+    await place.call("POST", `/v1/badges/${badge}/backfill`)
+    expect(await finished(place, `/v1/badges/${badge}/backfill`)).toMatchObject({ awarded: 1 })
+    expect((await place.get("/v1/users/ann")).json.badges).toMatchObject([{ id: badge }])
+  })
+
+  it("is started once by requests with the same Idempotency-Key", async () => {
+    const place = newPlace()
+    await place.post("/v1/metrics", distance)
+    const headers = { "idempotency-key": "k" }
+    const start = () => place.call("POST", "/v1/metrics/km/backfill", { headers })
+    const [first, second] = [await start(), await start()]
+    expect([second.status, second.json]).toEqual([202, first.json])
+    expect(second.headers["idempotency-replayed"]).toBe("true")
+  })
+
+  it("is refused for a metric that is archived or does not exist", async () => {
+    const place = newPlace()
+    await place.post("/v1/metrics", distance)
+    const path = "/v1/metrics/km/backfill"
+    await place.call("POST", path)
+    await finished(place, path)
+    await place.delete("/v1/metrics/km")
+    expect(problemOf(await place.call("POST", path))).toEqual([409, "invalid_transition"])
+    expect(problemOf(await place.get(path))).toEqual([404, "backfill_not_found"])
+    const other = "/v1/metrics/none/backfill"
+    expect(problemOf(await place.call("POST", other))).toEqual([404, "metric_not_found"])
+    expect(problemOf(await place.get(other))).toEqual([404, "metric_not_found"])
+  })
+})

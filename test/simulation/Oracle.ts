@@ -21,6 +21,7 @@ import { countInHistory } from "./model/badges.ts"
 import { windowXp, windowXpSince, xpOf, xpSince } from "./model/balances.ts"
 import { coursesAfter, type Definitions } from "./model/Definitions.ts"
 import { Model, type Outcome, type Refused } from "./model/Model.ts"
+import { countForPast } from "./model/metrics.ts"
 import type { ClosedThrough } from "./model/windows.ts"
 import { outcomeOf, sorted, warningsOf } from "./views.ts"
 
@@ -135,6 +136,7 @@ export class Oracle {
     if (cause.kind === "tick") {
       const entry = this.model.log(userId).at(-1)
       assert.deepEqual(warningsOf(record), entry?.kind === "ticked" ? entry.warned : undefined)
+      this.#countForPast(userId, record)
     }
     if (expected !== undefined) {
       assert.deepEqual(unnoted(outcomeOf(record), cause), unnoted(sorted(expected), cause))
@@ -164,6 +166,7 @@ export class Oracle {
         return undefined
       case "erasure":
         model.erase(userId)
+        this.#backfilled.delete(userId)
         return known ? undefined : { refused: "user_not_found" }
       case "start":
         return model.start(userId, command, definitions, moment)
@@ -179,6 +182,23 @@ export class Oracle {
           ? model.backfill(userId, command, definitions, moment)
           : { refused: "conflict" }
       }
+    }
+  }
+
+  /** The metrics that a backfill has counted, by user. */
+  readonly #backfilled = new Map<string, Set<string>>()
+
+  #countForPast(userId: string, { facts, sequence }: JournalRecord): void {
+    const { definitions, model } = this
+    const before = this.#backfilled.get(userId) ?? new Set()
+    this.#backfilled.set(userId, before)
+    for (const fact of facts) {
+      if (fact.kind !== "metric.changed" || fact.state?.backfilled === undefined) continue
+      const metric = definitions.metrics.find(({ id }) => id === fact.metricId)
+      if (metric === undefined || before.has(metric.id)) continue
+      before.add(metric.id)
+      const { places } = model.place(userId, definitions)
+      countForPast(model.log(userId), metric, places, sequence)
     }
   }
 

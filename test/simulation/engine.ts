@@ -374,6 +374,26 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     }
   })
 
+  /** Counts a metric for the past, in the background, while commands arrive. */
+  const metricBackfill = Effect.gen(function* () {
+    const metrics = oracle.definitions.metrics.filter(({ set }) => set !== "archived")
+    if (metrics.length === 0) return
+    const { id: metricId } = random.pick(metrics)
+    yield* running.engine.askProject(sandbox, { kind: "startMetricBackfill", metricId })
+    for (let tries = 0; ; tries++) {
+      const message = command(false)
+      if (random.chance(0.3)) {
+        yield* settle([{ message, outcome: yield* askOne(message) }], false)
+      }
+      yield* Effect.andThen(pass(10), yieldToEventLoop)
+      if ((yield* running.engine.readBackfill(sandbox, metricId))?.status === "finished") break
+      expect(tries).toBeLessThan(1_000)
+    }
+    yield* settle([], false)
+    yield* rest
+    yield* compareReads(running.engine, oracle, random, time(), users)
+  })
+
   /** Advances the test clock, often over several ends of days, with commands and a kill meanwhile. */
   const advance = Effect.gen(function* () {
     const to = time() + random.pick([1, minute, 7 * 60 * minute, day, 3 * day, 40 * day])
@@ -437,7 +457,8 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
   for (let step = 0; step < steps; step++) {
     const kind = random.next()
     if (kind < 0.08 || step < 8) yield* define
-    else if (kind < 0.1) yield* backfill
+    else if (kind < 0.09) yield* backfill
+    else if (kind < 0.1) yield* metricBackfill
     else if (kind < 0.14) {
       // Commands arrive while a snapshot is written, and while time passes.
       const sent = Array.from({ length: random.integer(1, 20) }, () => command(false))

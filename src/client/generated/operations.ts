@@ -103,6 +103,8 @@ export const operations = {
     ofUser: "GET users/*/metrics",
     series: "GET metrics/*/series query",
     seriesOfUser: "GET users/*/metrics/*/series query",
+    startBackfill: "POST metrics/*/backfill - key",
+    getBackfill: "GET metrics/*/backfill",
   },
   streaks: {
     create: "POST streaks body key",

@@ -230,10 +230,11 @@ const criterionOf = (
 
 export type BackfillCommand =
   | { readonly kind: "startBackfill"; readonly badgeId: string; readonly notify: boolean }
+  | { readonly kind: "startMetricBackfill"; readonly metricId: string }
   /** The backfill has checked all users. */
   | {
       readonly kind: "finishBackfill"
-      readonly badgeId: string
+      readonly definitionId: string
       readonly checked: number
       readonly awarded: number
     }
@@ -242,11 +243,26 @@ type BackfillRunCommand<Kind> = Extract<BackfillCommand, { readonly kind: Kind }
 
 export const finishBackfill = (
   state: ProjectState,
-  { awarded, badgeId, checked }: BackfillRunCommand<"finishBackfill">,
+  { awarded, checked, definitionId }: BackfillRunCommand<"finishBackfill">,
 ): Decided<"conflict"> =>
-  isUnderWay(state, badgeId)
-    ? Result.succeed([{ kind: "backfill.finished", badgeId, checked, awarded }])
-    : refuse("conflict", "No backfill of this badge is running.")
+  isUnderWay(state, definitionId)
+    ? Result.succeed([{ kind: "backfill.finished", definitionId, checked, awarded }])
+    : refuse("conflict", "No such backfill is running.")
+
+export const startMetricBackfill = (
+  state: ProjectState,
+  { metricId }: BackfillRunCommand<"startMetricBackfill">,
+): Decided<"metric_not_found" | "invalid_transition" | "conflict"> => {
+  const metric = definitionOf(state.metrics, metricId)
+  if (metric === undefined) return Result.fail(definitionNotFound("metric"))
+  if (metric.set === "archived") {
+    return refuse("invalid_transition", "The metric is archived: it counts no events.")
+  }
+  if (isUnderWay(state, metric.id)) {
+    return refuse("conflict", "A backfill of this metric is already running.")
+  }
+  return Result.succeed([{ kind: "backfill.started", definitionId: metric.id, notify: false }])
+}
 
 export const startBackfill = (
   state: ProjectState,
@@ -265,8 +281,8 @@ export const startBackfill = (
   if (isUnderWay(state, badge.id)) {
     return refuse("conflict", "A backfill of this badge is already running.")
   }
-  return Result.succeed([{ kind: "backfill.started", badgeId: badge.id, notify }])
+  return Result.succeed([{ kind: "backfill.started", definitionId: badge.id, notify }])
 }
 
-const isUnderWay = ({ backfills }: ProjectState, badgeId: string): boolean =>
-  backfills.get(badgeId)?.finishedAt === null
+const isUnderWay = ({ backfills }: ProjectState, definitionId: string): boolean =>
+  backfills.get(definitionId)?.finishedAt === null

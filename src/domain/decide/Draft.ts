@@ -21,6 +21,7 @@ import { levelAt } from "../project/Level.ts"
 import { amountTowards, type Metric } from "../project/Metric.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { CapReason, Source } from "../record/BalanceFact.ts"
+import { backfilledMetrics } from "../record/MetricRecount.ts"
 import { HistoryNeeded, type Past } from "../record/Past.ts"
 import type { Cause, Fact, FactOf } from "../record/Record.ts"
 import { endsBefore, lastDayOf } from "../user/Expiry.ts"
@@ -146,7 +147,9 @@ export class Draft {
   /** The history that the decision lacks, if any. */
   get needed(): HistoryNeeded | undefined {
     const since = this.#recalledSince
-    return since === undefined ? undefined : new HistoryNeeded((_, at) => at < since)
+    return since === undefined
+      ? undefined
+      : new HistoryNeeded((_, at) => at < since, backfilledMetrics(this.user, this.project))
   }
 
   /** The local day of the project on which the event occurred. */

@@ -9,12 +9,20 @@
 import { limits } from "../../Limits.ts"
 import type { Metric } from "../project/Metric.ts"
 import { hasValue, isExtremum, metricValue } from "../project/Metric.ts"
-import { beforeDay, countedEvent } from "../record/MetricRecount.ts"
+import type { ProjectState } from "../project/Project.ts"
+import {
+  type BackfilledMetric,
+  backfilledMetrics,
+  beforeDay,
+  countedEvent,
+  hasFactOf,
+} from "../record/MetricRecount.ts"
 import { HistoryNeeded, type Past, type PastCount } from "../record/Past.ts"
 import type { Fact, JournalRecord, Tick } from "../record/Record.ts"
 import {
   type CountedEvent,
   hasDay,
+  isFull,
   isInSlot,
   type MetricState,
   metricTotal,
@@ -105,30 +113,67 @@ export const metricsAfter = (user: UserState, left: MetricsLeft): UserState["met
   return after
 }
 
+/** The events of a record as metrics counted them, by a fact of the record or by a backfill. */
+const countedIn = (found: JournalRecord, backfilled: ReadonlyArray<BackfilledMetric>) => [
+  ...found.facts.flatMap((fact) => {
+    const event = fact.kind === "metric.changed" ? countedEvent(fact, found) : undefined
+    if (fact.kind !== "metric.changed" || event === undefined) return []
+    const { decimals, key, metricId } = fact
+    return [{ event, metricId, key, decimals, aggregate: event.aggregate, hasFact: true }]
+  }),
+  ...backfilled.flatMap(({ eventOf, metric }) => {
+    const event = hasFactOf(found, metric.id) ? undefined : eventOf(found)
+    const { aggregate, decimals, id: metricId, key } = metric
+    return event === undefined
+      ? []
+      : [{ event, metricId, key, decimals, aggregate, hasFact: false }]
+  }),
+]
+
+/** Whether only the whole history says what is left without the event. */
+const needsRecount = (
+  user: UserState,
+  project: ProjectState,
+  state: MetricState,
+  { aggregate }: CountedEvent,
+  hasFact: boolean,
+): boolean => {
+  if (aggregate === "sum" && isFull(state)) {
+    return state.backfilled !== undefined || user.absorbed.length > 0
+  }
+  // The day on which the event counted is that of a zone which may be forgotten.
+  const zones = Math.max(user.pastZones.length, project.pastZones?.length ?? 0)
+  return !hasFact && zones >= limits.pastZonesMax
+}
+
 /** The states of the metrics that `found` counted for, without it. */
 export const metricsLeft = (
   user: UserState,
+  project: ProjectState,
   found: JournalRecord,
   past: Past | undefined,
 ): MetricsLeft | HistoryNeeded => {
   const left: Array<MetricLeft> = []
   const needs: Array<HistoryNeeded> = []
-  for (const fact of found.facts) {
-    if (fact.kind !== "metric.changed") continue
-    const event = countedEvent(fact, found)
-    const state = user.metrics.get(fact.metricId)
-    if (event === undefined || state === undefined) continue
-    const { decimals, key, metricId } = fact
-    const metric = { metricId, key, decimals, aggregate: event.aggregate }
+  const backfilled = backfilledMetrics(user, project)
+  for (const { event, hasFact, ...metric } of countedIn(found, backfilled)) {
+    const { metricId } = metric
+    const state = user.metrics.get(metricId)
+    if (state === undefined) continue
     if (state.recalculating === true) {
       left.push({ ...metric, state })
       continue
     }
-    const needed = othersNeeded(state, event, fact.metricId, found.sequence)
+    if (needsRecount(user, project, state, event, hasFact)) {
+      left.push({ ...metric, state: { ...state, recalculating: true } })
+      continue
+    }
+    const needed = othersNeeded(state, event, metricId, found.sequence)
     if (needed !== undefined && past === undefined) {
       needs.push(
         new HistoryNeeded(
           (past, at) => needed.isMet(past, at) || past.records >= limits.metricUndoRecordsMax,
+          backfilled,
         ),
       )
     } else if (needed !== undefined && isCut(past!, needed)) {
@@ -148,7 +193,10 @@ const isCut = (past: Past, needed: HistoryNeeded): boolean =>
 /** The need that is met when all of `needs` are. */
 export const allOf = (needs: ReadonlyArray<HistoryNeeded>): HistoryNeeded =>
   // Each need is asked, since each looks at every record once.
-  new HistoryNeeded((past, at) => needs.filter(({ isMet }) => !isMet(past, at)).length === 0)
+  new HistoryNeeded(
+    (past, at) => needs.filter(({ isMet }) => !isMet(past, at)).length === 0,
+    needs.flatMap(({ backfilled }) => backfilled),
+  )
 
 /**
  * Replaces the state of the metric by that of a recount, and revokes the badges that the user no
@@ -157,16 +205,20 @@ export const allOf = (needs: ReadonlyArray<HistoryNeeded>): HistoryNeeded =>
 export const takeRecount = (
   draft: Draft,
   user: UserState,
-  { metricId, state, upTo }: NonNullable<Tick["recount"]>,
+  { backfill, metricId, state, upTo }: NonNullable<Tick["recount"]>,
 ): void => {
   // A state that changed after the recount is counted again.
-  if (upTo !== user.sequence || user.metrics.get(metricId)?.recalculating !== true) return
+  if (upTo !== user.sequence) return
+  const before = user.metrics.get(metricId)
+  if (backfill !== true && before?.recalculating !== true) return
+  const backfilled = backfill === true ? upTo : before?.backfilled
   const { aggregate, decimals, key } = draft.project.metrics.get(metricId) ?? {
     key: metricId,
     decimals: 0,
     aggregate: "max",
   }
-  const left = [{ metricId, key, decimals, aggregate, state: state ?? undefined }]
+  const after = state === null ? undefined : { ...state, ...(backfilled && { backfilled }) }
+  const left = [{ metricId, key, decimals, aggregate, state: after }]
   draft.facts.push(...left.map(metricChanged))
   revokeUnearned(draft, { ...user, metrics: metricsAfter(user, left) }, new Map())
 }

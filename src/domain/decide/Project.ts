@@ -6,7 +6,12 @@ import { Result } from "effect"
 import { type ProjectState, timeIn } from "../project/Project.ts"
 import type { BatchAnswer } from "../record/Record.ts"
 import type { ErrorCode, LaurelError } from "../values/Errors.ts"
-import { type BackfillCommand, finishBackfill, startBackfill } from "./BadgeDefinitions.ts"
+import {
+  type BackfillCommand,
+  finishBackfill,
+  startBackfill,
+  startMetricBackfill,
+} from "./BadgeDefinitions.ts"
 import { type CloseWindows, decideCloseWindows } from "./CloseWindows.ts"
 import { type Conditional, type Decided, versionConflict } from "./Decided.ts"
 import { type ApplyDefinitions, applyDefinitions } from "./Definitions.ts"
@@ -50,6 +55,7 @@ export interface ProjectRefusals extends DefinitionRefusals {
   readonly updateSettings: "invalid_request" | "version_conflict"
   readonly applyDefinitions: "invalid_request" | "quota_exceeded" | "version_conflict"
   readonly startBackfill: "badge_not_found" | "invalid_transition" | "conflict"
+  readonly startMetricBackfill: "metric_not_found" | "invalid_transition" | "conflict"
   readonly finishBackfill: "conflict"
   readonly createWebhook: "quota_exceeded"
   readonly updateWebhook: "webhook_not_found" | "version_conflict"
@@ -102,6 +108,7 @@ const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } =
     version: ({ definitionsVersion }) => definitionsVersion,
   },
   startBackfill: { decide: startBackfill },
+  startMetricBackfill: { decide: startMetricBackfill },
   finishBackfill: { decide: finishBackfill },
   createWebhook: { decide: createWebhook, atServerTime: true },
   updateWebhook: { decide: updateWebhook, version: webhookVersion, atServerTime: true },

@@ -140,7 +140,7 @@ export const decideRevocation = (
     return Result.succeed({ cause: command, facts })
   }
   const scores = scoresLeft(user, found, past)
-  const metrics = metricsLeft(user, found, past)
+  const metrics = metricsLeft(user, project, found, past)
   const needs = [scores, metrics].filter((part) => part instanceof HistoryNeeded)
   if (scores instanceof HistoryNeeded || metrics instanceof HistoryNeeded) {
     return Result.fail(allOf(needs))

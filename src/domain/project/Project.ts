@@ -61,7 +61,10 @@ export interface ProjectSettings {
   readonly clientActions?: ReadonlyArray<string>
 }
 
-/** A backfill: the award of a badge to users who already qualify. Times are epoch milliseconds. */
+/**
+ * A backfill: the award of a badge to users who already qualify, or the count of a metric from
+ * before it was created. Times are epoch milliseconds.
+ */
 export interface BackfillState {
   readonly notify: boolean
   readonly startedAt: number
@@ -94,7 +97,7 @@ export interface ProjectState extends DefinitionMaps {
   /** The former time zones; absent: the time zone never changed. */
   readonly pastZones?: ReadonlyArray<PastZone<string>>
   readonly webhooks: ReadonlyMap<string, Webhook>
-  /** The latest backfill of each badge that is not archived. */
+  /** The latest backfill of each badge and each metric that is not archived, by its id. */
   readonly backfills: ReadonlyMap<string, BackfillState>
   /**
    * The index of the latest closed window of each kind. A closed window never reopens, even after a

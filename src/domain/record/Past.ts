@@ -8,16 +8,22 @@
  */
 import type { CountedEvent } from "../user/MetricState.ts"
 import { type WindowKind, windowKinds } from "../values/Calendar.ts"
-import { countedEvent, occurredAtOf } from "./MetricRecount.ts"
+import { type BackfilledMetric, countedEvent, hasFactOf, occurredAtOf } from "./MetricRecount.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
 /** The failure of a decision that needs more of the user's history. */
 export class HistoryNeeded {
   /** Whether the user's records decided since `at`, which `past` has, are enough. */
   readonly isMet: (past: Past, at: number) => boolean
+  /** The metrics that the history counts also where records have no fact of them. */
+  readonly backfilled: ReadonlyArray<BackfilledMetric>
 
-  constructor(isMet: (past: Past, at: number) => boolean) {
+  constructor(
+    isMet: (past: Past, at: number) => boolean,
+    backfilled: ReadonlyArray<BackfilledMetric> = [],
+  ) {
     this.isMet = isMet
+    this.backfilled = backfilled
   }
 }
 
@@ -55,6 +61,11 @@ export class Past {
   readonly #scores: Array<PastScore> = []
   readonly #credits: Array<PastCredit> = []
   readonly #revoked = new Set<number>()
+  readonly #backfilled: ReadonlyArray<BackfilledMetric>
+
+  constructor(backfilled: ReadonlyArray<BackfilledMetric> = []) {
+    this.#backfilled = backfilled
+  }
 
   add(record: JournalRecord): void {
     const { cause, facts, sequence } = record
@@ -74,6 +85,9 @@ export class Past {
       if (credit !== undefined) this.#credits.push({ sequence, ...credit })
       if (fact.kind === "metric.changed")
         this.#count(fact.metricId, countedEvent(fact, record), sequence)
+    }
+    for (const { eventOf, metric } of this.#backfilled) {
+      if (!hasFactOf(record, metric.id)) this.#count(metric.id, eventOf(record), sequence)
     }
     if (earned) this.#scores.push({ sequence, windows })
     if (cause.kind !== "event") return

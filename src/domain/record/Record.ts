@@ -123,6 +123,8 @@ export interface Tick {
     readonly metricId: string
     readonly state: MetricState | null
     readonly upTo: number
+    /** It also counts records that have no fact of the metric. */
+    readonly backfill?: true
   }
 }
 
@@ -373,10 +375,11 @@ export type ProjectFact =
       readonly endsAt: number
       readonly total: number
     }
-  | { readonly kind: "backfill.started"; readonly badgeId: string; readonly notify: boolean }
+  /** The definition is a badge or a metric. */
+  | { readonly kind: "backfill.started"; readonly definitionId: string; readonly notify: boolean }
   | {
       readonly kind: "backfill.finished"
-      readonly badgeId: string
+      readonly definitionId: string
       readonly checked: number
       readonly awarded: number
     }

@@ -3,6 +3,7 @@
  *
  * - Balances, counts and sums add up, also what is pending, and what counts in the period of a
  *   limit. A maximum stays a maximum, days are the days of both (`user/MetricState.ts`, `user/Streak.ts`).
+ *   A metric that a backfill counted is recounted in the background from both histories.
  * - A badge or a quest that one of them has, both have. How often it paid adds up: so it does not
  *   pay again, and the undo of one payment leaves the other.
  * - Personal boosts of both run for both; of many, those that end last.
@@ -26,7 +27,7 @@ import {
   withDayLot,
   withPending,
 } from "../user/Lots.ts"
-import { unitedMetric } from "../user/MetricState.ts"
+import { emptyOn, unitedMetric } from "../user/MetricState.ts"
 import { balanceAt } from "../user/Refill.ts"
 import { isKept, type StreakCounts, unitedStreak } from "../user/Streak.ts"
 import {
@@ -128,7 +129,7 @@ export const unitedParts = (pair: Pair): UnitedParts => {
     streaks,
     streakCounts: openCounts(pair, new Map(streaks)),
     ruleUses: unitedOf("ruleUses", pair),
-    metrics: unitedOf("metrics", pair),
+    metrics: unitedMetrics(pair),
   }
   for (const part of Object.keys(parts) as ReadonlyArray<UnitedPart>) {
     if (parts[part]?.length === 0) delete parts[part]
@@ -160,6 +161,25 @@ const unitedBalances = (pair: Pair): NonNullable<UnitedParts["balances"]> => {
       into.balances.has(key) ? rules.balances(mine, theirs, key, pair) : plus(mine, theirs),
     ]
   })
+}
+
+/**
+ * The history of both is counted again where a backfill counted that of one of them, or has not
+ * ended: the events of before the metric have no facts, and now count in the time zones of the user
+ * who stays.
+ */
+const unitedMetrics = (pair: Pair): NonNullable<UnitedParts["metrics"]> => {
+  const { from, into, project } = pair
+  const metrics = new Map(unitedOf("metrics", pair))
+  for (const { aggregate, id, set } of project.metrics.values()) {
+    const isUnderWay = project.backfills.get(id)?.finishedAt === null
+    const isCounted = [into, from].some((user) => user.metrics.get(id)?.backfilled !== undefined)
+    if (set === "archived" || !(isUnderWay || isCounted)) continue
+    const state = metrics.get(id) ?? into.metrics.get(id) ?? emptyOn(0, aggregate)
+    const backfilled = Math.max(into.sequence, from.sequence)
+    metrics.set(id, { ...state, recalculating: true, backfilled })
+  }
+  return [...metrics]
 }
 
 const plus = (

@@ -117,17 +117,17 @@ const withBackfill = (
   record: JournalRecord,
   copies: Copies,
 ): ProjectState => {
-  const { badgeId } = fact
+  const { definitionId } = fact
   const at = decidedAt(record)
   if (fact.kind === "backfill.started") {
     const run = { notify: fact.notify, startedAt: at, finishedAt: null, checked: 0, awarded: 0 }
-    return { ...state, backfills: copies.of(state.backfills).set(badgeId, run) }
+    return { ...state, backfills: copies.of(state.backfills).set(definitionId, run) }
   }
-  const run = state.backfills.get(badgeId)
+  const run = state.backfills.get(definitionId)
   if (run === undefined) return state
   const { awarded, checked } = fact
   const finished = { ...run, finishedAt: at, checked, awarded }
-  return { ...state, backfills: copies.of(state.backfills).set(badgeId, finished) }
+  return { ...state, backfills: copies.of(state.backfills).set(definitionId, finished) }
 }
 
 /** Archived currencies and streaks are never dropped (`Currency.ts`, `StreakDefinition.ts`). */
@@ -149,7 +149,7 @@ const withDefinition = (
 ): ProjectState => ({
   ...state,
   [plurals[noun]]: copies.with<Definition>(state[plurals[noun]], definition, archivedMax[noun]),
-  ...(noun === "badge" &&
+  ...((noun === "badge" || noun === "metric") &&
     isArchived(definition) && { backfills: copies.without(state.backfills, definition.id) }),
 })
 

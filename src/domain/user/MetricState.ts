@@ -50,6 +50,11 @@ export interface MetricState {
   readonly forgotten?: { readonly days: number; readonly through: number }
   /** The values still count an undone event. A recount is under way. */
   readonly recalculating?: true
+  /**
+   * A backfill counted the user's records up to this one, also those of before the metric was
+   * created, which have no fact of it.
+   */
+  readonly backfilled?: number
 }
 
 /**
@@ -105,14 +110,21 @@ const shifted = <A>(
 }
 
 /** A state of the day without events. */
-export const emptyOn = (day: number, aggregate: MetricAggregate): MetricState => ({
-  day,
-  values: noSlots,
-  ...(aggregate === "last" && { times: noSlots }),
-})
+export const emptyOn = (day: number, aggregate: MetricAggregate): MetricState =>
+  aggregate === "distinct_days"
+    ? { day, values: [], days: [] }
+    : { day, values: noSlots, ...(aggregate === "last" && { times: noSlots }) }
 
-const recalculatingOf = (state: MetricState | undefined): Pick<MetricState, "recalculating"> =>
-  state?.recalculating === undefined ? {} : { recalculating: true }
+/** What events do not change. */
+const marksOf = (
+  state: MetricState | undefined,
+): Pick<MetricState, "backfilled" | "recalculating"> => {
+  const { backfilled, recalculating } = state ?? {}
+  return {
+    ...(recalculating !== undefined && { recalculating }),
+    ...(backfilled !== undefined && { backfilled }),
+  }
+}
 
 /**
  * The state after an event that counts. `place`: the event came after all that were counted, or
@@ -124,8 +136,7 @@ export const plusEvent = (
   place: "after" | "before" = "after",
 ): MetricState => {
   const { aggregate, day: eventDay, occurredAt } = event
-  if (aggregate === "distinct_days")
-    return { ...plusDay(before, event), ...recalculatingOf(before) }
+  if (aggregate === "distinct_days") return { ...plusDay(before, event), ...marksOf(before) }
   const day = before === undefined ? eventDay : Math.max(before.day, eventDay)
   const values = [...shifted(before?.values ?? noSlots, before?.day ?? day, day)]
   if (aggregate !== "last") {
@@ -133,7 +144,7 @@ export const plusEvent = (
       if (!isInSlot(slot, day, eventDay)) continue
       values[slot] = combined(aggregate, values[slot]!, event.value)
     }
-    return { day, values, ...recalculatingOf(before) }
+    return { day, values, ...marksOf(before) }
   }
   const times = [...shifted(before?.times ?? noSlots, before?.day ?? day, day)]
   for (const slot of slots) {
@@ -143,14 +154,20 @@ export const plusEvent = (
     values[slot] = event.value
     times[slot] = occurredAt
   }
-  return { day, values, times, ...recalculatingOf(before) }
+  return { day, values, times, ...marksOf(before) }
 }
 
 const combined = (aggregate: MetricAggregate, before: number | null, value: number): number => {
   if (before === null) return value
   if (aggregate === "max") return Math.max(before, value)
-  return aggregate === "min" ? Math.min(before, value) : before + value
+  if (aggregate === "min") return Math.min(before, value)
+  // A sum stops at the largest exact integer.
+  return Math.min(Number.MAX_SAFE_INTEGER, before + value)
 }
+
+/** Whether a sum may have stopped, so that an undo cannot say what is left. */
+export const isFull = ({ values }: MetricState): boolean =>
+  values[totalSlot] === Number.MAX_SAFE_INTEGER
 
 /**
  * The slots of which `event` gives the value, so that its undo needs the user's other events: those
@@ -171,6 +188,15 @@ export const slotsGivenBy = (state: MetricState, event: CountedEvent): ReadonlyA
  * `distinct_days` those of its day.
  */
 export const minusEvent = (
+  state: MetricState,
+  event: CountedEvent,
+  others: ReadonlyArray<CountedEvent>,
+): MetricState | undefined => {
+  const left = without(state, event, others)
+  return left && { ...left, ...marksOf(state) }
+}
+
+const without = (
   state: MetricState,
   event: CountedEvent,
   others: ReadonlyArray<CountedEvent>,
@@ -215,16 +241,16 @@ export const unitedMetric = (
   other: MetricState,
   aggregate: MetricAggregate,
 ): MetricState => {
-  const recalculating = { ...recalculatingOf(one), ...recalculatingOf(other) }
+  const marks = { ...marksOf(one), ...marksOf(other) }
   if (aggregate === "distinct_days") {
     const through = Math.max(
       one.forgotten?.through ?? -Infinity,
       other.forgotten?.through ?? -Infinity,
     )
     const ranges = unitedRanges(one.days ?? [], other.days ?? [], through + 1)
-    if (!Number.isFinite(through)) return { ...stateOf(ranges, undefined), ...recalculating }
+    if (!Number.isFinite(through)) return { ...stateOf(ranges, undefined), ...marks }
     const days = Math.max(...[one, other].map((state) => daysThrough(state, through)))
-    return { ...stateOf(ranges, { days, through }), recalculating: true }
+    return { ...stateOf(ranges, { days, through }), ...marks, recalculating: true }
   }
   const day = Math.max(one.day, other.day)
   const mine = shifted(one.values, one.day, day)
@@ -234,7 +260,7 @@ export const unitedMetric = (
       const value = theirs[slot] ?? null
       return value === null ? (mine[slot] ?? null) : combined(aggregate, mine[slot] ?? null, value)
     })
-    return { day, values, ...recalculating }
+    return { day, values, ...marks }
   }
   const times = shifted(one.times ?? noSlots, one.day, day)
   const otherTimes = shifted(other.times ?? noSlots, other.day, day)
@@ -244,7 +270,7 @@ export const unitedMetric = (
     day,
     values: slots.map((slot) => (isLater(slot) ? theirs : mine)[slot] ?? null),
     times: slots.map((slot) => (isLater(slot) ? otherTimes : times)[slot] ?? null),
-    ...recalculating,
+    ...marks,
   }
 }
 

@@ -46,7 +46,8 @@ export interface BackfillRunParts {
 }
 
 export class BackfillRun {
-  readonly badgeId: string
+  /** The badge. */
+  readonly definitionId: string
   /** How many users there were when the run began, and how many were looked at. */
   readonly total: number
   checked = 0
@@ -61,14 +62,12 @@ export class BackfillRun {
     this.#parts = parts
     this.#environment = environment
     this.#notify = notify
-    this.badgeId = badgeId
+    this.definitionId = badgeId
     this.total = environment.counts.users
   }
 
   /** Looks at all users; looks at no more once the badge is paused or archived. */
-  readonly all = Effect.fnUntraced(function* (
-    this: BackfillRun,
-  ): Effect.fn.Return<void, Broken | Ended> {
+  readonly work: Effect.Effect<void, Broken | Ended> = Effect.gen({ self: this }, function* () {
     yield* this.#readJournal()
     for (let prefix = 0; prefix < prefixesEnd; ) {
       const { next, users } = this.#environment.usersFrom(prefix)
@@ -83,8 +82,10 @@ export class BackfillRun {
   ): Effect.fn.Return<void, Broken> {
     const { counts, id, project } = this.#environment
     const { storage } = this.#parts
-    const badge = project.durable.badges.get(this.badgeId)
+    const badge = project.durable.badges.get(this.definitionId)
     if (badge === undefined || !isCountingBadge(badge)) return
+    // Gathered journals have older records of the environment.
+    if (storage.journalOf?.(id, 1) !== undefined) return
     const first = yield* storage.firstSequence
     const last = Math.max(storage.lastSequence, project.durable.sequence)
     if (!isWorthwhile(counts.actions.copy(), last - first)) return
@@ -96,7 +97,7 @@ export class BackfillRun {
     users: ReadonlyArray<UserState>,
   ): Effect.fn.Return<void, Broken | Ended> {
     const project = this.#environment.project.durable
-    const badge = project.badges.get(this.badgeId)
+    const badge = project.badges.get(this.definitionId)
     if (badge?.set !== "published") return
     const now = timeIn(project, this.#parts.now())
     const award = (user: UserState): Effect.Effect<unknown, Broken | Ended> => {
@@ -117,7 +118,7 @@ export class BackfillRun {
    * `counted`, the count of the user's history so far.
    */
   #ask(user: UserState, badge?: CountedBadge, counted?: Counted) {
-    const { badgeId } = this
+    const { definitionId: badgeId } = this
     const command: Backfill = { kind: "backfill", badgeId, notify: this.#notify }
     const prepare = badge && Effect.suspend(() => this.#prepare(command, user, badge, counted))
     const message = { userId: user.id, command }
@@ -210,7 +211,7 @@ export class BackfillRun {
   }
 }
 
-function* turnsOf<A>(items: ReadonlyArray<A>): Generator<ReadonlyArray<A>> {
+export function* turnsOf<A>(items: ReadonlyArray<A>): Generator<ReadonlyArray<A>> {
   for (let at = 0; at < items.length; at += limits.backfillTurnUsersMax) {
     yield items.slice(at, at + limits.backfillTurnUsersMax)
   }

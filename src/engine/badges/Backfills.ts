@@ -1,8 +1,9 @@
 /**
- * The runs that award badges to users who qualify already (`BackfillRun`). They work in the
+ * The runs that award badges to users who qualify already (`BackfillRun`), and those that count
+ * metrics in the history of before their creation (`MetricBackfillRun`). They work in the
  * background, one at a time in each environment, in the order of the requests. The project's state
  * has the requests and their results. The next start repeats a run that a crash or a shutdown
- * interrupted; it skips users who have the badge, so no user gets it twice.
+ * interrupted; it skips users who have the badge or whose metric is counted, so no user gets either twice.
  */
 import { Cause, Effect, FiberSet } from "effect"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
@@ -11,6 +12,7 @@ import type { LaurelError } from "../../domain/values/Errors.ts"
 import { type Broken, isDamagedRecord } from "../../storage/Storage.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
 import { BackfillRun, type BackfillRunParts, type Ended, insist } from "./BackfillRun.ts"
+import { type MetricBackfillParts, MetricBackfillRun } from "./MetricBackfillRun.ts"
 
 /**
  * The progress of a run. `waiting`: another run of the environment comes first. Times are epoch
@@ -27,7 +29,12 @@ export interface BackfillProgress {
   readonly awarded: number
 }
 
-interface BackfillsParts extends BackfillRunParts {
+/** A run under way. `work` looks at all users. */
+interface Run extends Pick<BackfillRun, "definitionId" | "total" | "checked" | "awarded"> {
+  readonly work: Effect.Effect<void, Broken | Ended>
+}
+
+interface BackfillsParts extends BackfillRunParts, MetricBackfillParts {
   readonly environments: Environments
   readonly askProject: (
     environment: string,
@@ -38,7 +45,7 @@ interface BackfillsParts extends BackfillRunParts {
 export class Backfills {
   readonly #parts: BackfillsParts
   /** The environments that have a run under way. */
-  readonly #runs = new Map<string, BackfillRun>()
+  readonly #runs = new Map<string, Run>()
   #fork: ((work: Effect.Effect<void, Broken>) => void) | undefined
 
   constructor(parts: BackfillsParts) {
@@ -85,10 +92,10 @@ export class Backfills {
     )
   }
 
-  /** The progress of the latest run for a badge; `undefined`: there was none. */
-  progress(environmentId: string, badgeId: string): BackfillProgress | undefined {
+  /** The progress of the latest run for a badge or a metric; `undefined`: there was none. */
+  progress(environmentId: string, definitionId: string): BackfillProgress | undefined {
     const { counts, project } = this.#parts.environments.of(environmentId)
-    const state = project.durable.backfills.get(badgeId)
+    const state = project.durable.backfills.get(definitionId)
     if (state === undefined) return undefined
     const { awarded, checked, finishedAt, notify, startedAt } = state
     const times = { notify, startedAt, finishedAt }
@@ -96,7 +103,7 @@ export class Backfills {
       return { status: "finished", ...times, checked, total: checked, awarded }
     }
     const run = this.#runs.get(environmentId)
-    return run?.badgeId === badgeId
+    return run?.definitionId === definitionId
       ? {
           status: "running",
           ...times,
@@ -110,14 +117,14 @@ export class Backfills {
   readonly #work = Effect.fnUntraced(function* (
     this: Backfills,
     environmentId: string,
-    first: BackfillRun,
+    first: Run,
   ): Effect.fn.Return<void, Broken | Ended> {
-    let run: BackfillRun | undefined = first
+    let run: Run | undefined = first
     while (run !== undefined) {
       this.#runs.set(environmentId, run)
-      yield* run.all()
-      const { awarded, badgeId, checked } = run
-      const command = { kind: "finishBackfill", badgeId, checked, awarded } as const
+      yield* run.work
+      const { awarded, checked, definitionId } = run
+      const command = { kind: "finishBackfill", definitionId, checked, awarded } as const
       const refusal = yield* insist(this.#parts.askProject(environmentId, command))
       // `conflict`: the badge was archived, and the request is gone with it.
       if (refusal !== undefined && refusal.code !== "conflict") {
@@ -130,13 +137,16 @@ export class Backfills {
   })
 
   /** The unfinished run that was asked for first. */
-  #nextOf(environment: Environment): BackfillRun | undefined {
+  #nextOf(environment: Environment): Run | undefined {
     const open = [...environment.project.durable.backfills]
       .filter(([, { finishedAt }]) => finishedAt === null)
       .toSorted(([, one], [, other]) => one.startedAt - other.startedAt)
     const [next] = open
     if (next === undefined) return undefined
-    const [badgeId, { notify }] = next
-    return new BackfillRun(this.#parts, environment, badgeId, notify)
+    const [id, { notify }] = next
+    const metric = environment.project.durable.metrics.get(id)
+    return metric === undefined
+      ? new BackfillRun(this.#parts, environment, id, notify)
+      : new MetricBackfillRun(this.#parts, environment, metric)
   }
 }

@@ -1,16 +1,18 @@
 /**
- * Recounts metrics whose undo needed more of the user's history than an undo reads. The user's state
- * says which (`recalculating`), and the agenda has the user as due, so a recount that a crash
- * interrupted begins again after the next start.
+ * Recounts metrics whose undo or merge needed more of the user's history than a decision reads. The
+ * user's state says which (`recalculating`), and the agenda has the user as due, so a recount that a
+ * crash interrupted begins again after the next start. A backfill asks for recounts of its own
+ * (`MetricBackfillRun`).
  *
  * A recount reads the user's whole history while the user's actor goes on. Then, while the actor
  * handles the command that ends it, the recount adds the events since. If one of these records
- * revokes an event that was read before, the history is read again in that place.
+ * revokes an event that was read before, or merges another user into this one, the history is read
+ * again in that place.
  *
  * Cost: one read of the user's history for each recounted metric; one recount at a time.
  */
 import { Cause, Effect, Queue, Stream } from "effect"
-import { MetricRecount } from "../../domain/record/MetricRecount.ts"
+import { MetricRecount, recountOf } from "../../domain/record/MetricRecount.ts"
 import type { Tick } from "../../domain/record/Record.ts"
 import type { CountedEvent } from "../../domain/user/MetricState.ts"
 import { recountedMetric, type UserState } from "../../domain/user/User.ts"
@@ -19,7 +21,7 @@ import { type Broken, isDamagedRecord } from "../../storage/Storage.ts"
 import type { UserMessage } from "../actor/Actor.ts"
 import type { Environment } from "../actor/Environments.ts"
 import type { UserHistory } from "../read/UserHistory.ts"
-import { insist } from "./BackfillRun.ts"
+import { type Ended, insist } from "./BackfillRun.ts"
 
 interface MetricRecountsParts {
   readonly history: UserHistory
@@ -36,10 +38,19 @@ interface Asked {
   readonly userId: string
 }
 
+/** A metric to count; `backfill`: also in records that have no fact of it. */
+interface Counted {
+  readonly metricId: string
+  readonly backfill: boolean
+}
+
 /** The events of the user's records up to `upTo`. */
 interface Recounted {
   readonly recount: MetricRecount
   readonly upTo: number
+  /** As the state was then: which records count, and how many users were merged into the user. */
+  readonly backfilled: number | undefined
+  readonly merged: number
 }
 
 const tick: Tick = { kind: "tick" }
@@ -92,26 +103,54 @@ export class MetricRecounts {
     const user = environment.durableOf(userId)
     const metricId = user && recountedMetric(user)
     if (user === undefined || metricId === undefined) return
-    const early = yield* this.#read(environment, user, metricId)
-    const prepare = Effect.suspend(() => this.#prepare(environment, userId, metricId, early))
-    const asked = this.#parts.askUser(environment.id, { userId, command: tick }, prepare)
-    yield* Effect.catchTag(insist(asked), "Ended", () => Effect.void)
+    const asked = { metricId, backfill: false }
+    const early = yield* this.#read(environment, user, asked)
+    yield* Effect.catchTag(this.#ask(environment, userId, asked, early), "Ended", () => Effect.void)
   })
+
+  /**
+   * Counts the metric also in the user's records that have no fact of it; returns whether there was
+   * any such event.
+   */
+  readonly backfill = Effect.fnUntraced(function* (
+    this: MetricRecounts,
+    environment: Environment,
+    user: UserState,
+    metricId: string,
+  ): Effect.fn.Return<boolean, Broken | Ended> {
+    if (user.metrics.get(metricId)?.backfilled !== undefined) return false
+    const asked = { metricId, backfill: true }
+    const early = yield* this.#read(environment, user, asked)
+    if (!early.recount.isMore) return false
+    return (yield* this.#ask(environment, user.id, asked, early)) === undefined
+  })
+
+  #ask(environment: Environment, userId: string, counted: Counted, early: Recounted) {
+    const prepare = Effect.suspend(() => this.#prepare(environment, userId, counted, early))
+    return insist(this.#parts.askUser(environment.id, { userId, command: tick }, prepare))
+  }
 
   /** Adds the events since, while the user's actor handles the command (`Envelope.prepare`). */
   readonly #prepare = Effect.fnUntraced(function* (
     this: MetricRecounts,
     environment: Environment,
     userId: string,
-    metricId: string,
+    counted: Counted,
     early: Recounted,
   ): Effect.fn.Return<Tick, Broken> {
     const user = environment.users.get(userId)?.durable
     if (user === undefined) return tick
-    const since = yield* this.#readSince(environment, user, metricId, early.upTo)
-    const { recount } = since === undefined ? yield* this.#read(environment, user, metricId) : early
+    const { backfill, metricId } = counted
+    const isAsBefore =
+      user.metrics.get(metricId)?.backfilled === early.backfilled &&
+      user.absorbed.length === early.merged
+    const since = isAsBefore
+      ? yield* this.#readSince(environment, user, metricId, early.upTo)
+      : undefined
+    const { recount } = since === undefined ? yield* this.#read(environment, user, counted) : early
     const state = recount.stateWith(since ?? [])
-    return { ...tick, recount: { metricId, state, upTo: user.sequence } }
+    const upTo = user.sequence
+    return { ...tick, recount: { metricId, state, upTo, ...(backfill && { backfill }) } }
   })
 
   /** Reads the user's whole history. */
@@ -119,16 +158,20 @@ export class MetricRecounts {
     this: MetricRecounts,
     environment: Environment,
     user: UserState,
-    metricId: string,
+    { backfill, metricId }: Counted,
   ): Effect.fn.Return<Recounted, Broken> {
-    const recount = new MetricRecount(metricId, user.metrics.get(metricId)?.day ?? 0)
+    const { backfilled, day = 0 } = user.metrics.get(metricId) ?? {}
+    const recount = recountOf(user, environment.project.durable, metricId, {
+      day,
+      ...(backfill && { through: user.sequence }),
+    })
     const records = this.#parts.history.read(environment.id, user.id, user.sequence + 1)
     yield* Stream.runForEach(records, (chunk) =>
       Effect.sync(() => {
         for (const record of chunk) recount.add(record)
       }),
     )
-    return { recount, upTo: user.sequence }
+    return { recount, upTo: user.sequence, backfilled, merged: user.absorbed.length }
   })
 
   /**

@@ -15,7 +15,7 @@
 import { Cause, Effect, Latch, Stream } from "effect"
 import type { Metric } from "../../domain/project/Metric.ts"
 import { timeIn } from "../../domain/project/Project.ts"
-import { beforeDay, MetricRecount } from "../../domain/record/MetricRecount.ts"
+import { beforeDay, recountOf } from "../../domain/record/MetricRecount.ts"
 import { decidedAt } from "../../domain/record/Record.ts"
 import { MetricDays, MetricOfAll, type SharedValue } from "../../domain/user/MetricSeries.ts"
 import type { UserState } from "../../domain/user/User.ts"
@@ -174,7 +174,7 @@ export class MetricsOfAll {
         ? [
             {
               series,
-              events: new MetricRecount(metric.id, 0),
+              events: recountOf(user, environment.project.durable, metric.id),
               days: new MetricDays(metric.aggregate),
             },
           ]

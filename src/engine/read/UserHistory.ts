@@ -160,7 +160,7 @@ export class UserHistory {
     absorbed: ReadonlyArray<AbsorbedUser>,
     needed: HistoryNeeded,
   ): Effect.fn.Return<Past, Broken> {
-    const past = new Past()
+    const past = new Past(needed.backfilled)
     yield* Stream.runForEachWhile(this.#walk(place, last, absorbed), (records) =>
       Effect.sync(() => {
         for (const record of records) {

@@ -9,8 +9,10 @@ const timesFlag = 1
 const daysFlag = 2
 const forgottenDaysFlag = 4
 const recalculatingFlag = 8
+const backfilledFlag = 16
 
 export const writeMetric = ({
+  backfilled,
   day,
   days,
   forgotten,
@@ -22,9 +24,11 @@ export const writeMetric = ({
     (times === undefined ? 0 : timesFlag) |
       (days === undefined ? 0 : daysFlag) |
       (forgotten === undefined ? 0 : forgottenDaysFlag) |
-      (recalculating === undefined ? 0 : recalculatingFlag),
+      (recalculating === undefined ? 0 : recalculatingFlag) |
+      (backfilled === undefined ? 0 : backfilledFlag),
   )
   writeNumber(day)
+  if (backfilled !== undefined) writeNumber(backfilled)
   if (forgotten !== undefined) {
     writeNumber(forgotten.days)
     writeNumber(forgotten.through)
@@ -41,13 +45,19 @@ export const writeMetric = ({
 }
 
 export const readMetric = (reader: Reader): MetricState => {
-  const flags = reader.flags(timesFlag | daysFlag | forgottenDaysFlag | recalculatingFlag)
+  const flags = reader.flags(
+    timesFlag | daysFlag | forgottenDaysFlag | recalculatingFlag | backfilledFlag,
+  )
   const day = reader.number()
+  const backfilled = (flags & backfilledFlag) === 0 ? undefined : reader.number()
   const forgotten =
     (flags & forgottenDaysFlag) === 0
       ? undefined
       : { days: reader.number(), through: reader.number() }
-  const more = (flags & recalculatingFlag) === 0 ? {} : ({ recalculating: true } as const)
+  const more = {
+    ...((flags & recalculatingFlag) !== 0 && ({ recalculating: true } as const)),
+    ...(backfilled !== undefined && { backfilled }),
+  }
   if ((flags & daysFlag) !== 0) {
     const days = reader.days()
     return { day, values: [], days, ...(forgotten !== undefined && { forgotten }), ...more }

@@ -32,6 +32,7 @@ import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { metric, metricPage } from "./examples/definitionExamples.ts"
 import { metricId } from "./examples/exampleIds.ts"
 import { userMetrics } from "./examples/userExamples.ts"
+import { backfillEndpoints } from "./MetricBackfills.ts"
 import { seriesEndpoints } from "./MetricSeries.ts"
 import {
   ChangeConflict,
@@ -273,6 +274,7 @@ What a metric counts (\`aggregate\`, \`actions\`, \`where\`, \`value\`, \`decima
         }),
       ),
     ...seriesEndpoints,
+    ...backfillEndpoints,
   )
   .middleware(ApiKey)
   .annotateMerge(

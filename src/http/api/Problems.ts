@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { boostId, countedBadgeId, ruleId, webhookId } from "./examples/exampleIds.ts"
+import { boostId, countedBadgeId, metricId, ruleId, webhookId } from "./examples/exampleIds.ts"
 import { type Occurrence, occurrences } from "./examples/problemExamples.ts"
 
 const fault = { pointer: "/userId", code: "invalid_type", detail: "must be a string" }
@@ -180,6 +180,11 @@ export const BackfillNotFound = problem("BackfillNotFound", [
   "backfill_not_found",
   "badge_not_found",
 ])
+export const MetricBackfillNotFound = problem(
+  "MetricBackfillNotFound",
+  ["backfill_not_found", "metric_not_found"],
+  { backfill_not_found: { instance: `/v1/metrics/${metricId}/backfill` } },
+)
 export const BackfillConflict = problem(
   "BackfillConflict",
   ["conflict", "invalid_transition", "idempotency_in_progress"],

@@ -64,6 +64,7 @@ export const loggedOperations: Partial<Record<OperationName, Logging>> = {
   "metrics.create": { action: "metric.create" },
   "metrics.update": { action: "metric.update", before: "metrics.get" },
   "metrics.delete": { action: "metric.archive", before: "metrics.get" },
+  "metrics.startBackfill": { action: "metric.backfill", before: "metrics.get" },
   "badges.startBackfill": { action: "badge.backfill", before: "badges.get" },
   "boosts.create": { action: "boost.create" },
   "boosts.update": { action: "boost.update", before: "boosts.get" },

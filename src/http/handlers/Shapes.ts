@@ -257,6 +257,11 @@ export const isProduction = (caller: Caller): boolean => caller.environmentName 
 
 /* Users in replies. */
 
+export const backfillNotFound = laurelError(
+  "backfill_not_found",
+  "There is no backfill, or the definition is archived.",
+)
+
 export const userNotFound = laurelError(
   "user_not_found",
   "No event, reward or profile of this user was accepted yet.",

@@ -6,7 +6,6 @@ import type { Badge, BadgeTier } from "../../domain/project/Definition.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { decidedAt } from "../../domain/record/Record.ts"
 import { isShownAt } from "../../domain/user/Progress.ts"
-import { laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { BackfillProgress } from "../../engine/badges/Backfills.ts"
 import type { Engine } from "../../engine/Engine.ts"
@@ -15,6 +14,7 @@ import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
 import {
   allParts,
+  backfillNotFound,
   factOf,
   foundOr,
   mayKnow,
@@ -40,7 +40,7 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
       const command = { kind: "startBackfill", badgeId: params.id, notify } as const
       const asked = engine.askProject(caller.environment, command, idempotency)
       return Effect.map(asked, ({ replayed, reply }) => {
-        const { badgeId, notify } = factOf(reply, "backfill.started")
+        const { definitionId: badgeId, notify } = factOf(reply, "backfill.started")
         const location = `/v1/badges/${badgeId}/backfill`
         return {
           body: { badgeId, notify, startedAt: isoTime(decidedAt(reply)) },
@@ -111,11 +111,6 @@ export const badgeReplacement = (payload: typeof NewBadge.Type): BadgeChange => 
     criteria: { ...none, ...criteria } as CriterionParts,
   }
 }
-
-const backfillNotFound = laurelError(
-  "backfill_not_found",
-  "The badge has no backfill, or is archived.",
-)
 
 const showBackfill = (badgeId: string, progress: BackfillProgress) => ({
   badgeId,

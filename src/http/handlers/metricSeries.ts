@@ -3,7 +3,7 @@ import { Effect, Stream } from "effect"
 import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { isExtremum, type Metric, unscaled } from "../../domain/project/Metric.ts"
-import { beforeDay, MetricRecount } from "../../domain/record/MetricRecount.ts"
+import { beforeDay, type MetricRecount, recountOf } from "../../domain/record/MetricRecount.ts"
 import { decidedAt } from "../../domain/record/Record.ts"
 import { MetricDays } from "../../domain/user/MetricSeries.ts"
 import { presentZone } from "../../domain/user/User.ts"
@@ -137,7 +137,9 @@ export const seriesOfUser = Effect.fnUntraced(function* (
   const zone = presentZone(user, yield* engine.readProject(environment))
   const asked = yield* rangeOf(query, zone, engine.timeIn(environment))
   const firstDay = firstDayOf(asked.kind, asked.first)
-  const { completeFrom, days } = yield* daysOf(engine, environment, userId, metric, firstDay)
+  const events = recountOf(user, yield* engine.readProject(environment), metric.id)
+  const read = daysOf(engine, environment, userId, metric, events, firstDay)
+  const { completeFrom, days } = yield* read
   // The first window whose days were all read.
   const first = Math.max(asked.first, windowOfDay(asked.kind, completeFrom - 1) + 1)
   const range = { ...asked, first: completeFrom <= firstDay ? asked.first : first }
@@ -159,14 +161,14 @@ const daysOf = (
   engine: Engine["Service"],
   environment: string,
   userId: string,
-  { aggregate, id }: Metric,
+  { aggregate }: Metric,
+  events: MetricRecount,
   firstDay: number,
 ): Effect.Effect<
   { readonly days: MetricDays; readonly completeFrom: number },
   LaurelError<StorageCode>
 > =>
   Effect.suspend(() => {
-    const events = new MetricRecount(id, 0)
     const days = new MetricDays(aggregate)
     let completeFrom = firstDay
     let read = 0

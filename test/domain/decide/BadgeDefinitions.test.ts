@@ -125,12 +125,14 @@ describe("A badge", () => {
 
 describe("The runs of a badge's backfill", () => {
   const starting = { kind: "startBackfill", badgeId: "b", notify: true } as const
-  const finishing = { kind: "finishBackfill", badgeId: "b", checked: 5, awarded: 2 } as const
+  const finishing = { kind: "finishBackfill", definitionId: "b", checked: 5, awarded: 2 } as const
 
   it("run one after the other, and the latest is kept", () => {
     world.ask(creating({ kind: "xp", target: 5 }))
     expect(world.refusal(finishing).code).toBe("conflict")
-    expect(world.ask(starting)).toEqual([{ kind: "backfill.started", badgeId: "b", notify: true }])
+    expect(world.ask(starting)).toEqual([
+      { kind: "backfill.started", definitionId: "b", notify: true },
+    ])
     const startedAt = world.now
     const begun = { notify: true, startedAt, finishedAt: null, checked: 0, awarded: 0 }
     expect(world.state.backfills.get("b")).toEqual(begun)

@@ -3,6 +3,7 @@ import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope, Stream } from "effect"
 import { environmentId, partitionOf } from "../../../src/domain/project/Directory.ts"
+import { metricTotal } from "../../../src/domain/user/MetricState.ts"
 import { verifyArchive, verifyLive } from "../../../src/engine/archive/check/Verification.ts"
 import { exportLines } from "../../../src/engine/archive/exports/ExportJob.ts"
 import { importLines } from "../../../src/engine/archive/exports/ImportJob.ts"
@@ -15,6 +16,7 @@ import { draftIn, installDraft, settleSwap } from "../../../src/storage/archive/
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
 import type { EndpointStats } from "../../../src/webhooks/store/DeliveryStore.ts"
+import { badgeWith, metricWith } from "../../domain/definitions.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { receiving, type Started, startOn, until, webhook } from "../../webhooks/fixture.ts"
 import { answer } from "../../webhooks/Receiver.ts"
@@ -225,6 +227,40 @@ describe("The projects of a cluster", () => {
         }
         yield* again.close()
       }
+    }),
+  )
+
+  it.live("have their former events in backfills of badges and of metrics", () =>
+    Effect.gen(function* () {
+      const receiver = yield* receiving
+      const { folder, folders } = yield* cluster(receiver.url())
+      yield* gather(folder, folders)
+      yield* installDraft(nodeDisk, folder, Date.now())
+      const started = yield* opened(folder)
+      const { engine } = started
+      const finished = (environment: string, id: string) =>
+        until(engine.readBackfill(environment, id), (run) => run?.status === "finished")
+      for (const { environment, number } of projects) {
+        for (let n = 0; n < users - 1; n++)
+          yield* engine.askUser(environment, event(`u${n}`, "TAP"))
+        const criteria = { kind: "action_count", action: "TAP", target: 5, where: [] } as const
+        const badge = badgeWith({ id: `bdg_${number}`, criteria })
+        yield* engine.askProject(environment, { kind: "createBadge", badge })
+        const metric = metricWith({ id: `mtr_${number}` })
+        yield* engine.askProject(environment, { kind: "createMetric", metric })
+        const start = { kind: "startBackfill", badgeId: badge.id, notify: false } as const
+        yield* engine.askProject(environment, start)
+        yield* finished(environment, badge.id)
+        yield* engine.askProject(environment, { kind: "startMetricBackfill", metricId: metric.id })
+        yield* finished(environment, metric.id)
+        for (let n = 0; n < users - 1; n++) {
+          const user = (yield* engine.readUser(environment, `u${n}`))!
+          expect(user.badgeCounts.get(badge.id)).toBe(5)
+          expect(user.badges.has(badge.id)).toBe(true)
+          expect(metricTotal(user.metrics.get(metric.id))).toBe(5)
+        }
+      }
+      yield* started.close()
     }),
   )
 

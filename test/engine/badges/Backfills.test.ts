@@ -227,7 +227,7 @@ describe("A backfill", () => {
       expect(["running", "finished"]).toContain(seen[0])
       yield* finished(engine, "two")
       const ends = committed.flatMap(({ facts }) =>
-        facts.flatMap((fact) => (fact.kind === "backfill.finished" ? [fact.badgeId] : [])),
+        facts.flatMap((fact) => (fact.kind === "backfill.finished" ? [fact.definitionId] : [])),
       )
       expect(ends).toEqual(["one", "two"])
     }),

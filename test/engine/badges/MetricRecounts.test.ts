@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Latch } from "effect"
+import { Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import type { MetricAggregate } from "../../../src/domain/project/Metric.ts"
 import type { FactOf, JournalRecord } from "../../../src/domain/record/Record.ts"
@@ -33,7 +33,11 @@ const trackedAndUndone = Effect.fnUntraced(function* (
   for (const amount of amounts) {
     yield* engine.askUser(sandbox, event("u1", "TAP", { metadata: { amount } }))
   }
-  const { at, sequence } = recordsOf(state).find(({ cause }) => cause.kind === "event")!
+  const first = recordsOf(state).find(
+    ({ cause, subject }) =>
+      cause.kind === "event" && subject.actor === "user" && subject.userId === "u1",
+  )!
+  const { at, sequence } = first
   const command = { kind: "revocation", of: "event", sequence, at } as const
   yield* engine.askUser(sandbox, { userId: "u1", command })
 })
@@ -122,6 +126,32 @@ describe("The undo of a largest value", () => {
         ["tick", 1, false],
       ])
       expect((yield* metricOf(engine))?.values[0]).toBe(1)
+    }),
+  )
+
+  it.effect("is recounted with the events of a user who is merged during the recount", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const gate = Latch.makeUnsafe(true)
+      const { engine } = yield* startInMemory({ state, onAppend: () => Latch.await(gate) })
+      yield* define(engine, "max")
+      const other = event("u2", "TAP", { metadata: { amount: 7 } })
+      yield* engine.askUser(sandbox, other)
+      yield* trackedAndUndone(engine, state, [9, 2, 3, 3, 1, 2, 2, 1])
+      expect((yield* metricOf(engine))?.recalculating).toBe(true)
+      // The recount reads the history before the merge is durable, and ends after it.
+      gate.closeUnsafe()
+      const command = { kind: "merge", into: "u1" } as const
+      const merged = yield* Effect.forkChild(engine.askUser(sandbox, { userId: "u2", command }), {
+        startImmediately: true,
+      })
+      for (let turn = 0; turn < 20; turn++) {
+        yield* Effect.andThen(TestClock.adjust(100), yieldToEventLoop)
+      }
+      gate.openUnsafe()
+      yield* Fiber.join(merged)
+      yield* recounted(engine)
+      expect((yield* metricOf(engine))?.values[0]).toBe(7)
     }),
   )
 })

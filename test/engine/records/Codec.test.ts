@@ -83,9 +83,9 @@ describe("A project's value in the snapshot", () => {
         endsAt: 1,
         total: 5,
       },
-      { kind: "backfill.started", badgeId: "bdg_1", notify: true },
-      { kind: "backfill.finished", badgeId: "bdg_1", checked: 10, awarded: 2 },
-      { kind: "backfill.started", badgeId: "other", notify: false },
+      { kind: "backfill.started", definitionId: "bdg_1", notify: true },
+      { kind: "backfill.finished", definitionId: "bdg_1", checked: 10, awarded: 2 },
+      { kind: "backfill.started", definitionId: "other", notify: false },
     )
     const read = through(project)
     expect(read).toEqual(project)

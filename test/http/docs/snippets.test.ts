@@ -57,7 +57,8 @@ it("run as they stand", async () => {
     let world = await worldOf(server)
     for (const snippet of snippets) {
       const isBackfill = snippet.includes("/backfill") && !snippet.includes("--request")
-      if (isBackfill) await server.call("POST", `/v1/badges/${world.bdg}/backfill`, { body: {} })
+      const kind = snippet.includes("/v1/metrics/") ? `metrics/${world.mtr}` : `badges/${world.bdg}`
+      if (isBackfill) await server.call("POST", `/v1/${kind}/backfill`)
       const command = snippet
         .replace("YOUR_SECRET_TOKEN", fullKey)
         .replaceAll(ids, (id, kind: string) => world[kind] ?? id)

@@ -13,6 +13,8 @@ export interface Measured {
   readonly metricId: string
   readonly value: number
   readonly date: string
+  /** The sequence of the backfill that counted it; absent: it counted when it came. */
+  readonly from?: number
 }
 
 export const zoneNow = ({ timezone }: Profile, { settings }: Definitions): string =>
@@ -148,11 +150,15 @@ const latestDate = (log: Log, metric: Metric): string => {
     return measuredIn(standing(log), metric).reduce((date, one) => later(date, one.date), "")
   }
   let latest = ""
-  for (const [index, entry] of log.entries()) {
-    if (entry.kind === "event") {
-      for (const { date } of measuredIn([entry], metric)) latest = later(latest, date)
-    }
-    if (measuredIn(standing(log.slice(0, index + 1)), metric).length === 0) latest = ""
+  for (const [index, { kind, sequence }] of log.entries()) {
+    const counted = measuredIn(standing(log.slice(0, index + 1)), metric)
+    const own = kind === "event" ? measuredIn([log[index] as Happened], metric) : []
+    const begun = [
+      ...own.filter(({ from }) => from === undefined),
+      ...counted.filter(({ from }) => from === sequence),
+    ]
+    for (const { date } of begun) latest = later(latest, date)
+    if (counted.every(({ from }) => from !== undefined && from > sequence)) latest = ""
   }
   return latest
 }
@@ -190,3 +196,20 @@ export const measuredTotals = (log: Log, entry: Happened, { metrics }: Definitio
       ? [{ key: metric.key, total: totalOf(log, metric) }]
       : [],
   )
+
+/** Counts a metric also for the events that came before it, those that were not undone. */
+export const countForPast = (
+  log: Log,
+  metric: Metric,
+  places: ReadonlyArray<{ readonly zone: string; readonly until: number }>,
+  from: number,
+): void => {
+  for (const event of standing(log)) {
+    if (event.kind !== "event" || event.action === "QUEST_COMPLETE") continue
+    if (event.metrics.some(({ metricId }) => metricId === metric.id)) continue
+    const value = isAsked(metric, event) ? valueFor(metric, event.metadata) : undefined
+    if (value === undefined) continue
+    const { zone } = places.find(({ until }) => event.at < until)!
+    event.metrics.push({ metricId: metric.id, value, date: dateAt(zone, event.occurredAt), from })
+  }
+}

@@ -16,8 +16,8 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
-import { addButton, properties, removeButton, rowCount } from "../../view/Lists.ts"
-import { isoTime } from "../../view/Quantities.ts"
+import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
+import { backfillSection, latestOf } from "./backfills.ts"
 import {
   conditionFields,
   conditionNames,
@@ -42,66 +42,45 @@ import {
   tailFields,
 } from "./lifecycle.ts"
 
-/* The backfill of a badge: its state, and the button that starts it. */
-
-type Backfill = BodyOf<"badges.getBackfill">
-
 const path = "/badges"
 
-/** The latest backfill of a badge, if there was one. */
-const latest = (visit: PlaceVisit, id: string): Effect.Effect<Backfill | undefined, LaurelError> =>
-  Effect.catch(visit.ask("badges.getBackfill", { params: { id } }), (error) =>
-    error.code === "backfill_not_found" ? Effect.succeed(undefined) : Effect.fail(error),
-  )
-
-const progress = (address: string, backfill: Backfill): Html => {
-  const { awarded, checked, finishedAt, notify, startedAt, status, total } = backfill
-  const percent = total === 0 ? 100 : Math.floor((100 * Math.min(checked, total)) / total)
-  return html`${
-    status !== "finished" &&
-    html`<p><label for="progress">${status === "waiting" ? "Waiting for another backfill" : "Running"}: ${percent} %</label>
-<progress id="progress" max="100" value="${percent}"></progress> <a href="${address}#backfill">Refresh</a></p>`
-  }${properties([
-    ["Status", status],
-    ["Users checked", `${checked} of ${total}`],
-    ["Users awarded", awarded],
-    ["Messages", notify ? "sent" : "none"],
-    ["Started", isoTime(startedAt)],
-    ["Finished", finishedAt === null ? "not yet" : isoTime(finishedAt)],
-  ])}`
-}
-
 /** `mayStart`: whether the visitor may start a backfill. */
-const backfillSection = (
+const backfillOf = (
   visit: PlaceVisit,
   badge: { readonly id: string; readonly name: string },
   mayStart: boolean,
 ): Effect.Effect<Html, LaurelError> =>
-  Effect.map(latest(visit, badge.id), (backfill) => {
-    const address = `${visit.base}${path}/${badge.id}`
-    const isOver = backfill === undefined || backfill.status === "finished"
-    return html`<section id="backfill" aria-labelledby="backfill-title"><h2 id="backfill-title">Backfill</h2>
-${backfill === undefined ? html`<p>A backfill awards the badge to users who qualify already.</p>` : progress(address, backfill)}
-${
-  mayStart &&
-  isOver &&
-  confirmButton({
-    id: "start-backfill",
-    button: "Start backfill",
-    keep: "Not now",
-    title: `Award ${badge.name} for the past in ${visit.place.environment}?`,
-    detail: "Every user who qualifies gets the badge, in the background. It cannot be stopped.",
-    action: `${address}/backfill`,
-    fields: checkField({
-      name: "notify",
-      label: "Tell webhooks and streams",
-      checked: false,
-      hint: "One message for each badge that is awarded.",
-    }),
-    danger: false,
-  })
-}</section>`
-  })
+  Effect.map(
+    latestOf(visit.ask("badges.getBackfill", { params: { id: badge.id } })),
+    (backfill) => {
+      const address = `${visit.base}${path}/${badge.id}`
+      return backfillSection(address, backfill, {
+        purpose: "A backfill awards the badge to users who qualify already.",
+        own: ({ awarded, notify }) => [
+          ["Users awarded", awarded],
+          ["Messages", notify ? "sent" : "none"],
+        ],
+        start:
+          mayStart &&
+          confirmButton({
+            id: "start-backfill",
+            button: "Start backfill",
+            keep: "Not now",
+            title: `Award ${badge.name} for the past in ${visit.place.environment}?`,
+            detail:
+              "Every user who qualifies gets the badge, in the background. It cannot be stopped.",
+            action: `${address}/backfill`,
+            fields: checkField({
+              name: "notify",
+              label: "Tell webhooks and streams",
+              checked: false,
+              hint: "One message for each badge that is awarded.",
+            }),
+            danger: false,
+          }),
+      })
+    },
+  )
 
 const backfillRoute: Route = actionRoute({
   noun: "badge",
@@ -439,7 +418,7 @@ export const badgeRoutes: ReadonlyArray<Route> = [
     more: (visit, badge, allowed) =>
       badge.status === "archived" || badge.criteria.kind === "manual"
         ? Effect.undefined
-        : backfillSection(visit, badge, allowed && badge.status === "active"),
+        : backfillOf(visit, badge, allowed && badge.status === "active"),
     heads: ["Earned by", "Pays", "Seen", "Period"],
     cellsIn: () =>
       Effect.succeed((badge) => [

@@ -3,9 +3,10 @@ import { Effect } from "effect"
 import { hasValue, type MetricAggregate, metricAggregates } from "../../../domain/project/Metric.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
-import type { Route } from "../../request/Route.ts"
+import type { PlaceVisit, Route } from "../../request/Route.ts"
 import type { Draft } from "../../view/Editing.ts"
 import {
+  confirmButton,
   type Form,
   jsonField,
   jsonOf,
@@ -15,8 +16,9 @@ import {
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { table } from "../../view/Lists.ts"
+import { backfillSection, latestOf } from "./backfills.ts"
 import { conditionFields, conditionNames, conditionsOf, conditionWords } from "./conditions.ts"
-import { eventTrial, withoutNulls } from "./editor.ts"
+import { actionRoute, eventTrial, withoutNulls } from "./editor.ts"
 import { kindRoutes } from "./kindPages.ts"
 import { descriptionField, keyField, metadataOf, sharedPatch } from "./lifecycle.ts"
 
@@ -162,6 +164,40 @@ const names = (form: Form) => [
   ...(hasValue(aggregateOf(form)) ? ["value", "decimals"] : []),
 ]
 
+/** `mayStart`: whether the visitor may start a backfill. */
+const backfillOf = (visit: PlaceVisit, { id, name }: Metric, mayStart: boolean) =>
+  Effect.map(latestOf(visit.ask("metrics.getBackfill", { params: { id } })), (backfill) => {
+    const address = `${visit.base}/metrics/${id}`
+    return backfillSection(address, backfill, {
+      purpose: "A backfill counts the events of before the metric was created.",
+      own: ({ changed }) => [["Users changed", changed]],
+      start:
+        mayStart &&
+        confirmButton({
+          id: "start-backfill",
+          button: "Start backfill",
+          keep: "Not now",
+          title: `Count ${name} for the past in ${visit.place.environment}?`,
+          detail:
+            "Every user's earlier events count, in the background. It cannot be stopped, and pays nothing.",
+          action: `${address}/backfill`,
+          danger: false,
+        }),
+    })
+  })
+
+const backfillRoute: Route = actionRoute({
+  noun: "metric",
+  verb: "backfill",
+  path: "/metrics",
+  change: (visit, id) =>
+    visit.ask("metrics.startBackfill", {
+      params: { id },
+      idempotencyKey: visit.form.optional("idempotencyKey"),
+    }),
+  next: ({ base }, id) => `${base}/metrics/${encodeURIComponent(id)}#backfill`,
+})
+
 /** The last weeks of all users. */
 const seriesSection = ({ points, unit }: BodyOf<"metrics.series">): Html =>
   points === null
@@ -172,28 +208,36 @@ const seriesSection = ({ points, unit }: BodyOf<"metrics.series">): Html =>
         points.toReversed().map(({ from, users, value }) => [from, value ?? "–", users]),
       )}</details>`
 
-export const metricRoutes: ReadonlyArray<Route> = kindRoutes<Metric, undefined>({
-  noun: "metric",
-  nameOf: ({ name }) => name,
-  lifecycle: "lasting",
-  loss: "It counts no more events, and users no longer show it.",
-  purpose:
-    "A metric is a number that each user has, made from events: how many, a sum, a maximum, or on how many days.",
-  choices: () => Effect.undefined,
-  blank: new Map(),
-  textsOf,
-  preset: ["op"],
-  fields,
-  names,
-  trial: eventTrial("metric", (form) => ({ action: actionsOf(form)[0] ?? "" }), draftOf),
-  draftOf,
-  isTriedOnlyNew: true,
-  patchOf,
-  more: (visit, metric) =>
-    Effect.map(
-      visit.ask("metrics.series", { params: { id: metric.id }, query: { by: "week" } }),
-      (series) => html`<p>Each user's value is ${words(metric)}.</p>${seriesSection(series)}`,
-    ),
-  heads: ["Value", "Unit"],
-  cellsIn: () => Effect.succeed((metric) => [words(metric), metric.unit ?? "–"]),
-})
+export const metricRoutes: ReadonlyArray<Route> = [
+  ...kindRoutes<Metric, undefined>({
+    noun: "metric",
+    nameOf: ({ name }) => name,
+    lifecycle: "lasting",
+    loss: "It counts no more events, and users no longer show it.",
+    purpose:
+      "A metric is a number that each user has, made from events: how many, a sum, a maximum, or on how many days.",
+    choices: () => Effect.undefined,
+    blank: new Map(),
+    textsOf,
+    preset: ["op"],
+    fields,
+    names,
+    trial: eventTrial("metric", (form) => ({ action: actionsOf(form)[0] ?? "" }), draftOf),
+    draftOf,
+    isTriedOnlyNew: true,
+    patchOf,
+    more: (visit, metric, allowed) =>
+      Effect.all({
+        series: visit.ask("metrics.series", { params: { id: metric.id }, query: { by: "week" } }),
+        backfill: backfillOf(visit, metric, allowed && metric.status === "active"),
+      }).pipe(
+        Effect.map(
+          ({ backfill, series }) =>
+            html`<p>Each user's value is ${words(metric)}.</p>${seriesSection(series)}${metric.status === "active" && backfill}`,
+        ),
+      ),
+    heads: ["Value", "Unit"],
+    cellsIn: () => Effect.succeed((metric) => [words(metric), metric.unit ?? "–"]),
+  }),
+  backfillRoute,
+]

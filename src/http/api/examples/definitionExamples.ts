@@ -202,6 +202,19 @@ export const backfills = [
   },
 ] as const
 
+export const startedMetricBackfill = { metricId, startedAt: time } as const
+
+export const metricBackfills = [
+  {
+    ...startedMetricBackfill,
+    status: "running",
+    checked: 42_000,
+    total: 100_000,
+    changed: 31_200,
+    finishedAt: null,
+  },
+] as const
+
 export const streak = {
   id: streakId,
   key: "daily",

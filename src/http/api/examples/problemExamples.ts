@@ -79,7 +79,10 @@ export const occurrences = {
     `${webhook}/deliveries/${deliveryId}`,
     "The webhook's log has no delivery with this id, or no longer has it.",
   ),
-  backfill_not_found: at(`${badge}/backfill`, "The badge has no backfill, or is archived."),
+  backfill_not_found: at(
+    `${badge}/backfill`,
+    "There is no backfill, or the definition is archived.",
+  ),
   conflict: at(`${badge}/backfill`, "A backfill of this badge is already running."),
   quest_not_active: at(events, "The quest's status is paused."),
   quest_incomplete: at(events, "Not all steps of the quest are complete."),

@@ -100,6 +100,41 @@ describe("The page of a metric", () => {
   })
 })
 
+describe("The backfill on the page of a metric", () => {
+  it("starts once however often the form is sent, and shows its progress", async () => {
+    await world.api("POST", "/v1/events", { userId: "old", action: "PAST" })
+    const { id } = await createdBy({ ...simple, key: "past", actions: "PAST" })
+    const address = `${metrics}/${id}`
+    const page = async () => (await world.owner.get(address)).text
+    expect(await page()).toContain("A backfill counts the events of before the metric was created.")
+    const fields = fieldsOf(await page(), `${address}/backfill`)
+    const sent = await Promise.all(
+      [1, 2].map(() => world.owner.post(`${address}/backfill`, fields)),
+    )
+    const next = `${address}#backfill`
+    expect(sent.map(({ location }) => location)).toEqual([next, next])
+    let backfill: Json
+    do {
+      backfill = (await world.api("GET", "/v1/metrics/past/backfill")).json
+    } while (backfill.status !== "finished")
+    expect(await page()).toMatch(/<dt>Users changed<\/dt><dd>1<\/dd>/)
+    const logged = (await world.server.logged()).map(
+      ({ action, subject }) => `${action} ${subject}`,
+    )
+    expect(logged[0]).toBe(`metric.backfill ${id}`)
+    expect(logged.filter((line) => line === `metric.backfill ${id}`)).toHaveLength(1)
+    await world.api("DELETE", `/v1/metrics/${id}`)
+    expect(await page()).not.toContain("backfill")
+  })
+
+  it("has no button for a viewer", async () => {
+    const { id } = await createdBy({ ...simple, key: "looked" })
+    const { text } = await world.viewer.get(`${metrics}/${id}`)
+    expect(text).toContain("Backfill")
+    expect(text).not.toContain("Start backfill")
+  })
+})
+
 it("The page of a metric shows the last weeks of all users", async () => {
   const { id } = (
     await world.api("POST", "/v1/metrics", { name: "Week", aggregate: "count", actions: ["DONE"] })
