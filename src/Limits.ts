@@ -126,6 +126,8 @@ export const limits = {
   rulesMax: 10_000,
   badgesMax: 1_000,
   badgeTiersMax: 20,
+  /** Badges that a badge lists. */
+  listedBadgesMax: 50,
   /** How often a user earns a repeatable badge. */
   badgeTimesMax: 1_000_000,
   boostsMax: 1_000,

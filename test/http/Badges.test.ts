@@ -51,8 +51,10 @@ describe("badges", () => {
       [{ kind: "action_count", target: 1, action: "TAP", where }, {}],
       [{ kind: "streak", target: 3 }, { streak: null }],
       [{ kind: "streak", target: 3, streak: "daily" }, {}],
+      [{ kind: "badges", badges: ["taps", "walks"] }, { target: 2 }],
       [{ kind: "manual" }, {}],
     ]
+    for (const key of ["taps", "walks"]) await place.create("/v1/badges", { ...manual, key })
     for (const [criteria, shown] of made) {
       const { json } = await place.post("/v1/badges", { name: "B", criteria })
       expect(json.criteria).toEqual({ ...criteria, ...shown })
@@ -142,6 +144,29 @@ describe("badges", () => {
     expect(faultsOf(await place.patch(`/v1/rules/${rule}`, { reward: { badgeId } }))).toEqual([
       ["/reward/badgeId", "unknown_reference"],
     ])
+  })
+
+  it("are not archived while a badge lists them, and are listed by id or key", async () => {
+    const place = newPlace()
+    const [one, two] = [await place.create("/v1/badges", manual), "two"]
+    await place.create("/v1/badges", { ...manual, key: two })
+    const body = { name: "Both", criteria: { kind: "badges", badges: [one, two] } }
+    const both = (await place.post("/v1/badges", body)).json
+    expect(both.criteria.badges.at(1)).toBe(two)
+    const refused = await place.delete(`/v1/badges/${one}`)
+    expect(problemOf(refused)).toEqual([409, "in_use"])
+    expect(refused.json.detail).toContain(`badge ${both.id} (Both)`)
+    const give = (badgeId: string) => place.post("/v1/users/u/rewards", { type: "badge", badgeId })
+    const badges = (await place.get("/v1/badges")).json.badges
+    for (const { id } of badges.slice(0, 2)) await give(id)
+    const { json } = await place.get("/v1/users/u")
+    expect(json.badges.map(({ key }: { key: string }) => key)).toContain("both")
+    const circle = { criteria: { kind: "badges", badges: ["both"] } }
+    expect(faultsOf(await place.patch(`/v1/badges/${one}`, circle))).toEqual([
+      ["/criteria/badges/0", "cycle"],
+    ])
+    await place.patch(`/v1/badges/${both.id}`, { criteria: { badges: [two] } })
+    expect((await place.delete(`/v1/badges/${one}`)).status).toBe(204)
   })
 
   it("answer 404 in other environments", async () => {

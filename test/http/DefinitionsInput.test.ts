@@ -19,6 +19,9 @@ beforeAll(async () => {
     streak: `/v1/streaks/${await place.create("/v1/streaks", { name: "S" })}`,
     project: "/v1/project",
   }
+  for (let index = 0; index < limits.listedBadgesMax; index++) {
+    await place.create("/v1/badges", { ...required.badge, key: `listed-${index}` })
+  }
 })
 afterAll(() => server.stop())
 
@@ -50,6 +53,8 @@ const condition = (more: object = {}) => ({ path: "a", op: "eq", value: 1, ...mo
 const metadataOf = (bytes: number) => ({ text: "x".repeat(bytes - '{"text":""}'.length) })
 const need = (index: number) => ({ action: `A${index}` })
 const milestone = (target: number) => ({ target, reward: { points: 1 } })
+const listing = (badges: ReadonlyArray<string>) => ({ criteria: { kind: "badges", badges } })
+const listed = (index: number) => `listed-${index}`
 const curve = (levelCurve: object) => ({ levelCurve })
 const criteria = (more: object) => ({
   criteria: { kind: "action_count", target: 1, action: "A", ...more },
@@ -130,6 +135,8 @@ const accepted: ReadonlyArray<readonly [Kind, string, object]> = [
   ["badge", "the smallest target", criteria({ target: 1 })],
   ["badge", "the largest target", criteria({ target: limits.targetMax })],
   ["badge", "the largest target of a sum", summed({ target: limits.sumTargetMax })],
+  ["badge", "the longest list of badges", listing(times(limits.listedBadgesMax, listed))],
+  ["badge", "the shortest list of badges", listing([listed(0)])],
   ["project", "a name of 200 characters", { name: "n".repeat(200) }],
   ["project", "a time zone that is a link", { timezone: "Asia/Calcutta" }],
   ["project", "the flattest quadratic curve", curve({ kind: "quadratic", base: 1 })],
@@ -512,6 +519,28 @@ const refused: ReadonlyArray<readonly [Kind, string, object, string, string]> = 
     "/criteria/streak",
     "unknown_reference",
   ],
+  [
+    "badge",
+    "too long a list of badges",
+    listing(times(limits.listedBadgesMax + 1, listed)),
+    "/criteria/badges",
+    "too_long",
+  ],
+  ["badge", "an empty list of badges", listing([]), "/criteria/badges", "too_short"],
+  [
+    "badge",
+    "a badge twice in its list",
+    listing([listed(0), listed(0)]),
+    "/criteria/badges/1",
+    "duplicate",
+  ],
+  [
+    "badge",
+    "a badge in its list that is not there",
+    listing([listed(0), "none"]),
+    "/criteria/badges/1",
+    "unknown_reference",
+  ],
   ["badge", "archived", { archived: true }, "/archived", "unknown_member"],
   ["project", "an empty name", { name: "" }, "/name", "too_short"],
   ["project", "a name of 201 characters", { name: "n".repeat(201) }, "/name", "too_long"],
@@ -788,6 +817,11 @@ describe("a definition", () => {
         "badge",
         { name: "", criteria: { kind: "streak", target: 1, streak: "none" } },
         ["/criteria/streak", "/name"],
+      ],
+      [
+        "badge",
+        { name: "", criteria: { kind: "badges", badges: [listed(0), 1, "none"] } },
+        ["/criteria/badges/1", "/criteria/badges/2", "/name"],
       ],
     ]
     for (const [kind, members, pointers] of of) {

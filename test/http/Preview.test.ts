@@ -38,7 +38,9 @@ const wholePatch = (kind: Kind, body: Json): Json => {
       ...(criteria.kind === "streak" && { streak: null }),
       ...criteria,
     }
-    return { icon: null, secret: null, ...targeted, criteria: parts }
+    const payment = { xp: null, points: null, currencies: null, freezes: null }
+    const paid = reward === undefined ? null : { ...payment, ...reward }
+    return { icon: null, secret: null, tiers: null, ...targeted, reward: paid, criteria: parts }
   }
   if (kind === "quest") {
     const none = { steps: null, recurrence: null, prerequisites: null, optIn: false, claim: "auto" }
@@ -71,10 +73,13 @@ describe("POST /v1/project/preview", () => {
         ["streak", ["daily"]],
         ["segment", ["beginners"]],
         ["metric", ["taps"]],
+        ["badges", ["b", "listed"]],
         ["key", ["k1", "k2", "k3", "k4"]],
         ["startsAt", [inHours(-1), inHours(1)]],
         ["endsAt", [inHours(2)]],
       ])
+      const listed = { key: "listed", name: "L", criteria: { kind: "manual" } }
+      await place.create("/v1/badges", listed)
       await place.create("/v1/streaks", { key: "daily", name: "Daily" })
       await place.post("/v1/currencies", { key: "gems", name: "Gems", max: 4 })
       const conditions = [{ kind: "level", op: "eq", value: 1 }]
@@ -90,6 +95,10 @@ describe("POST /v1/project/preview", () => {
         if (body.criteria !== undefined && body.criteria.kind !== "metric") {
           delete body.criteria.metric
         }
+        if (body.criteria?.kind === "badges") {
+          for (const name of ["tiers", "repeatable"]) delete body[name]
+          delete body.criteria.target
+        } else if (body.criteria !== undefined) delete body.criteria.badges
         for (const one of [body, ...(body.steps ?? []), body.criteria ?? {}]) {
           if (one.target !== undefined) one.target = 1 + values.below(2)
           if (one.where?.length > 1 || values.below(3) > 0) delete one.where

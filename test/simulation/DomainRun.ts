@@ -300,12 +300,12 @@ export class DomainRun implements Surroundings {
     const kind = random.next()
     if (kind < 0.016) this.define({ kind: "segment.created", segment: randomSegment(this) })
     else if (kind < 0.035) this.define({ kind: "rule.created", rule: randomRule(this) })
-    else if (kind < 0.05) this.define({ kind: "badge.created", badge: randomBadge(this) })
-    else if (kind < 0.068) this.define({ kind: "quest.created", quest: randomQuest(this) })
-    else if (kind < 0.078) this.define({ kind: "boost.created", boost: randomBoost(this) })
-    else if (kind < 0.09) this.define(...randomCurrency(this))
-    else if (kind < 0.1) this.define({ kind: "metric.created", metric: randomMetric(this) })
-    else if (kind < 0.11) this.define(...randomStreak(this))
+    else if (kind < 0.06) this.define({ kind: "badge.created", badge: randomBadge(this) })
+    else if (kind < 0.075) this.define({ kind: "quest.created", quest: randomQuest(this) })
+    else if (kind < 0.085) this.define({ kind: "boost.created", boost: randomBoost(this) })
+    else if (kind < 0.095) this.define(...randomCurrency(this))
+    else if (kind < 0.105) this.define({ kind: "metric.created", metric: randomMetric(this) })
+    else if (kind < 0.115) this.define(...randomStreak(this))
     else if (kind < 0.14) this.define(...randomEdit(this))
     else if (kind < 0.15) {
       // A moment belongs to one zone only.

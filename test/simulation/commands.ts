@@ -18,6 +18,8 @@ import {
   type Gives,
   givesNothing,
   isCounting,
+  listedBadges,
+  nextVersion,
   type Quest,
   type Rule,
   statusAt,
@@ -527,7 +529,31 @@ export const randomMetric = ({ now, random, sequence }: Surroundings): Metric =>
   }
 }
 
-const criterion = ({ project, random }: Surroundings): Criterion => {
+/** Some live badges, none of which leads to the badge `of`; `undefined`: there are none. */
+const badgeList = (
+  { project, random }: Surroundings,
+  of: string,
+): Extract<Criterion, { readonly kind: "badges" }> | undefined => {
+  const badges = [...project.badges.values()]
+  const leads = ({ criteria, key }: Badge): boolean =>
+    key === of || badges.some((one) => listedBadges(criteria).includes(one.key) && leads(one))
+  const free = badges.filter((badge) => badge.set !== "archived" && !leads(badge))
+  if (free.length === 0) return undefined
+  const keys = Array.from({ length: random.pick([1, 1, 2, 3]) }, () => random.pick(free).key)
+  const list = [...new Set(keys)]
+  return { kind: "badges", target: list.length, badges: list }
+}
+
+/** Whether a live badge lists the badge. */
+const isListed = ({ project }: Surroundings, { key }: Badge): boolean =>
+  [...project.badges.values()].some(
+    ({ criteria, set }) => set !== "archived" && listedBadges(criteria).includes(key),
+  )
+
+const criterion = (run: Surroundings): Criterion => {
+  const { project, random } = run
+  const list = random.chance(0.4) ? badgeList(run, "") : undefined
+  if (list !== undefined) return list
   switch (random.integer(0, 8)) {
     case 0:
       return { kind: "xp", target: random.pick([1, 50, 200, 500]) }
@@ -589,7 +615,7 @@ const earning = (
   criteria: Criterion,
 ): Pick<Badge, "criteria" | "tiers" | "reward"> => {
   const { random } = run
-  if (criteria.kind === "manual" || random.chance(0.6)) {
+  if (criteria.kind === "manual" || criteria.kind === "badges" || random.chance(0.6)) {
     return { criteria, tiers: [], reward: payment(run) }
   }
   let { target } = criteria
@@ -791,16 +817,25 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
       const chosen = random.pick(badge)
       if (chosen.set === "archived") return []
       if (random.chance(0.5) && chosen.criteria.kind !== "manual") {
-        const criteria = { ...chosen.criteria, target: random.integer(1, 60) }
+        const criteria =
+          chosen.criteria.kind === "badges"
+            ? (badgeList(run, chosen.key) ?? chosen.criteria)
+            : { ...chosen.criteria, target: random.integer(1, 60) }
         const edited = chosen.repeatable
           ? { criteria: { ...criteria, target: random.integer(1, 9) }, reward: payment(run) }
           : earning(run, criteria)
-        return [{ kind: "badge.updated", badge: { ...chosen, ...edited, updatedAt: now } }]
+        return [
+          { kind: "badge.updated", badge: { ...chosen, ...edited, ...nextVersion(chosen, now) } },
+        ]
       }
       return [
         {
           kind: "badge.updated",
-          badge: { ...chosen, set: editedSet(run, chosen), updatedAt: now },
+          badge: {
+            ...chosen,
+            set: isListed(run, chosen) ? chosen.set : editedSet(run, chosen),
+            updatedAt: now,
+          },
         },
       ]
     }

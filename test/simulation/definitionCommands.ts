@@ -1,6 +1,12 @@
 /** The command that, if it is accepted, leads to a fact about a definition. */
+import type { CriterionParts } from "../../src/domain/decide/BadgeDefinitions.ts"
 import type { ProjectCommand } from "../../src/domain/decide/Project.ts"
-import { type Definition, type Status, statusAt } from "../../src/domain/project/Definition.ts"
+import {
+  type Badge,
+  type Definition,
+  type Status,
+  statusAt,
+} from "../../src/domain/project/Definition.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import type { ProjectFact } from "../../src/domain/record/Record.ts"
 
@@ -37,12 +43,16 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
       return { kind: "updateSegment", segmentId: id, change: { conditions, match } }
     }
     case "badge.created":
-      return { kind: "createBadge", badge: fact.badge }
+      return { kind: "createBadge", badge: { ...fact.badge, criteria: asked(fact.badge) } }
     case "badge.updated": {
-      const { criteria, id, reward, set, tiers } = fact.badge
+      const { id, reward, set, tiers } = fact.badge
       if (set === "archived") return { kind: "deleteBadge", badgeId: id }
       const status = statusOf(project.badges.get(id), fact.badge)
-      const change = { criteria, tiers, reward: { ...reward, currencies: reward.currencies } }
+      const change = {
+        criteria: asked(fact.badge),
+        tiers,
+        reward: { ...reward, currencies: reward.currencies },
+      }
       return { kind: "updateBadge", badgeId: id, change: { ...change, ...status } }
     }
     case "metric.created":
@@ -106,6 +116,13 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
     default:
       throw new Error(`Nobody asks for ${fact.kind}`)
   }
+}
+
+/** The criteria as a caller gives them: the target of a list of badges follows from the list. */
+const asked = ({ criteria }: Badge): CriterionParts => {
+  if (criteria.kind !== "badges") return criteria
+  const { target: _, ...given } = criteria
+  return given
 }
 
 /** The status of the definition after the edit, if the edit changes the stored one. */

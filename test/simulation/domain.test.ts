@@ -1,6 +1,7 @@
 import assert from "node:assert/strict"
 import { describe, it } from "vitest"
-import { randomCommand } from "./commands.ts"
+import type { Criterion } from "../../src/domain/project/Definition.ts"
+import { randomBadge, randomCommand } from "./commands.ts"
 import { DomainRun } from "./DomainRun.ts"
 import { historyAddsUp, replayEqualsLive, undoneToNothing } from "./properties.ts"
 import { seeds } from "./random.ts"
@@ -42,6 +43,37 @@ describe("Streaks at risk", () => {
     }
     assert(warnings > 0)
   })
+})
+
+describe("Badges by badges agree with the naive model", () => {
+  for (const seed of seeds(3)) {
+    it(`in a run of 150 steps, after which all can be undone; repeat it with LAUREL_TEST_SEED=${seed}`, () => {
+      const run = new DomainRun(seed)
+      const open = { set: "published", startsAt: null, endsAt: null, segment: null } as const
+      const add = (criteria: Criterion): string => {
+        const badge = { ...randomBadge(run), ...open, tiers: [], repeatable: false, criteria }
+        run.define({ kind: "badge.created", badge })
+        return badge.key
+      }
+      const list = (...badges: ReadonlyArray<string>) =>
+        add({ kind: "badges", target: badges.length, badges })
+      const counting = (target: number) =>
+        add({ kind: "action_count", target, action: "TAP", where: [] })
+      const [one, two, hand] = [counting(1), counting(2), add({ kind: "manual" })]
+      const pair = list(one, add({ kind: "xp", target: 20 }))
+      list(list(two), pair)
+      list(hand, list(one, hand))
+      for (let step = 0; step < 150; step++) run.step(users)
+      const earned = run.records.flatMap(({ facts }) =>
+        facts.filter((fact) => fact.kind === "badge.earned"),
+      )
+      const isByBadges = (id: string) => run.project.badges.get(id)?.criteria.kind === "badges"
+      assert(earned.some(({ badgeId }) => isByBadges(badgeId)))
+      replayEqualsLive(run)
+      historyAddsUp(run)
+      undoneToNothing(run)
+    })
+  }
 })
 
 describe("Users are independent of each other", () => {

@@ -113,7 +113,8 @@ export const undoneToNothing = (run: DomainRun): void => {
     // Badges whose numbers an undo lowered are lost. A later event may have lowered a latest value
     // before, so that no undo did.
     for (const badgeId of Object.keys(badges)) {
-      const criteria = run.project.badges.get(badgeId)?.criteria
+      const badge = run.project.badges.get(badgeId)
+      const criteria = badge?.criteria
       const kind = criteria?.kind
       const isKept = (kind === "xp" || kind === "points") && keptOf(kind) > 0
       const isLatest =
@@ -121,7 +122,14 @@ export const undoneToNothing = (run: DomainRun): void => {
         [...run.project.metrics.values()].some(
           ({ aggregate, key }) => key === criteria?.metric && aggregate === "last",
         )
-      assert(kind === "streak" || kind === "level" || isKept || isLatest)
+      // The list of an edited badge may be one of which the user had nothing to lose.
+      const isListed =
+        criteria?.kind === "badges" &&
+        (badge!.version > 1 ||
+          run.project.badges
+            .values()
+            .some(({ id, key }) => criteria.badges.includes(key) && id in badges))
+      assert(kind === "streak" || kind === "level" || isKept || isLatest || isListed)
     }
   }
 }

@@ -22,6 +22,8 @@ import type { Decided } from "./Decided.ts"
 import {
   badgeInUse,
   badgeMetricFaults,
+  keysOf,
+  listedBadgeFaults,
   metadataFaults,
   rewardReferenceFaults,
   segmentReferenceFaults,
@@ -42,6 +44,7 @@ export interface CriterionParts {
   readonly sumPath?: string
   readonly streak?: string | null
   readonly metric?: string
+  readonly badges?: ReadonlyArray<string>
 }
 
 /** A new badge, whose criteria may lack members. */
@@ -84,15 +87,22 @@ export const badges = new Decisions<"badge", NewBadge, BadgeChange, "in_use">({
   }),
   changed: (before, { criteria, reward, ...change }) => {
     const tiers = change.tiers ?? before.tiers
-    // The target of the criteria of a badge with tiers is that of the lowest tier.
+    // The target is that of the lowest tier, or follows from the list of badges.
     const { target: _, ...untargeted }: CriterionParts = before.criteria
-    const parts = before.tiers.length + tiers.length > 0 ? untargeted : before.criteria
+    const isDerived = before.tiers.length + tiers.length > 0 || before.criteria.kind === "badges"
+    const parts = isDerived ? untargeted : before.criteria
     const whole = criteria === undefined ? parts : patchedParts<CriterionParts>(parts, criteria)
     return {
       ...change,
       reward: changedReward(before.reward, reward),
       criteria: whole as Criterion,
     }
+  },
+  normal: (state, badge) => {
+    const { badges }: CriterionParts = badge.criteria
+    if (badges === undefined) return badge
+    const criteria: CriterionParts = { ...badge.criteria, badges: keysOf(state.badges, badges) }
+    return { ...badge, criteria: criteria as Criterion }
   },
   faults: (state, badge, { before }) => [
     ...badgeFaults(state, badge),
@@ -117,24 +127,26 @@ const kindMembers: Readonly<Record<CriterionKind, KindMembers>> = {
   action_sum: { required: ["target", "action", "sumPath"], optional: ["where"] },
   streak: { required: ["target"], optional: ["streak"] },
   metric: { required: ["target", "metric"] },
+  badges: { required: ["badges"] },
   manual: { required: [] },
 }
 
 const badgeFaults = (state: ProjectState, badge: Badge): ReadonlyArray<Fault> => {
   const parts: CriterionParts = badge.criteria
-  const { action, kind, metric, streak = null, where } = parts
+  const { action, badges = [], kind, metric, streak = null, where } = parts
   const lowest = badge.tiers[0]?.target
   const targeted = lowest === undefined ? parts : { ...parts, target: lowest }
   return [
     ...periodFaults(badge),
     ...metadataFaults(badge.metadata),
     ...segmentReferenceFaults(state, badge.segment),
-    ...partFaults(kind === "manual" ? parts : targeted, kindMembers, "/criteria"),
+    ...partFaults(isTiered(kind) ? targeted : parts, kindMembers, "/criteria"),
     ...sumTargetFaults(parts, "/criteria/target"),
     ...tierFaults(badge, parts),
     ...paymentFaults(state, badge),
     ...(kind === "streak" ? streakReferenceFaults(state, streak, "/criteria/streak") : []),
     ...(kind === "metric" ? badgeMetricFaults(state, metric, "/criteria/metric") : []),
+    ...(kind === "badges" ? listedBadgeFaults(state, badge.key, badges) : []),
     ...textSearchFaults(
       state,
       badge.id,
@@ -142,6 +154,10 @@ const badgeFaults = (state: ProjectState, badge: Badge): ReadonlyArray<Fault> =>
     ),
   ]
 }
+
+/** Whether badges of the kind may have tiers: they have a target that their owner chooses. */
+const isTiered = (kind: CriterionKind | undefined): boolean =>
+  kind !== "manual" && kind !== "badges"
 
 /** The faults of tiers. Their targets rise, and take the place of the target of the criteria. */
 const tierFaults = (
@@ -154,8 +170,8 @@ const tierFaults = (
     code,
     detail,
   })
-  if (kind === "manual") {
-    return [fault("/tiers", "unknown_member", "is not allowed for the kind manual")]
+  if (!isTiered(kind)) {
+    return [fault("/tiers", "unknown_member", `is not allowed for the kind ${kind}`)]
   }
   const faults: Array<Fault> = []
   if (target !== undefined && target !== tiers[0]!.target) {
@@ -212,12 +228,13 @@ const paymentFaults = (
  * The criterion of `parts` and tiers. `partFaults` has checked that all required members are present.
  */
 const criterionOf = (
-  { action, kind, metric, streak = null, sumPath, target, where }: CriterionParts,
+  { action, badges, kind, metric, streak = null, sumPath, target, where }: CriterionParts,
   tiers: Badge["tiers"],
 ): Criterion => {
   const criterion = {
     kind,
-    ...(kind !== "manual" && { target: tiers[0]?.target ?? target }),
+    ...(isTiered(kind) && { target: tiers[0]?.target ?? target }),
+    ...(kind === "badges" && { target: badges?.length, badges }),
     ...((kind === "action_count" || kind === "action_sum") && { action, where: where ?? [] }),
     ...(kind === "action_sum" && { sumPath }),
     ...(kind === "streak" && { streak }),

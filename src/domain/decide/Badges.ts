@@ -7,16 +7,18 @@ import {
   awardsOf,
   type Badge,
   isOpenAt,
+  listedBadges,
   minusAmount,
   paysAt,
   plusAmount,
   repetitionsOf,
   statusAt,
 } from "../project/Definition.ts"
+import { definitionWithKey } from "../project/DefinitionKey.ts"
 import { unscaled } from "../project/Metric.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { crossedBy, type Thresholds } from "../project/Thresholds.ts"
-import type { Backfill, BadgeRef } from "../record/Record.ts"
+import type { Backfill, BadgeRef, Fact } from "../record/Record.ts"
 import { type MetricState, metricTotal } from "../user/MetricState.ts"
 import { criterionNumber } from "../user/Progress.ts"
 import { pointsEarned, timesOf, type UserState } from "../user/User.ts"
@@ -56,9 +58,10 @@ export const countAction = (
 
 /**
  * Pays quests and milestones, and awards the badges whose targets the balances and counts of the
- * decision reached, until nothing changes: what a badge pays may reach the target of another. Each
- * award pays at most once, and a repeatable badge as often as the counts and metrics of the event
- * reached its target, so this ends. No payment counts for a quest or a streak.
+ * decision reached, until nothing changes: what a badge pays may reach the target of another, and a
+ * badge may be the last one that another lists. Each award pays at most once, and a repeatable badge
+ * as often as the counts and metrics of the event reached its target, so this ends. No payment counts
+ * for a quest or a streak.
  */
 export const payAll = (draft: Draft): void => {
   const { index, questsCompleted, user } = draft
@@ -71,6 +74,7 @@ export const payAll = (draft: Draft): void => {
   let quests = user?.questsCompleted ?? 0
   // A new user reaches level 1 with the first event.
   let level = user === undefined ? 0 : undefined
+  let seen = 0
   do {
     const [xpBefore, pointsBefore, questsBefore] = [xp, points, quests]
     xp = draft.xp
@@ -84,7 +88,26 @@ export const payAll = (draft: Draft): void => {
       level = draft.levelOf(xp)
       award(draft, thresholds.level, levelBefore, level)
     }
+    if (index.dependents.size > 0) seen = awardDependents(draft, seen)
   } while (draft.xp !== xp || draft.points + gone !== points)
+}
+
+/**
+ * Awards the badges of whose lists the user got the last badge, by the facts from number `from` on and
+ * by those that this adds. Returns the number of facts. Like a target, a list awards only who
+ * completes it: a backfill awards others who have all badges.
+ */
+const awardDependents = (draft: Draft, from: number): number => {
+  const { facts, index, user } = draft
+  let at = from
+  for (; at < facts.length; at++) {
+    const fact = facts[at]!
+    if (fact.kind !== "badge.earned" || user?.badges.has(fact.badgeId) === true) continue
+    for (const { award, badgeIds } of index.dependents.get(fact.badgeId) ?? []) {
+      if (badgeIds.every((id) => draft.hasBadge(id))) draft.award(award)
+    }
+  }
+  return at
 }
 
 const awardMetricBadges = (draft: Draft): void => {
@@ -139,8 +162,9 @@ export const revokeBadge = (
 /**
  * Revokes the badges and tiers whose number, with the state `after`, is below the target at which
  * they were earned, and was higher before; of a repeatable badge, the repetitions that the number no
- * longer reaches. Awards a revoked one again if its criteria are still met;
- * this pays nothing.
+ * longer reaches. Awards a revoked one again if its criteria are still met; this pays nothing.
+ *
+ * A badge is decided after those that it lists, so it stays if each of them stays or is awarded again.
  */
 export const revokeUnearned = (
   draft: Draft,
@@ -149,35 +173,70 @@ export const revokeUnearned = (
 ): void => {
   const { project } = draft
   const user = draft.user!
-  for (const [badgeId, awards] of user.badges) {
+  const badges = new Map(user.badges)
+  const left = { ...after, badges }
+  const regained: Array<Fact> = []
+  const decided = new Set<string>()
+  const decide = (badgeId: string): void => {
+    const awards = user.badges.get(badgeId)
+    if (awards === undefined || decided.has(badgeId)) return
+    decided.add(badgeId)
     const badge = project.badges.get(badgeId)
-    if (badge === undefined) continue
-    const left = criterionNumber(badge, after, project)
-    if (left === undefined || left >= criterionNumber(badge, user, project)!) continue
-    for (const { target, tier, times } of awards) {
-      if (target === undefined) continue
-      if (times !== undefined) {
-        const kept = Math.floor(left / target)
-        if (kept >= times) continue
-        draft.facts.push({ kind: "badge.revoked", ...refTo(badge, tier), times: kept })
-      } else if (left < target) revokeBadge(draft, refTo(badge, tier), revoked)
+    if (badge !== undefined) {
+      for (const key of listedBadges(badge.criteria)) {
+        decide(definitionWithKey(project.badges, key)?.id ?? "")
+      }
     }
+    const number = badge && criterionNumber(badge, left, project)
+    const isGone = number !== undefined && revokeBelow(draft, badge!, number, revoked)
+    const again = number === undefined ? [] : regainedOf(draft, badge!, number, revoked)
+    regained.push(...again)
+    const isKept = awards.some(({ tier }) => !revoked.has(awardName(badgeId, tier)))
+    if (again.length === 0 && (isGone || !isKept)) badges.delete(badgeId)
   }
-  for (const ref of revoked.values()) {
-    const badge = project.badges.get(ref.badgeId)
-    if (badge === undefined || !paysAt(badge, draft.now)) continue
-    if (!draft.membership.has(badge.segment)) continue
-    const award = awardsOf(badge).find(({ tier }) => tier?.key === ref.tier?.key)
-    if (award === undefined) continue
-    const { target } = award
-    if ((criterionNumber(badge, after, project) ?? -1) < target) continue
-    draft.facts.push({
-      kind: "badge.earned",
-      ...refTo(badge, award.tier?.key ?? ""),
-      source: "criteria",
-      target,
-    })
+  for (const badgeId of user.badges.keys()) decide(badgeId)
+  draft.facts.push(...regained)
+}
+
+/**
+ * Revokes what is earned at targets above `number`, if the number was higher before. Returns whether
+ * no repetition of a repeatable badge is left.
+ */
+const revokeBelow = (
+  draft: Draft,
+  badge: Badge,
+  number: number,
+  revoked: Map<string, BadgeRef>,
+): boolean => {
+  const user = draft.user!
+  if (number >= criterionNumber(badge, user, draft.project)!) return false
+  let isGone = false
+  for (const { target, tier, times } of user.badges.get(badge.id)!) {
+    if (target === undefined) continue
+    if (times !== undefined) {
+      const kept = Math.floor(number / target)
+      if (kept >= times) continue
+      isGone = kept === 0
+      draft.facts.push({ kind: "badge.revoked", ...refTo(badge, tier), times: kept })
+    } else if (number < target) revokeBadge(draft, refTo(badge, tier), revoked)
   }
+  return isGone
+}
+
+/** The awards among the revoked ones whose targets the number still reaches. */
+const regainedOf = (
+  { membership, now }: Draft,
+  badge: Badge,
+  number: number,
+  revoked: ReadonlyMap<string, BadgeRef>,
+): ReadonlyArray<Fact> => {
+  if (revoked.size === 0 || !paysAt(badge, now)) return []
+  return awardsOf(badge).flatMap(({ target, tier }): ReadonlyArray<Fact> => {
+    const isRevoked = revoked.has(awardName(badge.id, tier?.key))
+    if (!isRevoked || number < target || !membership.has(badge.segment)) return []
+    const ref = refTo(badge, tier?.key ?? "")
+    return [{ kind: "badge.earned", ...ref, source: "criteria", target }]
+  })
 }
 
 /** The badge, or its tier with this key, as facts name it. An edit may have removed the tier. */

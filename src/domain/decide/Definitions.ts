@@ -8,19 +8,25 @@
  * their kind.
  *
  * Each change is decided on the state after the changes before it, in this order: settings with
- * currencies, metrics, personal boosts, streaks, segments, badges, quests after their prerequisites,
- * rules, other boosts. A condition of a segment may name a badge of the file. Removals come last, in
- * the opposite order.
- * Definitions that refer to each other are removed together.
+ * currencies, metrics, personal boosts, streaks, segments, badges after those that they list, quests
+ * after their prerequisites, rules, other boosts. A condition of a segment may name a badge of the
+ * file. Removals come last, in the opposite order. Definitions that refer to each other are removed
+ * together.
  *
  * Cost: a change may look at many definitions: at the text searches of its action, the
- * prerequisites of its quests, its referrers. The sum of these sizes is the work of the file, which
- * is limited.
+ * prerequisites of its quests, the badges that its badges list, its referrers. The sum of these sizes
+ * is the work of the file, which is limited.
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { isBuiltIn } from "../project/Currency.ts"
-import { type Condition, type Definition, type Gives, statusAt } from "../project/Definition.ts"
+import {
+  type Condition,
+  type Definition,
+  type Gives,
+  listedBadges,
+  statusAt,
+} from "../project/Definition.ts"
 import { definitionOf, definitionWithKey, idsByKey, type Keyed } from "../project/DefinitionKey.ts"
 import {
   type DefinitionByNoun,
@@ -71,6 +77,8 @@ interface InFile<N extends Noun> {
   readonly clauses?: (given: NewOf<N>) => ReadonlyArray<Clause>
   /** The keys of definitions of the kind that must come before. */
   readonly after?: (given: NewOf<N>) => ReadonlyArray<string>
+  /** The definition with `keyOf` of the ids or keys of `after`. */
+  readonly renamed?: (given: Given<N>, keyOf: (idOrKey: string) => string) => Given<N>
   /** The definition with `paid` of its rewards that may give a badge. */
   readonly paying?: (given: Given<N>, paid: (reward: Gives) => Gives) => Given<N>
   /** Whether the definition stays, although a file does not name it. */
@@ -87,10 +95,20 @@ const inFile: { readonly [N in Noun]: InFile<N> } = {
     }),
   },
   segment: {},
-  badge: { clauses: ({ criteria }) => ("where" in criteria ? [criteria] : []) },
+  badge: {
+    clauses: ({ criteria }) => ("where" in criteria ? [criteria] : []),
+    after: ({ criteria }) => listedBadges(criteria),
+    renamed: (badge, keyOf) => {
+      const { badges } = badge.criteria
+      return badges === undefined
+        ? badge
+        : { ...badge, criteria: { ...badge.criteria, badges: badges.map(keyOf) } }
+    },
+  },
   quest: {
     clauses: ({ steps }) => steps,
     after: ({ prerequisites }) => prerequisites,
+    renamed: (quest, keyOf) => ({ ...quest, prerequisites: quest.prerequisites.map(keyOf) }),
     paying: (quest, paid) => ({ ...quest, reward: paid(quest.reward) }),
   },
   rule: {
@@ -105,10 +123,12 @@ export const applyDefinitions = (
   { definitions, removes }: ApplyDefinitions,
   now: number,
 ): Decided<"invalid_request" | "quota_exceeded"> => {
-  const { quests, settings } = definitions
-  const file =
-    quests === undefined ? definitions : { ...definitions, quests: withKeys(state, quests) }
-  const plan = new Plan(state, now, file)
+  const { settings } = definitions
+  const plan = new Plan(state, now, {
+    ...definitions,
+    ...withKeys(state, definitions, "badge"),
+    ...withKeys(state, definitions, "quest"),
+  })
   if (settings !== undefined) plan.settings(settings)
   for (const noun of order) {
     // A streak may give a personal boost, which refers to nothing but currencies.
@@ -126,15 +146,19 @@ const givenOf = <N extends Noun>(
 ): ReadonlyArray<Given<N>> | undefined =>
   file[plurals[noun]] as unknown as ReadonlyArray<Given<N>> | undefined
 
-/** The quests with the keys of their prerequisites in place of ids. */
-const withKeys = (
+/** The definitions of a kind, which refer to others of the kind by keys in place of ids. */
+const withKeys = <N extends Noun>(
   state: ProjectState,
-  quests: ReadonlyArray<Given<"quest">>,
-): ReadonlyArray<Given<"quest">> => {
-  const keys = new Map(quests.map(({ id, key }) => [id, key]))
+  file: DefinitionsInput,
+  noun: N,
+): DefinitionsInput => {
+  const all = givenOf(file, noun)
+  const { renamed } = inFile[noun]
+  if (all === undefined || renamed === undefined) return {}
+  const keys = new Map(all.map(({ id, key }) => [id, key]))
   const keyOf = (idOrKey: string): string =>
-    keys.get(idOrKey) ?? definitionOf(state.quests, idOrKey)?.key ?? idOrKey
-  return quests.map((quest) => ({ ...quest, prerequisites: quest.prerequisites.map(keyOf) }))
+    keys.get(idOrKey) ?? definitionOf(definitionsOf(state, noun), idOrKey)?.key ?? idOrKey
+  return { [plurals[noun]]: all.map((given) => renamed(given, keyOf)) }
 }
 
 interface Clause {
@@ -156,7 +180,10 @@ class Plan {
   readonly #faults: Array<Fault> = []
   #quota: string | undefined
   #work = 0
-  /** The number of quests and prerequisites, and of conditions in all definitions. */
+  /**
+   * The number of quests and badges and of what they come after, and of conditions in all
+   * definitions.
+   */
   #edges = 0
   #conditions = 0
 

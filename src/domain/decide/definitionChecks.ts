@@ -7,8 +7,8 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Boost } from "../project/Boost.ts"
 import { type Amounts, activeCurrency } from "../project/Currency.ts"
-import type { Badge, Condition, Gives, Quest, Rule } from "../project/Definition.ts"
-import { isCounting, isSum } from "../project/Definition.ts"
+import type { Badge, Condition, Definition, Gives, Quest, Rule } from "../project/Definition.ts"
+import { isCounting, isSum, listedBadges } from "../project/Definition.ts"
 import {
   definitionOf,
   definitionWithKey,
@@ -144,24 +144,56 @@ export const prerequisiteFaults = (
   state: ProjectState,
   { key, prerequisites }: Pick<Quest, "key" | "prerequisites">,
 ): ReadonlyArray<Fault> =>
-  prerequisites.flatMap((prerequisite, index) => {
-    const pointer = `/prerequisites/${index}`
-    const quest = definitionOf(state.quests, prerequisite)
-    if (quest === undefined) return unknownReference(pointer, "matches no quest of this project")
-    if (quest.set === "archived") {
-      return unknownReference(pointer, "matches an archived quest")
-    }
-    return leadsTo(state, quest.key, key)
-      ? [{ pointer, code: "cycle", detail: "leads back to this quest" }]
+  orderedFaults(
+    "quest",
+    state.quests,
+    key,
+    prerequisites,
+    "/prerequisites",
+    (quest) => quest.prerequisites,
+  )
+
+/** The faults of the badges that a badge lists. */
+export const listedBadgeFaults = (
+  state: ProjectState,
+  key: string,
+  badges: ReadonlyArray<string>,
+): ReadonlyArray<Fault> =>
+  orderedFaults("badge", state.badges, key, badges, "/criteria/badges", ({ criteria }) =>
+    listedBadges(criteria),
+  )
+
+/** The faults of the definitions that the one with `key` comes after: none leads back to it. */
+const orderedFaults = <A extends Definition>(
+  noun: string,
+  all: ReadonlyMap<string, A>,
+  key: string,
+  names: ReadonlyArray<string>,
+  pointer: string,
+  nextOf: (definition: A) => ReadonlyArray<string>,
+): ReadonlyArray<Fault> =>
+  names.flatMap((name, index) => {
+    const place = `${pointer}/${index}`
+    const named = definitionOf(all, name)
+    if (named === undefined) return unknownReference(place, `matches no ${noun} of this project`)
+    if (named.set === "archived") return unknownReference(place, `matches an archived ${noun}`)
+    return leadsTo(all, named.key, key, nextOf)
+      ? [{ pointer: place, code: "cycle", detail: `leads back to this ${noun}` }]
       : noFaults
   })
 
-/** Whether `to` is a direct or indirect prerequisite of `from`; visits each quest once. */
-const leadsTo = ({ quests }: ProjectState, from: string, to: string): boolean => {
+/** Whether `nextOf` leads from one key to another; visits each definition once. */
+const leadsTo = <A extends Definition>(
+  all: ReadonlyMap<string, A>,
+  from: string,
+  to: string,
+  nextOf: (definition: A) => ReadonlyArray<string>,
+): boolean => {
   const seen = new Set([from])
   for (const key of seen) {
     if (key === to) return true
-    for (const next of definitionOf(quests, key)?.prerequisites ?? []) seen.add(next)
+    const definition = definitionOf(all, key)
+    for (const next of definition === undefined ? [] : nextOf(definition)) seen.add(next)
   }
   return false
 }
@@ -213,7 +245,7 @@ const liveSegments = (
     .filter(({ conditions, set }) => set !== "archived" && conditions.some(refers))
     .map(({ id, name }) => `segment ${id} (${name})`)
 
-/** The refusal to archive a badge that definitions give, or that a segment asks for. */
+/** The refusal to archive a badge that definitions give, or that a badge or a segment asks for. */
 export const badgeInUse = (state: ProjectState, { id, key }: Keyed): InUse | undefined =>
   inUse("badge", [
     ...liveRules(state, ({ reward }) => reward.badgeId === id),
@@ -221,6 +253,7 @@ export const badgeInUse = (state: ProjectState, { id, key }: Keyed): InUse | und
     ...liveStreaks(state, ({ milestones }) =>
       milestones.some(({ reward }) => reward.badgeId === id),
     ),
+    ...liveBadges(state, ({ criteria }) => listedBadges(criteria).includes(key)),
     ...liveSegments(state, ({ badge }) => badge === key),
   ])
 

@@ -436,6 +436,7 @@ export const criterionKinds = [
   "quest_count",
   "streak",
   "metric",
+  "badges",
   "manual",
 ] as const
 export type CriterionKind = (typeof criterionKinds)[number]
@@ -465,10 +466,27 @@ export type Criterion =
   | { readonly kind: "streak"; readonly target: number; readonly streak: string | null }
   /** The total of the metric with the key `metric`. */
   | { readonly kind: "metric"; readonly target: number; readonly metric: string }
+  /**
+   * How many of the badges with these keys the user has, in any tier. The target is the length of the
+   * list. No badge leads back to itself.
+   */
+  | {
+      readonly kind: "badges"
+      readonly target: number
+      readonly badges: ReadonlyArray<string>
+    }
   | { readonly kind: "manual" }
 
 /** A criterion that counts events or sums a number of their metadata. */
 export type CountingCriterion = Extract<Criterion, { readonly action: string }>
+
+/** The keys of the badges that a badge with this criterion asks for. */
+export const listedBadges = (criteria: {
+  readonly kind?: CriterionKind
+  readonly badges?: ReadonlyArray<string>
+}): ReadonlyArray<string> => criteria.badges ?? noBadges
+
+const noBadges: ReadonlyArray<string> = []
 
 export const isCounting = (criteria: Criterion): criteria is CountingCriterion =>
   criteria.kind === "action_count" || criteria.kind === "action_sum"

@@ -1,10 +1,11 @@
 /**
  * The targets of badges by numbers of a user: balances, levels, quests, streaks and metrics. A number
- * that grows finds the targets that it crosses by binary search, whatever the number of badges.
+ * that grows finds the targets that it crosses by binary search, whatever the number of badges. A
+ * badge that the user gets finds the badges that list it.
  */
 import { countUpTo } from "../values/countUpTo.ts"
-import { type Award, awardsOf, type Badge, type Criterion } from "./Definition.ts"
-import { definitionOf } from "./DefinitionKey.ts"
+import { type Award, awardsOf, type Badge, type Criterion, listedBadges } from "./Definition.ts"
+import { definitionOf, definitionWithKey } from "./DefinitionKey.ts"
 import type { ProjectState } from "./Project.ts"
 
 /** The awards of one kind of criterion, lowest target first. */
@@ -25,11 +26,19 @@ export interface AllThresholds {
   readonly metricThresholds: ReadonlyMap<string, MetricThresholds>
   /** By the key of the streak; `""` has the badges for any streak. */
   readonly streakThresholds: ReadonlyMap<string, Thresholds>
+  /** The badges that list a badge, by its id. */
+  readonly dependents: ReadonlyMap<string, ReadonlyArray<Dependent>>
+}
+
+/** A badge that is earned by badges, and the ids of these. */
+export interface Dependent {
+  readonly award: Award
+  readonly badgeIds: ReadonlyArray<string>
 }
 
 /** The targets of the badges that a number crosses. `crossed`: by `crossedName`. */
 export const allThresholds = (
-  { metrics }: ProjectState,
+  { badges, metrics }: ProjectState,
   crossed: ReadonlyMap<string, ReadonlyArray<Badge>>,
 ): AllThresholds => {
   const streakThresholds = new Map<string, Thresholds>()
@@ -53,7 +62,27 @@ export const allThresholds = (
     },
     streakThresholds,
     metricThresholds,
+    dependents: dependentsOf(badges, crossed.get("badges")),
   }
+}
+
+const dependentsOf = (
+  all: ProjectState["badges"],
+  dependents: ReadonlyArray<Badge> = [],
+): AllThresholds["dependents"] => {
+  const byListed = new Map<string, Array<Dependent>>()
+  for (const badge of dependents) {
+    const badgeIds = listedBadges(badge.criteria).map(
+      (key) => definitionWithKey(all, key)?.id ?? "",
+    )
+    const dependent = { award: awardsOf(badge)[0], badgeIds }
+    for (const id of badgeIds) {
+      const others = byListed.get(id)
+      if (others === undefined) byListed.set(id, [dependent])
+      else others.push(dependent)
+    }
+  }
+  return byListed
 }
 
 /** The name of the number that the criterion compares with its target. */

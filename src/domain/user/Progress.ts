@@ -14,7 +14,7 @@ import {
   repetitionsOf,
   statusAt,
 } from "../project/Definition.ts"
-import { definitionOf } from "../project/DefinitionKey.ts"
+import { definitionOf, definitionWithKey } from "../project/DefinitionKey.ts"
 import { levelAt } from "../project/Level.ts"
 import { isExtremum, unscaled } from "../project/Metric.ts"
 import type { ProjectState } from "../project/Project.ts"
@@ -86,6 +86,14 @@ export const criterionNumber = (
       const metric = definitionOf(project.metrics, criteria.metric)
       if (metric === undefined) return 0
       return metricNumber(metric, user.metrics.get(metric.id)) ?? 0
+    }
+    case "badges": {
+      let held = 0
+      for (const key of criteria.badges) {
+        const listed = definitionWithKey(project.badges, key)
+        if (listed !== undefined && user.badges.has(listed.id)) held++
+      }
+      return held
     }
     case "manual":
       return undefined

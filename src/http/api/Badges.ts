@@ -124,13 +124,13 @@ const Repeatable = Schema.Boolean.annotate({
 
 const Kind = oneOf(criterionKinds).annotate({
   description:
-    "The number that earns the badge: the user's `xp` or `level`; `points`: points earned, spent ones included; `action_count`: events with an action; `action_sum`: the sum of a number in their metadata; `quest_count`: completed quests; `streak`: the longest run of a streak; `metric`: the total of a metric; `manual`: none, only rules, quests and rewards give it.",
+    "The number that earns the badge: the user's `xp` or `level`; `points`: points earned, spent ones included; `action_count`: events with an action; `action_sum`: the sum of a number in their metadata; `quest_count`: completed quests; `streak`: the longest run of a streak; `metric`: the total of a metric; `badges`: badges that the user has, all of a list; `manual`: none, only rules, quests and rewards give it.",
   examples: ["action_count"],
 })
 
 const CriterionTarget = Target.annotate({
   description:
-    "The number at which the badge is earned; required unless the kind is `manual` or the badge has tiers.",
+    "The number at which the badge is earned; required unless the kind is `manual` or `badges`, or the badge has tiers.",
 })
 const CriterionAction = CountedAction.annotate({
   description:
@@ -150,6 +150,14 @@ const MetricKey = DefinitionKey.annotate({
   examples: ["kilometres-run"],
 })
 
+const ListedBadges = list(text(1, limits.idCharactersMax), 1, limits.listedBadgesMax)
+  .check(distinct<string>([], (badge) => badge))
+  .annotate({
+    description:
+      "Keys of badges that a user must have, in any tier (ids are accepted); only for the kind `badges`, and required there. Cycles are refused.",
+    examples: [["reader", "runner"]],
+  })
+
 const NewCriteria = Schema.Struct({
   kind: Kind,
   target: Schema.optionalKey(CriterionTarget),
@@ -158,6 +166,7 @@ const NewCriteria = Schema.Struct({
   sumPath: Schema.optionalKey(CriterionSumPath),
   streak: Schema.optionalKey(StreakKey),
   metric: Schema.optionalKey(MetricKey),
+  badges: Schema.optionalKey(ListedBadges),
 }).annotate({ identifier: "NewCriteria", description: "The badge's criteria." })
 
 const TierKey = DefinitionKey.annotate({
@@ -187,7 +196,7 @@ const Tiers = list(
   .check(distinct<{ readonly key: string }>(["key"], ({ key }) => key))
   .annotate({
     description:
-      "The tiers, lowest first, such as bronze, silver and gold. A user earns each tier once, at its target; one event may earn several. Tiers take the place of the badge's target and reward. Not for the kind `manual`. Default: none.",
+      "The tiers, lowest first, such as bronze, silver and gold. A user earns each tier once, at its target; one event may earn several. Tiers take the place of the badge's target and reward. Not for the kinds `manual` and `badges`. Default: none.",
     examples: [
       [
         { key: "bronze", name: "Bronze", target: 10 },
@@ -238,6 +247,7 @@ export const NewBadge = Schema.Struct({
       repeatable: true,
       reward: { points: 5 },
     },
+    { name: "All-rounder", criteria: { kind: "badges", badges: ["reader", "ten-lessons"] } },
     { name: "Moderator", criteria: { kind: "manual" }, secret: true },
   ],
 })
@@ -253,6 +263,7 @@ export const BadgePatch = Schema.Struct({
       sumPath: Schema.optionalKey(CriterionSumPath),
       streak: Schema.optionalKey(Schema.NullOr(StreakKey)),
       metric: Schema.optionalKey(MetricKey),
+      badges: Schema.optionalKey(ListedBadges),
     }).annotate({
       identifier: "CriteriaPatch",
       description:
@@ -314,6 +325,14 @@ const Criteria = Schema.Union([
     metric: Schema.String.annotate({
       description: "The key of the metric.",
       examples: ["kilometres-run"],
+    }),
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("badges").annotate({ description: "Badges that the user has." }),
+    target: Schema.Int.annotate({ description: "The length of the list.", examples: [2] }),
+    badges: Schema.Array(Schema.String).annotate({
+      description: "The keys of the badges.",
+      examples: [["reader", "runner"]],
     }),
   }),
   Schema.Struct({
@@ -397,7 +416,7 @@ export const Badges = HttpApiGroup.make("badges")
         payload: NewBadge,
         success: Badge,
         summary: "Create a badge",
-        description: `A user earns the badge once, with the event or reward that reaches the target of its criteria; of a badge with tiers, each tier once; a repeatable badge at each multiple of the target. \`action_count\` and \`action_sum\` look at events from now on that occurred from \`startsAt\` on and before \`endsAt\`; only such an event awards the badge. Its \`reward\`, or that of the tier, pays a user once: a revocation of the event or reward that paid revokes the payment too, and the badge pays again when the user earns it again. An environment holds at most ${limits.badgesMax} badges that are not archived.`,
+        description: `A user earns the badge once, with the event or reward that reaches the target of its criteria; of a badge with tiers, each tier once; a repeatable badge at each multiple of the target. \`action_count\` and \`action_sum\` look at events from now on that occurred from \`startsAt\` on and before \`endsAt\`; only such an event awards the badge. \`badges\` awards it with the last badge of the list, whatever gave that one; a user who loses one of the list loses it, too. Its \`reward\`, or that of the tier, pays a user once: a revocation of the event or reward that paid revokes the payment too, and the badge pays again when the user earns it again. An environment holds at most ${limits.badgesMax} badges that are not archived.`,
       },
       list: {
         query: listQuery("badges"),

@@ -31,7 +31,7 @@ export const faultCodes = {
   too_deep: "The value is nested too deeply.",
   duplicate: "The parameter, header field or item's key occurs more than once.",
   unknown_reference: "The id or key names nothing, or an archived definition.",
-  cycle: "The prerequisite depends on the quest itself.",
+  cycle: "The prerequisite depends on the quest itself, or the listed badge on the badge itself.",
 } as const
 export type FaultCode = keyof typeof faultCodes
 

@@ -9,6 +9,7 @@ import {
   currencyFaults,
   currencyReferenceFaults,
   freezeReferenceFaults,
+  listedBadgeFaults,
   metricReferenceFaults,
   prerequisiteFaults,
   segmentReferenceFaults,
@@ -501,16 +502,35 @@ export const referenceFaults =
     if (memberOf(criteria, "kind") === "metric" && typeof metric === "string") {
       faults.push(...badgeMetricFaults(state, metric, "/criteria/metric"))
     }
-    const prerequisites = memberOf(body, "prerequisites")
-    if (Array.isArray(prerequisites)) {
-      for (const [index, id] of prerequisites.slice(0, limits.prerequisitesMax).entries()) {
-        if (typeof id !== "string") continue
-        const found = prerequisiteFaults(state, { key: "", prerequisites: [id] })
-        faults.push(...found.map((fault) => ({ ...fault, pointer: `/prerequisites/${index}` })))
-      }
+    faults.push(
+      ...namedFaults(body, "prerequisites", limits.prerequisitesMax, (name) =>
+        prerequisiteFaults(state, { key: "", prerequisites: [name] }),
+      ),
+    )
+    if (memberOf(criteria, "kind") === "badges") {
+      faults.push(
+        ...namedFaults(criteria, "badges", limits.listedBadgesMax, (name) =>
+          listedBadgeFaults(state, "", [name]),
+        ).map((fault) => ({ ...fault, pointer: `/criteria${fault.pointer}` })),
+      )
     }
     return faults
   }
+
+/** The faults of the texts of a list, at most `max` of them. */
+const namedFaults = (
+  body: unknown,
+  member: string,
+  max: number,
+  faultsOf: (name: string) => ReadonlyArray<Fault>,
+): ReadonlyArray<Fault> => {
+  const names = memberOf(body, member)
+  return (Array.isArray(names) ? names.slice(0, max) : []).flatMap((name, index) =>
+    typeof name === "string"
+      ? faultsOf(name).map((fault) => ({ ...fault, pointer: `/${member}/${index}` }))
+      : [],
+  )
+}
 
 /* Settings. */
 

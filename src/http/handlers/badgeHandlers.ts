@@ -104,6 +104,7 @@ export const badgeReplacement = (payload: typeof NewBadge.Type): BadgeChange => 
     sumPath: undefined,
     streak: undefined,
     metric: undefined,
+    badges: undefined,
   }
   return {
     ...members,

@@ -264,7 +264,8 @@ const fileStreak = (streak: Streak) => {
 
 const fileBadge = (badge: Badge) => {
   const { criteria, icon, name, repeatable, reward, secret, tiers } = badge
-  const target = "target" in criteria && tiers.length === 0 ? criteria.target : undefined
+  const hasTarget = "target" in criteria && tiers.length === 0 && criteria.kind !== "badges"
+  const target = hasTarget ? criteria.target : undefined
   const own = {
     name,
     ...given({ icon, secret, repeatable }),

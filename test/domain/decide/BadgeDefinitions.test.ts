@@ -123,6 +123,63 @@ describe("A badge", () => {
   })
 })
 
+describe("A badge by badges", () => {
+  beforeEach(() => {
+    for (const id of ["bdg_one", "bdg_two"]) {
+      world.ask({
+        kind: "createBadge",
+        badge: { ...creating({ kind: "manual" }, id).badge, key: `key-${id}` },
+      })
+    }
+  })
+  const listing = (...badges: ReadonlyArray<string>) => creating({ kind: "badges", badges })
+
+  it("has the keys of its list, given as ids or keys, and their number as its target", () => {
+    world.ask(listing("bdg_two", "key-bdg_one", "key-bdg_two"))
+    const badges = ["key-bdg_two", "key-bdg_one"]
+    expect(badgeNow().criteria).toEqual({ kind: "badges", target: 2, badges })
+    world.ask(updating({ name: "Both" }))
+    expect(badgeNow().criteria).toEqual({ kind: "badges", target: 2, badges })
+    world.ask(updating({ criteria: { badges: ["bdg_one"] } }))
+    expect(badgeNow().criteria).toEqual({ kind: "badges", target: 1, badges: ["key-bdg_one"] })
+    world.ask(updating({ criteria: { kind: "xp", target: 5 } }))
+    expect(badgeNow().criteria).toEqual({ kind: "xp", target: 5 })
+    world.ask(updating({ criteria: { kind: "badges", badges: ["bdg_one"] } }))
+    expect(badgeNow().criteria).toEqual({ kind: "badges", target: 1, badges: ["key-bdg_one"] })
+  })
+
+  it("has no target, no tiers and no repetitions, and lists live badges that do not lead back", () => {
+    const tier = {
+      key: "t",
+      name: "T",
+      target: 1,
+      icon: null,
+      reward: { xp: 0, points: 0, badgeId: null },
+    }
+    const faultsOf = (more: object, ...badges: ReadonlyArray<string>) =>
+      world.faults({ ...listing(), badge: { ...listing(...badges).badge, ...more } })
+    const criteria = { kind: "badges", target: 1, badges: ["bdg_one"] } as const
+    expect(world.faults(creating({ kind: "badges" }))).toEqual([["/criteria/badges", "missing"]])
+    expect(world.faults(creating(criteria))).toEqual([["/criteria/target", "unknown_member"]])
+    expect(faultsOf({ tiers: [tier] }, "bdg_one")).toEqual([["/tiers", "unknown_member"]])
+    expect(faultsOf({ repeatable: true }, "bdg_one")).toEqual([["/repeatable", "invalid_value"]])
+    expect(faultsOf({}, "bdg_one", "none")).toEqual([["/criteria/badges/1", "unknown_reference"]])
+    world.ask(listing("bdg_one"))
+    const change = { criteria: { kind: "badges", badges: ["b"] } } as const
+    expect(world.faults(updating(change))).toEqual([["/criteria/badges/0", "cycle"]])
+    expect(world.faults({ kind: "updateBadge", badgeId: "bdg_one", change })).toEqual([
+      ["/criteria/badges/0", "cycle"],
+    ])
+    expect(world.refusal({ kind: "deleteBadge", badgeId: "bdg_one" }).code).toBe("in_use")
+    world.ask({ kind: "deleteBadge", badgeId: "bdg_two" })
+    expect(world.faults(updating({ criteria: { badges: ["bdg_two"] } }))).toEqual([
+      ["/criteria/badges/0", "unknown_reference"],
+    ])
+    world.ask(deleting)
+    world.ask({ kind: "deleteBadge", badgeId: "bdg_one" })
+  })
+})
+
 describe("The runs of a badge's backfill", () => {
   const starting = { kind: "startBackfill", badgeId: "b", notify: true } as const
   const finishing = { kind: "finishBackfill", definitionId: "b", checked: 5, awarded: 2 } as const

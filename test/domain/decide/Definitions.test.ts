@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
+import type { CriterionParts } from "../../../src/domain/decide/BadgeDefinitions.ts"
 import type { DefinitionsInput } from "../../../src/domain/decide/Definitions.ts"
 import type { Definition } from "../../../src/domain/project/Definition.ts"
 import { limits } from "../../../src/Limits.ts"
@@ -19,9 +20,10 @@ const unversioned = <A extends Definition>(definition: A) => {
 const quest = (id: string, more: Parameters<typeof questWith>[0] = {}) => {
   return unversioned(questWith({ id, ...more }))
 }
-const badge = (id: string) => {
-  return unversioned(badgeWith({ id }))
-}
+const badge = (id: string, more: { readonly criteria?: CriterionParts } = {}) => ({
+  ...unversioned(badgeWith({ id })),
+  ...more,
+})
 const rule = (id: string, more: Parameters<typeof ruleWith>[0] = {}) => {
   return unversioned(ruleWith({ id, reward: { xp: 5 }, ...more }))
 }
@@ -105,6 +107,25 @@ describe("A file of definitions", () => {
     expect(faults({ quests: circle })?.length).toBeGreaterThan(0)
     const own = quest("qst_a", { prerequisites: ["qst_a"] })
     expect(faults({ quests: [own] })).toEqual([["/quests/0/prerequisites/0", "cycle"]])
+  })
+
+  it("creates badges after those that they list, by ids of the file or keys, and removes them before", () => {
+    const list = (...badges: ReadonlyArray<string>) => ({
+      criteria: { kind: "badges" as const, badges },
+    })
+    const file = {
+      badges: [badge("bdg_c", list("bdg_b", "a")), badge("bdg_b", list("bdg_a")), badge("bdg_a")],
+    }
+    apply(file)
+    expect([...world.state.badges.keys()]).toEqual(["bdg_a", "bdg_b", "bdg_c"])
+    const { criteria } = world.state.badges.get("bdg_c")!
+    expect(criteria).toEqual({ kind: "badges", target: 2, badges: ["b", "a"] })
+    expect(apply(file)).toEqual([])
+    const turned = [badge("bdg_a", list("bdg_c")), badge("bdg_b"), badge("bdg_c")]
+    expect(kinds({ badges: turned }).length).toBe(3)
+    const circle = [badge("bdg_b", list("a")), badge("bdg_c", list("b"))]
+    expect(faults({ badges: circle })).toEqual([["/badges/0/criteria/badges/0", "cycle"]])
+    expect(kinds({ badges: [badge("bdg_c")] }, true)).toEqual(["badge.updated", "badge.updated"])
   })
 
   it("lists all faults with their places, and changes nothing", () => {

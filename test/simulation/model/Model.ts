@@ -23,17 +23,16 @@ import { emptyProfile, type Profile } from "../../../src/domain/user/User.ts"
 import type { ErrorCode } from "../../../src/domain/values/Errors.ts"
 import { limits } from "../../../src/Limits.ts"
 import {
+  afterUndo,
   countedBy,
   countFor,
   countForBadges,
   countInHistory,
   crossed,
   lacking,
-  lostWith,
   nameOf,
   numberFor,
   type Place,
-  regained,
   timesHeld,
 } from "./badges.ts"
 import { balanceOf, furtherOf, pendingOf, pointsOf, xpOf } from "./balances.ts"
@@ -456,9 +455,8 @@ export class Model {
       badges: [],
     }
     const after = [...before, bare]
-    const lost = lostWith(before, after, of, place, now)
     const { isIn } = this.membership(userId, place, now)
-    const undone: Undone = { ...bare, lost, badges: regained(after, lost, place, now, isIn) }
+    const undone = afterUndo(before, bare, place, now, isIn)
     const reverted = revertedBy(before, after, of, quests, settings.timezone, now).map(
       ({ claimable, quest, share, standing }) => ({
         questId: quest.id,

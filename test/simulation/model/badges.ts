@@ -5,7 +5,15 @@ import { pointsEarnedOf, xpOf } from "./balances.ts"
 import { satisfies } from "./conditions.ts"
 import { counts, type Definitions, pays } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
-import { type Awarded, type Counted, earning, type Happened, type Log, standing } from "./log.ts"
+import {
+  type Awarded,
+  type Counted,
+  earning,
+  type Happened,
+  type Log,
+  standing,
+  type Undone,
+} from "./log.ts"
 import { totalOf } from "./metrics.ts"
 import { questCount } from "./quests.ts"
 import type { Membership } from "./segments.ts"
@@ -166,7 +174,7 @@ export interface Place extends Definitions {
 export const numberFor = (
   log: Log,
   { criteria, id }: Badge,
-  { metrics, places, settings, streaks }: Place,
+  { badges, metrics, places, settings, streaks }: Place,
   now: number,
 ): number | undefined => {
   // A user has level 1 only once the user exists.
@@ -192,6 +200,10 @@ export const numberFor = (
     case "metric": {
       const metric = metrics.find(({ key }) => key === criteria.metric)
       return metric === undefined ? 0 : (totalOf(log, metric) ?? 0)
+    }
+    case "badges": {
+      const held = badgesOf(log)
+      return badges.filter(({ id, key }) => criteria.badges.includes(key) && held.has(id)).length
     }
     case "manual":
       return undefined
@@ -313,3 +325,30 @@ export const regained = (
       return (numberFor(after, badge, definitions, now) ?? 0) >= target ? [award] : []
     })
   })
+
+/**
+ * What an undo takes of badges, and what the user has again. Badges that list others come after all of
+ * these, round by round.
+ */
+export const afterUndo = (
+  before: Log,
+  bare: Undone,
+  definitions: Place,
+  now: number,
+  isIn: Membership["isIn"],
+): Undone => {
+  let undone = bare
+  let open = definitions.badges
+  while (open.length > 0) {
+    const waits = ({ criteria }: Badge) =>
+      criteria.kind === "badges" && open.some(({ key }) => criteria.badges.includes(key))
+    const ready = open.filter((badge) => !waits(badge)).map(({ id }) => id)
+    const isReady = ({ badgeId }: Awarded) => ready.includes(badgeId)
+    const lost = lostWith(before, [...before, undone], bare.of, definitions, now).filter(isReady)
+    undone = { ...undone, lost: [...undone.lost, ...lost] }
+    const again = regained([...before, undone], lost, definitions, now, isIn)
+    undone = { ...undone, badges: [...undone.badges, ...again] }
+    open = open.filter(({ id }) => !ready.includes(id))
+  }
+  return undone
+}

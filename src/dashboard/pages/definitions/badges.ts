@@ -96,10 +96,12 @@ const backfillRoute: Route = actionRoute({
 })
 
 type Badge = BodyOf<"badges.get">
-/** The keys of the project's streaks and metrics. */
+/** The keys of the project's streaks, metrics and badges. */
 interface Keys {
   readonly streaks: ReadonlyArray<string>
   readonly metrics: ReadonlyArray<string>
+  /** `undefined`: too many for a list. */
+  readonly badges: ReadonlyArray<string> | undefined
 }
 
 const kindLabels: Readonly<Record<CriterionKind, string>> = {
@@ -111,6 +113,7 @@ const kindLabels: Readonly<Record<CriterionKind, string>> = {
   quest_count: "a number of completed quests",
   streak: "the length of a streak",
   metric: "the total of a metric reaches the target",
+  badges: "all badges of a list",
   manual: "given by rules, quests and people only",
 }
 
@@ -120,9 +123,18 @@ const isByAction = (kind: CriterionKind): boolean =>
 const kindOf = (form: Form): CriterionKind =>
   criterionKinds.find((kind) => kind === form.text("criteria.kind")) ?? "action_count"
 
+const badgeRows = "criteria.badges"
+
+/** The names of the rows of listed badges, one more than there may be. */
+const listedRows = (form: Form): ReadonlyArray<string> =>
+  form.indices(badgeRows, limits.listedBadgesMax + 1).map((index) => `${badgeRows}.${index}`)
+
 const criteriaTexts = (criteria: Badge["criteria"]) => {
   const kind = [["criteria.kind", criteria.kind]] as const
   if (criteria.kind === "manual") return kind
+  if (criteria.kind === "badges") {
+    return [...kind, ...criteria.badges.map((key, row) => [`${badgeRows}.${row}`, key] as const)]
+  }
   const counted = [...kind, ["criteria.target", String(criteria.target)] as const]
   if (criteria.kind === "streak") {
     return [...counted, ["criteria.streak", criteria.streak ?? ""] as const]
@@ -162,11 +174,12 @@ const textsOf = (badge: Badge) =>
 
 const tierRowsMax = limits.badgeTiersMax + 1
 
-/** The places of the tiers in the form; a manual badge has none. */
+/** Whether badges of the kind have a target, or tiers with targets. */
+const hasTarget = (kind: CriterionKind): boolean => kind !== "manual" && kind !== "badges"
+
+/** The places of the tiers in the form. */
 const tierRows = (form: Form): ReadonlyArray<string> =>
-  kindOf(form) === "manual"
-    ? []
-    : form.indices("tiers", tierRowsMax).map((index) => `tiers.${index}`)
+  hasTarget(kindOf(form)) ? form.indices("tiers", tierRowsMax).map((index) => `tiers.${index}`) : []
 
 const tiersOf = (form: Form) =>
   tierRows(form).map((row) => {
@@ -185,6 +198,7 @@ const tiersOf = (form: Form) =>
 const criteriaOf = (form: Form): Record<string, unknown> => {
   const kind = kindOf(form)
   if (kind === "manual") return { kind }
+  if (kind === "badges") return { kind, badges: listedRows(form).map((row) => form.text(row)) }
   // The tiers have the targets.
   const target =
     tierRows(form).length > 0 ? undefined : { target: form.number("criteria.target") ?? null }
@@ -223,7 +237,28 @@ const patchOf = (form: Form, badge: Badge) => ({
   reward: tierRows(form).length > 0 ? null : paymentPatch(form, "reward", badge.reward),
 })
 
-const criteriaFields = (draft: Draft, { metrics, streaks }: Keys): Html => {
+const listedFields = (draft: Draft, badges: Keys["badges"]): Html => {
+  const { address, faults, form } = draft
+  const fieldOf = (row: string, place: number): Html => {
+    const value = form.text(row)
+    const field = { name: row, label: `Badge ${place}`, value, faults }
+    if (badges === undefined) return textField(field)
+    const keys = new Set([...badges, ...(value === "" ? [] : [value])])
+    const options = [["", "none"] as const, ...[...keys].map((key) => [key, key] as const)]
+    return selectField({ ...field, options })
+  }
+  return group({ legend: "Badges", name: badgeRows, faults }, [
+    html`<p class="hint">Users earn it with the last of these badges, in any tier, and lose it with any of them.</p>`,
+    listedRows(form).map(
+      (row, place) =>
+        html`<div class="row fields">${fieldOf(row, place + 1)}${removeButton(row, `badge ${place + 1}`, address)}</div>`,
+    ),
+    rowCount(form, badgeRows) < limits.listedBadgesMax &&
+      addButton(badgeRows, "Add badge", address),
+  ])
+}
+
+const criteriaFields = (draft: Draft, { badges, metrics, streaks }: Keys): Html => {
   const { address, faults, form } = draft
   const kind = kindOf(form)
   const optionsOf = (name: string, keys: ReadonlyArray<string>) =>
@@ -238,7 +273,7 @@ const criteriaFields = (draft: Draft, { metrics, streaks }: Keys): Html => {
       options: criterionKinds.map((one) => [one, kindLabels[one]]),
       faults,
     })}<button formaction="${address}" name="intent" value="kind" formnovalidate>Show its fields</button></div>`,
-    kind !== "manual" &&
+    hasTarget(kind) &&
       tierRows(form).length === 0 &&
       numberField({
         name: "criteria.target",
@@ -280,6 +315,7 @@ const criteriaFields = (draft: Draft, { metrics, streaks }: Keys): Html => {
         options: [["", "none"], ...optionsOf("criteria.metric", metrics)],
         faults,
       }),
+    kind === "badges" && listedFields(draft, badges),
   ])
 }
 
@@ -330,7 +366,7 @@ const fields = (draft: Draft, keys: Keys, isNew: boolean): Content => {
         hint: "Users earn it at each multiple of the target. Only for events, sums and metrics that count or sum, without tiers. It never changes.",
         faults,
       }),
-    kindOf(form) !== "manual" && tiersGroup(draft),
+    hasTarget(kindOf(form)) && tiersGroup(draft),
     tierRows(form).length === 0 &&
       group(
         { legend: "Pays who earns it", name: "reward", faults },
@@ -349,7 +385,8 @@ const names = (form: Form) => {
     "repeatable",
     "criteria",
     "criteria.kind",
-    ...(kind === "manual" ? [] : ["criteria.target", "tiers"]),
+    ...(hasTarget(kind) ? ["criteria.target", "tiers"] : []),
+    ...(kind === "badges" ? [badgeRows, ...listedRows(form)] : []),
     ...paymentNames("reward"),
     ...tierRows(form).flatMap((row) => [
       ...["key", "name", "target", "icon"].map((name) => `${row}.${name}`),
@@ -368,7 +405,12 @@ const choices = Effect.fnUntraced(function* (
   const query = { limit: String(limits.pageMax) }
   const { streaks } = yield* visit.ask("streaks.list", { query })
   const { metrics } = yield* visit.ask("metrics.list", { query })
-  return { streaks: keysOf(streaks), metrics: keysOf(metrics) }
+  const { badges, hasMore } = yield* visit.ask("badges.list", { query })
+  return {
+    streaks: keysOf(streaks),
+    metrics: keysOf(metrics),
+    badges: hasMore ? undefined : keysOf(badges),
+  }
 })
 
 const criteriaWords = (criteria: Badge["criteria"]): string => {
@@ -383,6 +425,8 @@ const criteriaWords = (criteria: Badge["criteria"]): string => {
       return `${criteria.target} in a row of ${criteria.streak ?? "any streak"}`
     case "metric":
       return `${criteria.target} of the metric ${criteria.metric}`
+    case "badges":
+      return `the badges ${criteria.badges.join(", ")}`
     case "quest_count":
       return `${criteria.target} quests`
     default:

@@ -8,6 +8,9 @@ let world: World
 beforeAll(async () => {
   world = await startWorld()
   await world.api("POST", "/v1/streaks", { key: "daily", name: "Daily" })
+  for (const key of ["first", "second"]) {
+    await world.api("POST", "/v1/badges", { key, name: key, criteria: { kind: "manual" } })
+  }
   await world.api("POST", "/v1/metrics", { name: "Taps", aggregate: "count", actions: ["TAP"] })
 })
 afterAll(() => world.server.stop())
@@ -55,6 +58,15 @@ describe("The form of a new badge", () => {
       [
         { "criteria.kind": "metric", "criteria.target": "7", "criteria.metric": "taps" },
         { kind: "metric", target: 7, metric: "taps" },
+      ],
+      [
+        {
+          "criteria.kind": "badges",
+          "criteria.badges.0": "second",
+          "criteria.badges.1": "",
+          "criteria.badges.2": "first",
+        },
+        { kind: "badges", target: 2, badges: ["second", "first"] },
       ],
       [{ "criteria.kind": "manual" }, { kind: "manual" }],
     ]
@@ -109,6 +121,12 @@ describe("The form of a new badge", () => {
       expectMarked(reply, name, bad)
       expect(fieldsOf(reply.text, `${badges}/new`)).toMatchObject(sent)
     }
+    const list = { name: "All", "criteria.kind": "badges" }
+    const sent = { ...list, "criteria.badges.0": "first", "criteria.badges.1": "none" }
+    const reply = await world.owner.post(`${badges}/new`, sent)
+    expectMarked(reply, "criteria.badges.1", "none")
+    expect(fieldsOf(reply.text, `${badges}/new`)).toMatchObject(sent)
+    expectMarked(await world.owner.post(`${badges}/new`, list), "criteria.badges", undefined)
   })
 })
 
@@ -117,6 +135,7 @@ describe("The form of a badge", () => {
     const known = new Map([
       ["streak", ["daily"]],
       ["metric", ["taps"]],
+      ["badges", ["first", "second"]],
     ])
     // Tiers have rising targets, which take the place of the badge's target and reward.
     const edit = (body: Json): void => {
@@ -127,7 +146,9 @@ describe("The form of a badge", () => {
       // Members of other kinds are refused, so most generated criteria would be.
       if (kind !== "streak") delete body.criteria.streak
       if (kind !== "metric") delete body.criteria.metric
-      if (kind === "manual") delete body.tiers
+      if (kind !== "badges") delete body.criteria.badges
+      if (kind === "manual" || kind === "badges") delete body.tiers
+      if (kind === "badges") delete body.criteria.target
       if ((body.tiers ?? []).length === 0) return
       body.tiers.forEach((tier: Json, index: number) => {
         Object.assign(tier, { key: `tier-${index}`, target: index + 1 })
@@ -135,7 +156,7 @@ describe("The form of a badge", () => {
       delete body.reward
       delete body.criteria.target
     }
-    await roundTrip(world, { schema: "NewBadge", list: "badges", count: 30, known, edit })
+    await roundTrip(world, { schema: "NewBadge", list: "badges", count: 25, known, edit })
   })
 
   it("adds, changes and removes tiers, which take the place of target and reward", async () => {
@@ -179,6 +200,35 @@ describe("The form of a badge", () => {
     ])
     const falling = { ...counted, ...tier(0, "a", "3"), ...tier(1, "b", "3") }
     expectMarked(await world.owner.post(`${badges}/new`, falling), "tiers.1.target", "3")
+  })
+
+  it("adds and removes rows of the list of badges, and its page and its list name these", async () => {
+    const shown = await world.owner.post(`${badges}/new/draft`, {
+      name: "All",
+      "criteria.kind": "badges",
+      "criteria.badges.0": "first",
+      intent: "add:criteria.badges",
+    })
+    const fields = fieldsOf(shown.text, `${badges}/new`)
+    expect(fields).toMatchObject({ "criteria.badges.0": "first", "criteria.badges.1": "" })
+    expect(fields).not.toHaveProperty("criteria.target")
+    expect(shown.text).not.toContain("Add tier")
+    const badge = await createdBy({ ...fields, "criteria.badges.1": "second" } as never)
+    const address = `${badges}/${badge.id}`
+    const saved = fieldsOf((await world.owner.get(address)).text, address)
+    const removed = await world.owner.post(`${address}/draft`, {
+      ...saved,
+      intent: "remove:criteria.badges.0",
+    })
+    const left = fieldsOf(removed.text, address)
+    expect(left).toMatchObject({ "criteria.badges.0": "second" })
+    expect((await world.owner.post(address, left)).status).toBe(303)
+    expect((await read(badge.id)).criteria).toEqual({
+      kind: "badges",
+      target: 1,
+      badges: ["second"],
+    })
+    expect((await world.owner.get(`${badges}?limit=100`)).text).toContain("the badges second")
   })
 
   it("changes the kind of the criteria, and clears cleared fields", async () => {
