@@ -3,7 +3,7 @@
  * Importing this module defines them.
  *
  * An element reads its data from the server, through the property `client` or the attributes `url`
- * and `key`. It reads when it is connected, every `refresh` seconds while the page is visible
+ * and `key`. It reads when it is connected, every `refresh-seconds` while the page is visible
  * (default 30; 0: never), and with `live` when its stream opens and at each message about the user.
  * It redraws only when the data or the words have changed, and inserts data only as text. A failed
  * read dispatches the event `laurel-error`, with the error as `detail`.

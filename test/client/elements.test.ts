@@ -131,7 +131,7 @@ describe("<laurel-profile>", () => {
   it("follows the user live, from before the first event on", async () => {
     const stream = Promise.withResolvers<void>()
     const page = await open(
-      `<laurel-profile AT user="newcomer" refresh="0" live></laurel-profile>`,
+      `<laurel-profile AT user="newcomer" refresh-seconds="0" live></laurel-profile>`,
       [404],
       (opened) =>
         opened.route("**/v1/stream?*", async (route) => {
@@ -149,7 +149,10 @@ describe("<laurel-profile>", () => {
   })
 
   it("shows nothing of a user whom it no longer shows, and asks no more once it left the page", async () => {
-    const page = await open(`<laurel-profile AT user="ada" refresh="0"></laurel-profile>`, [400])
+    const page = await open(
+      `<laurel-profile AT user="ada" refresh-seconds="0"></laurel-profile>`,
+      [400],
+    )
     await page.getByText("Level 2 · 180 XP").waitFor()
     await page.evaluate(`document.querySelector("laurel-profile").setAttribute("user", "grace")`)
     await page.getByText("Level 1 · 60 XP").waitFor()

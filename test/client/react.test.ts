@@ -93,8 +93,19 @@ describe("The hooks", () => {
     await track("rendered")
     const html = app.rendered({ user: "rendered", initial: await progressOf("rendered") })
     expect(html).toContain("Level 1, 60 xp")
+    expect(html).toContain('<laurel-badges user="rendered" refresh-seconds="0"></laurel-badges>')
     expect(app.rendered({ user: "rendered" })).toContain("Wait")
     expect(app.rendered({ user: "rendered", initial: null })).toContain("Nothing yet")
+  })
+
+  it("give their client to the components of the elements, with their words", async () => {
+    await track("tim")
+    const { page } = await openRendered({ user: "tim" })
+    const list = page.getByRole("list", { name: "Your badges" })
+    await list.getByText("1 / 2").waitFor()
+    await track("tim")
+    await page.evaluate(`document.querySelector("laurel-badges").refresh()`)
+    await list.getByText("Twice · earned").waitFor()
   })
 
   it("say so when there is no provider", () => {

@@ -10,6 +10,7 @@ export const entries = {
   elements: 9_000,
   queue: 1_250,
   react: 2_000,
+  "react-elements": 11_000,
   recap: 1_600,
   "text-storage": 500,
   webhook: 700,

@@ -77,7 +77,7 @@ export type Words = Readonly<Record<string, string>>
 /** An element with a client: it starts when it is connected and whenever an attribute changes. */
 export abstract class ClientElement extends Base {
   static readonly observedAttributes = [
-    ...["url", "key", "user", "label", "refresh", "live", "window", "limit"],
+    ...["url", "key", "user", "label", "refresh-seconds", "live", "window", "limit"],
     ...["streak", "from", "to", "seconds"],
   ]
   /** The words that the element shows. Replace them to translate the element. */
@@ -166,7 +166,7 @@ export abstract class LaurelElement<Data = unknown> extends ClientElement {
   protected start(client: Laurel): () => void {
     this.#watch = watch<Data>(client, {
       read: (laurel, signal) => this.read(laurel, signal),
-      refreshSeconds: Number(this.getAttribute("refresh") ?? 30),
+      refreshSeconds: Number(this.getAttribute("refresh-seconds") ?? 30),
       live: this.hasAttribute("live"),
       user: this.getAttribute("user"),
       onData: (data) => this.#show(data),
@@ -195,7 +195,7 @@ export abstract class LaurelElement<Data = unknown> extends ClientElement {
   }
 
   /** The attribute `user`. */
-  protected get user(): string {
+  protected get userId(): string {
     return this.getAttribute("user") ?? ""
   }
 

@@ -12,7 +12,7 @@ export class LaurelProfile extends LaurelElement<Profile | undefined> {
   words: Words = { ...commonWords, level: "Level", xp: "XP", rank: "Rank", streak: "Streak" }
 
   protected read({ users }: Laurel, signal: AbortSignal): Promise<Profile | undefined> {
-    const { user: id } = this
+    const { userId: id } = this
     const both = Promise.all([users.get(id, { signal }), users.progress(id, { signal })])
     return this.orNothing(both.then(([user, progress]) => [user.displayName ?? id, progress]))
   }
@@ -39,7 +39,7 @@ export class LaurelProfile extends LaurelElement<Profile | undefined> {
 /** An element that reads the progress of the user in the attribute `user`. */
 abstract class ProgressElement extends LaurelElement<Progress | undefined> {
   protected read({ users }: Laurel, signal: AbortSignal): Promise<Progress | undefined> {
-    return this.orNothing(users.progress(this.user, { signal }))
+    return this.orNothing(users.progress(this.userId, { signal }))
   }
 }
 

@@ -15,7 +15,7 @@ export class LaurelRecap extends LaurelElement<Recap | undefined> {
 
   protected read({ recaps }: Laurel, signal: AbortSignal): Promise<Recap | undefined> {
     const given = ["from", "to"].map((name) => [name, this.getAttribute(name) ?? undefined])
-    return this.orNothing(recaps.get(this.user, Object.fromEntries(given), { signal }))
+    return this.orNothing(recaps.get(this.userId, Object.fromEntries(given), { signal }))
   }
 
   protected override get options(): Pick<PictureOptions, "colours" | "rightToLeft"> {

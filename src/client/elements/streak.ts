@@ -25,7 +25,7 @@ export class LaurelStreak extends LaurelElement<Shown | undefined> {
   }
 
   protected async read({ users }: Laurel, signal: AbortSignal): Promise<Shown | undefined> {
-    const { user } = this
+    const { userId: user } = this
     const all = await this.orNothing(users.streaks(user, { signal }))
     const asked = this.getAttribute("streak")
     const streak = all?.streaks.find(({ key }) => asked === null || key === asked)

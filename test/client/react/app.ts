@@ -10,6 +10,7 @@ import {
   useProgress,
   useUser,
 } from "../../../src/client/react.ts"
+import { Badges } from "../../../src/client/react-elements.ts"
 
 export interface AppProps {
   readonly client: Laurel
@@ -57,6 +58,7 @@ export const App = ({ client, initial, user }: AppProps) =>
     h(Level, { user, ...(initial !== undefined && { initial }) }),
     h(Board, { user }),
     h(News, { user }),
+    h(Badges, { user, refreshSeconds: 0, words: { badges: "Your badges" } }),
   )
 
 /** Takes over the page that the server rendered. */

@@ -1,0 +1,83 @@
+/**
+ * The elements as components for React 18 and later. A component reads with the client of the
+ * `LaurelProvider` around it; a server renders an empty element, which fills itself in the browser.
+ *
+ * ```tsx
+ * <LaurelProvider client={laurel}><Badges user="ada" live label="Your badges" /></LaurelProvider>
+ * ```
+ */
+import { createElement, type ReactElement, useEffect, useRef } from "react"
+import "./elements.ts"
+import type { ClientElement, LaurelRecap } from "./elements.ts"
+import type { LaurelError } from "./LaurelError.ts"
+import { useLaurel } from "./react.ts"
+
+/** The attributes of all elements, and what only a property can hold. */
+export interface ElementProps {
+  readonly user?: string
+  readonly label?: string
+  /** Seconds between two reads; 0: one read only. Default: 30. */
+  readonly refreshSeconds?: number
+  /** Whether to follow the messages about the user: needs a user token. */
+  readonly live?: boolean
+  /** Replaces some of the words, for translation. */
+  readonly words?: Readonly<Record<string, string>>
+  readonly className?: string
+  /** Called with the error of a read that failed. */
+  readonly onError?: (error: LaurelError) => void
+}
+
+const component =
+  <More extends object = object>(name: string) =>
+  ({
+    colours,
+    live,
+    onError,
+    refreshSeconds,
+    words,
+    ...attributes
+  }: ElementProps & More & Further): ReactElement => {
+    const laurel = useLaurel()
+    const ref = useRef<ClientElement>(null)
+    const failed = useRef(onError)
+    const texts = JSON.stringify([words, colours])
+    useEffect(() => {
+      failed.current = onError
+    })
+    useEffect(() => {
+      const element = ref.current!
+      const [given, palette] = JSON.parse(texts) as [ElementProps["words"]?, Further["colours"]?]
+      element.words = { ...element.words, ...given }
+      if (palette) Object.assign(element, { colours: palette })
+      element.client = laurel
+      const report = ({ detail }: Event & { readonly detail?: unknown }) =>
+        failed.current?.(detail as LaurelError)
+      element.addEventListener("laurel-error", report)
+      return () => element.removeEventListener("laurel-error", report)
+    }, [laurel, texts])
+    // React sets a prop as a property where the element has one, so no name may be of both.
+    const own = { "refresh-seconds": refreshSeconds, live: live ? "" : undefined }
+    return createElement(name, { ...attributes, ...own, ref })
+  }
+
+/** What only some elements have. */
+interface Further {
+  readonly colours?: LaurelRecap["colours"]
+}
+
+export const Profile = component("laurel-profile")
+export const Level = component("laurel-level")
+export const Badges = component("laurel-badges")
+export const Quests = component("laurel-quests")
+export const Leaderboard = component<{
+  readonly window?: "all_time" | "daily" | "weekly" | "monthly"
+  readonly limit?: number
+}>("laurel-leaderboard")
+/** `streak`: the key of a streak. Default: the first one. */
+export const Streak = component<{ readonly streak?: string }>("laurel-streak")
+/** `from` and `to`: days such as `2026-01-01`. Default: this year. */
+export const Recap = component<{ readonly from?: string; readonly to?: string } & Further>(
+  "laurel-recap",
+)
+/** `seconds`: how long a toast stays. Default: 6. */
+export const Toast = component<{ readonly seconds?: number }>("laurel-toast")
