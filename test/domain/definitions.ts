@@ -1,7 +1,7 @@
 /** Definitions with everything that a test does not care about. */
 import type { Boost } from "../../src/domain/project/Boost.ts"
-import type { Currency } from "../../src/domain/project/Currency.ts"
-import type { Badge, Quest, Rule } from "../../src/domain/project/Definition.ts"
+import type { Currency, NamedLevel } from "../../src/domain/project/Currency.ts"
+import type { Badge, Gives, Quest, Rule } from "../../src/domain/project/Definition.ts"
 import type { Metric } from "../../src/domain/project/Metric.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import type { Segment } from "../../src/domain/project/Segment.ts"
@@ -71,6 +71,20 @@ export const currencyWith = ({ id = "cur_gems", ...currency }: Partial<Currency>
   expiry: null,
   levels: null,
   ...currency,
+})
+
+/** A level of a currency. */
+export const levelWith = (
+  key: string,
+  from: number,
+  { reward, ...level }: Partial<Omit<NamedLevel, "reward">> & { reward?: Partial<Gives> } = {},
+): NamedLevel => ({
+  key,
+  name: `${key[0]!.toUpperCase()}${key.slice(1)}`,
+  from,
+  icon: null,
+  reward: { ...gives, ...reward },
+  ...level,
 })
 
 export const badgeWith = ({ id = "bdg_1", ...badge }: Partial<Badge>): Badge => ({

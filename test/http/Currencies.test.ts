@@ -203,7 +203,11 @@ describe("/v1/currencies", () => {
     const { json } = await place.post("/v1/currencies", { name: "Miles", levels: { table } })
     const shown = table.map((level) => ({ icon: null, ...level }))
     const [bronze, silver] = shown.map((level, index) => ({ number: index + 1, ...level }))
-    expect(json.levels).toEqual({ of: "earned", table: shown })
+    const reward = { xp: 0, points: 0, badgeId: null }
+    expect(json.levels).toEqual({
+      of: "earned",
+      table: shown.map((level) => ({ ...level, reward })),
+    })
     await place.post("/v1/users/ada/rewards", { reward: { currencies: { miles: 3 } } })
     await place.post("/v1/users/ada/points/spend", { currencies: { miles: 2 } })
     const standing = { miles: { amount: 3, level: bronze, next: silver } }
@@ -239,6 +243,36 @@ describe("/v1/currencies", () => {
     expect(await faultsOf("/v1/currencies/xp", table)).toEqual([["/levels", "not_allowed"]])
     expect((await patch(miles, null)).levels).toBeNull()
     expect((await place.get("/v1/users/ada")).json.levels).toBeUndefined()
+  })
+
+  it("have levels that pay once, which an undo takes back and a draft shows before it is saved", async () => {
+    const place = new Place(server, "paying-levels")
+    const reward = { points: 50, currencies: { miles: 1 } }
+    const levels = { table: [{ key: "silver", name: "Silver", from: 5, reward }] }
+    const { json } = await place.post("/v1/currencies", { name: "Miles", levels })
+    expect(json.levels.table[0].reward).toEqual({ xp: 0, badgeId: null, ...reward })
+    await place.post("/v1/rules", { action: "FLY", reward: { currencies: { miles: 6 } } })
+    const { json: flown } = await place.track("ada", "FLY")
+    expect(flown).toMatchObject({ points: { earned: 50 }, balances: { miles: 7, points: 50 } })
+    const { facts } = (await place.get("/v1/users/ada/history?kind=points.earned")).json
+    expect(facts).toMatchObject([{ amount: 50, source: { kind: "level", id: json.id } }])
+    expect((await place.track("ada", "FLY")).json.points.earned).toBe(0)
+    const undone = await place.call("DELETE", `/v1/users/ada/events/${flown.eventId}`)
+    expect(undone.json).toMatchObject({ points: { revoked: 50 }, balances: { miles: 6 } })
+    const file = (await place.get("/v1/definitions")).json
+    expect(file.currencies[0].levels).toEqual(levels)
+    const { json: diff } = await place.post("/v1/definitions/diff", { definitions: file })
+    expect(diff.changes).toEqual([])
+    const draft = {
+      name: "Miles",
+      key: "miles",
+      levels: { table: [{ ...levels.table[0], reward: { xp: 9 } }] },
+    }
+    const asked = { event: { userId: "eve", action: "FLY" }, currencyId: "miles", currency: draft }
+    const { json: simulated } = await place.post("/v1/project/preview", asked)
+    expect(simulated.given).toContainEqual(
+      expect.objectContaining({ source: { kind: "level", id: json.id }, xp: 9 }),
+    )
   })
 
   it("have levels by a curve, which have numbers and no names", async () => {

@@ -166,14 +166,17 @@ const expiring = (random: Random, pendingDays: number | null): Currency["expiry"
   ])
 }
 
-/** Levels of a currency that does not refill, by a table or a curve. */
-const levels = (random: Random, { key, refill }: Currency): Currency["levels"] => {
+/** Levels of a currency that does not refill, by a table or a curve. Some levels pay. */
+const levels = (run: Surroundings, { key, refill }: Currency): Currency["levels"] => {
+  const { random } = run
   if (refill !== null || key === "xp" || random.chance(0.4)) return null
   const of = random.pick(["earned", "balance"] as const)
   if (random.chance(0.3)) return { of, curve: { kind: "linear", xpPerLevel: random.pick([4, 25]) } }
   const from = random.pick([0, 5])
   const named = [from, from + 10, 100].map((from, index) => {
-    return { key: `level-${index}`, name: `Level ${index}`, from, icon: null }
+    const pays = from > 0 && random.chance(0.6)
+    const reward = pays ? gives(run) : { xp: 0, points: 0, badgeId: null }
+    return { key: `level-${index}`, name: `Level ${index}`, from, icon: null, reward }
   })
   return { of, table: named.slice(random.pick([0, 0, 1])) }
 }
@@ -188,11 +191,8 @@ const expiryOf = (random: Random, currency: Currency): Pick<Currency, "expiry" |
 const currencyKeys = ["gems", "constructor", "hearts"]
 
 /** A currency whose key is free, or nothing. */
-export const randomCurrency = ({
-  now,
-  project,
-  random,
-}: Surroundings): ReadonlyArray<ProjectFact> => {
+export const randomCurrency = (run: Surroundings): ReadonlyArray<ProjectFact> => {
+  const { now, project, random } = run
   const taken = [...project.currencies.values()].map(({ key }) => key)
   const key = currencyKeys.find((each) => !taken.includes(each))
   if (key === undefined) return []
@@ -214,7 +214,7 @@ export const randomCurrency = ({
     levels: null,
     ...firstVersion(now),
   }
-  const more = { ...expiryOf(random, currency), levels: levels(random, currency) }
+  const more = { ...expiryOf(random, currency), levels: levels(run, currency) }
   return [{ kind: "currency.created", currency: { ...currency, ...more } }]
 }
 
@@ -316,11 +316,8 @@ const editedStreak = (run: Surroundings): ReadonlyArray<ProjectFact> => {
 }
 
 /** An edit of a currency: of its limits, or seldom its archive. */
-export const randomCurrencyEdit = ({
-  now,
-  project,
-  random,
-}: Surroundings): ReadonlyArray<ProjectFact> => {
+export const randomCurrencyEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
+  const { now, project, random } = run
   const currency = random.pick([...project.currencies.values()])
   if (currency.set === "archived") return []
   const set = !isBuiltIn(currency) && random.chance(0.1) ? "archived" : "published"
@@ -336,7 +333,7 @@ export const randomCurrencyEdit = ({
   const isKept = random.chance(0.5) && endsLate(edited)
   const expiry = isKept ? undefined : expiryOf(random, edited)
   const isSame = edited.refill === null && random.chance(0.6)
-  const more = { ...expiry, levels: isSame ? currency.levels : levels(random, edited) }
+  const more = { ...expiry, levels: isSame ? currency.levels : levels(run, edited) }
   return [{ kind: "currency.updated", currency: { ...edited, ...more } }]
 }
 

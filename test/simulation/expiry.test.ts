@@ -1,19 +1,12 @@
-/**
- * Amounts that end, against the naive model: credits of all ages, spends, refunds and undos in any
- * order, journeys and edits of the currency, with few other definitions, so that these meet often.
- */
+/** Amounts that end, against the naive model. */
 import assert from "node:assert/strict"
 import { describe, it } from "vitest"
-import type { Fact, JournalRecord, UserCommand } from "../../src/domain/record/Record.ts"
+import type { Fact } from "../../src/domain/record/Record.ts"
 import { currencyWith, ruleWith } from "../domain/definitions.ts"
-import { randomCurrencyEdit, zones } from "./commands.ts"
+import { step } from "./currencyRun.ts"
 import { DomainRun } from "./DomainRun.ts"
 import { historyAddsUp, replayEqualsLive, undoneToNothing } from "./properties.ts"
 import { seeds } from "./random.ts"
-
-const user = "ada"
-const hour = 3_600_000
-const day = 24 * hour
 
 const begin = (seed: number): DomainRun => {
   const run = new DomainRun(seed)
@@ -22,47 +15,6 @@ const begin = (seed: number): DomainRun => {
   const reward = { points: 2, currencies: { gems: 4 } }
   run.define({ kind: "rule.created", rule: ruleWith({ id: "rul_1", action: "TAP", reward }) })
   return run
-}
-
-const undoOf = ({ at, cause, sequence }: JournalRecord): UserCommand | undefined =>
-  cause.kind === "event" || cause.kind === "reward" || cause.kind === "spend"
-    ? { kind: "revocation", of: cause.kind, sequence, at }
-    : undefined
-
-const commandOf = ({ now, random, records }: DomainRun): UserCommand | undefined => {
-  switch (random.integer(0, 9)) {
-    case 0:
-    case 1:
-      return { kind: "event", action: random.pick(["TAP", "TAP", "OTHER"]), occurredAt: now }
-    case 2:
-      return { kind: "event", action: "TAP", occurredAt: now - random.integer(0, 12) * day }
-    case 3:
-      return { kind: "reward", reward: { points: 1, currencies: { gems: random.integer(1, 9) } } }
-    case 4:
-    case 5:
-      return { kind: "spend", currencies: { gems: random.integer(1, 9) } }
-    case 6:
-      return { kind: "spend", amount: random.integer(1, 4) }
-    case 7:
-      return { kind: "profile", change: { timezone: random.pick(zones) } }
-    default:
-      return records.length === 0 ? undefined : undoOf(random.pick(records))
-  }
-}
-
-const step = (run: DomainRun): void => {
-  const { random } = run
-  const kind = random.next()
-  if (kind < 0.06) run.define(...randomCurrencyEdit(run))
-  else if (kind < 0.3) {
-    run.now += random.pick([1, hour, 9 * hour, day, day, 3 * day, 8 * day])
-    run.compare(user)
-    if (random.chance(0.5) && run.users.has(user)) run.command(user, { kind: "tick" })
-  } else {
-    const command = commandOf(run)
-    if (command?.kind === "profile") run.now++
-    if (command !== undefined) run.command(user, command)
-  }
 }
 
 describe("Amounts that end agree with the naive model", () => {

@@ -36,6 +36,7 @@ import {
 } from "./model/balances.ts"
 import { ownedBy } from "./model/boosts.ts"
 import { windowAt, windowKinds } from "./model/calendar.ts"
+import { levelsPaid } from "./model/credits.ts"
 import { holdingOf } from "./model/holdings.ts"
 import { levelAmountOf, levelIn, levelOf } from "./model/levels.ts"
 import type { Log, Owned, Warning } from "./model/log.ts"
@@ -85,6 +86,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
     profile: user.profile,
     badges: byKey(user.badges),
     badgesPaid: byKey(user.badgesPaid),
+    levelsPaid: byKey(user.levelsPaid),
     badgeCounts: byKey(
       [...project.badges.values()]
         .filter(({ criteria, id }) => isCounting(criteria) && !user.badges.has(id))
@@ -225,6 +227,7 @@ export const modelView = (
     badgesPaid: byKey(
       [...paidOf(log)].map(([name, times]) => [JSON.parse(name).join(" ").trimEnd(), times]),
     ),
+    levelsPaid: byKey(levelsPaid(log)),
     badgeCounts: byKey(
       badges
         .filter(({ criteria, id }) => isCounting(criteria) && !held.has(id))

@@ -25,6 +25,7 @@ import { pointsEarned, timesOf, type UserState } from "../user/User.ts"
 import { type LaurelError, refuse } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { type Decision, Draft } from "./Draft.ts"
+import { LevelPayments } from "./Levels.ts"
 
 /**
  * Counts or sums the event for badges by actions, and notes the badges whose target it reaches.
@@ -57,13 +58,13 @@ export const countAction = (
 }
 
 /**
- * Pays quests and milestones, and awards the badges whose targets the balances and counts of the
- * decision reached, until nothing changes: what a badge pays may reach the target of another, and a
- * badge may be the last one that another lists. Each award pays at most once, and a repeatable badge
- * as often as the counts and metrics of the event reached its target, so this ends. No payment counts
- * for a quest or a streak.
+ * Pays quests, milestones and levels of currencies, and awards the badges whose targets the balances
+ * and counts of the decision reached, until nothing changes: what one pays may reach another, and a
+ * badge may be the last one that another lists. Each award and each level pays at most once, and a
+ * repeatable badge as often as the counts and metrics of the event reached its target, so this ends.
+ * No payment counts for a quest or a streak.
  */
-export const payAll = (draft: Draft): void => {
+export const payAll = (draft: Draft, levels = new LevelPayments(draft)): void => {
   const { index, questsCompleted, user } = draft
   const { thresholds } = index
   const gone = user === undefined ? 0 : pointsEarned(user) - user.points
@@ -89,7 +90,7 @@ export const payAll = (draft: Draft): void => {
       award(draft, thresholds.level, levelBefore, level)
     }
     if (index.dependents.size > 0) seen = awardDependents(draft, seen)
-  } while (draft.xp !== xp || draft.points + gone !== points)
+  } while (levels.pay() || draft.xp !== xp || draft.points + gone !== points)
 }
 
 /**

@@ -9,11 +9,19 @@ import {
   type NamedLevel,
   type Refill,
 } from "../project/Currency.ts"
-import type { New, Status } from "../project/Definition.ts"
+import { givesNothing, type New, type Status } from "../project/Definition.ts"
+import type { ProjectState } from "../project/Project.ts"
 import { isRefilling, withRefillBefore } from "../user/Refill.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
-import { currencyInUse, mergedPart, metadataFaults } from "./definitionChecks.ts"
+import {
+  currencyInUse,
+  givenReferenceFaults,
+  type Known,
+  knownAs,
+  mergedPart,
+  metadataFaults,
+} from "./definitionChecks.ts"
 import { Decisions } from "./Kind.ts"
 import { partFaults } from "./kindMembers.ts"
 import { curveMembers } from "./Settings.ts"
@@ -51,7 +59,10 @@ export const currencies = new Decisions<"currency", NewCurrency, CurrencyChange,
     refill: mergedPart(before.refill, refill, ["amount", "everyMinutes"], "/refill", faults),
   }),
   normal: (_, currency) => (currency.expiry === null ? currency : { ...currency, hadExpiry: true }),
-  faults: (_, currency, { before }) => faultsOf(currency, before),
+  faults: (state, currency, { before, known }) => [
+    ...faultsOf(currency, before),
+    ...paymentFaults(state, currency, known),
+  ],
   completed: (currency, before, now) =>
     before === undefined || currency.set === "archived"
       ? currency
@@ -116,6 +127,23 @@ const levelFaults = (
         : undefined
   if (detail !== undefined) return [{ pointer: "/levels", code: "not_allowed", detail }]
   return table === undefined ? partFaults(curve, curveMembers, "/levels/curve") : tableFaults(table)
+}
+
+/** The faults of what levels pay. Everybody has a level that begins at 0, so nobody reaches it. */
+const paymentFaults = (
+  state: ProjectState,
+  { key, levels }: Currency,
+  known: Known | undefined,
+): ReadonlyArray<Fault> => {
+  const isKnown = (name: string) => name === knownAs("currency", key) || known?.has(name) === true
+  return (levels?.table ?? []).flatMap(({ from, reward }, index) => {
+    const pointer = `/levels/table/${index}/reward`
+    if (from > 0 || givesNothing(reward)) {
+      return givenReferenceFaults(state, reward, pointer, isKnown)
+    }
+    const detail = "is not allowed for a level from 0, which everybody has"
+    return [{ pointer, code: "not_allowed", detail }]
+  })
 }
 
 const tableFaults = (table: ReadonlyArray<NamedLevel>): ReadonlyArray<Fault> => {

@@ -10,8 +10,8 @@
  * Each change is decided on the state after the changes before it, in this order: settings with
  * currencies, metrics, personal boosts, streaks, segments, badges after those that they list, quests
  * after their prerequisites, rules, other boosts. A condition of a segment may name a badge of the
- * file. Removals come last, in the opposite order. Definitions that refer to each other are removed
- * together.
+ * file, and a level of a currency or a milestone of a streak may pay what comes later. Removals come
+ * last, in the opposite order. Definitions that refer to each other are removed together.
  *
  * Cost: a change may look at many definitions: at the text searches of its action, the
  * prerequisites of its quests, the badges that its badges list, its referrers. The sum of these sizes
@@ -41,7 +41,7 @@ import type { ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
 import { type Fault, invalidRequest, laurelError } from "../values/Errors.ts"
 import { type Conditional, type Decided, noChange } from "./Decided.ts"
-import { type Known, knownStreak } from "./Kind.ts"
+import { type Known, knownAs } from "./definitionChecks.ts"
 import { kindOf, type NewOf } from "./Kinds.ts"
 import { decideSettings, type SettingsChange } from "./Settings.ts"
 
@@ -86,7 +86,15 @@ interface InFile<N extends Noun> {
 }
 
 const inFile: { readonly [N in Noun]: InFile<N> } = {
-  currency: { stays: isBuiltIn },
+  currency: {
+    stays: isBuiltIn,
+    paying: (currency, paid) => {
+      const { levels } = currency
+      if (levels?.table === undefined) return currency
+      const table = levels.table.map((each) => ({ ...each, reward: paid(each.reward) }))
+      return { ...currency, levels: { ...levels, table } }
+    },
+  },
   metric: { clauses: (metric) => [metric] },
   streak: {
     paying: (streak, paid) => ({
@@ -191,10 +199,12 @@ class Plan {
     this.state = { ...state, ...mapsOf((noun) => new Map(definitionsOf(state, noun))) }
     this.#now = now
     this.#file = file
-    const { badges = [], streaks = [] } = file
+    const { badges = [], boosts = [], currencies = [], streaks = [] } = file
     this.#known = new Set([
       ...badges.flatMap(({ id, key }) => [id, key]),
-      ...streaks.map(({ key }) => knownStreak(key)),
+      ...streaks.map(({ key }) => knownAs("streak", key)),
+      ...currencies.map(({ key }) => knownAs("currency", key)),
+      ...boosts.flatMap(({ key, personal }) => (personal ? [knownAs("boost", key)] : [])),
     ])
     for (const { id, key } of badges) {
       const here = idsByKey(state.badges).get(key)

@@ -29,7 +29,7 @@ import {
 } from "../values/Errors.ts"
 import { type Metadata, patchedMetadata } from "../values/Metadata.ts"
 import { archivedFault, type Conditional, type Decided, noChange } from "./Decided.ts"
-import { claimedKey } from "./definitionChecks.ts"
+import { claimedKey, type Known } from "./definitionChecks.ts"
 import {
   archived,
   archivedCannotChange,
@@ -59,17 +59,8 @@ type Members<A extends Definition> = Omit<A, "id" | "key" | "set" | keyof Versio
 export interface Surroundings<A> {
   /** The definition before a change; `undefined`: it is new. */
   readonly before: A | undefined
-  /**
-   * What a file of definitions makes later, and definitions that come first may name already: the ids
-   * and keys of badges, and streaks by `knownStreak`.
-   */
   readonly known: Known | undefined
 }
-
-export type Known = ReadonlySet<string>
-
-/** A streak in `Known`. No id and no key has a space. */
-export const knownStreak = (key: string): string => `streak ${key}`
 
 /**
  * A kind of definition. `New` is what a caller gives of a new one, `Change` is its merge patch. A kind

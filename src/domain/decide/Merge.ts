@@ -43,7 +43,7 @@
  * `into` or the agenda goes on with it.
  *
  * What is paid. The merge gives what the combined numbers reach: badges, the steps of quests,
- * milestones. Each pays once in the life of both. It scores in no window. Its record cannot be
+ * milestones, levels of currencies. Each pays once in the life of both. It scores in no window. Its record cannot be
  * undone, so an undo takes such badges back by their number, and keeps their payment.
  *
  * Cost: nothing for users who were never merged but a test of a member for a command. A command to
@@ -64,6 +64,7 @@ import { balanceOf, isMidway, type UserState } from "../user/User.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { payAll } from "./Badges.ts"
 import { type Decision, Draft } from "./Draft.ts"
+import { LevelPayments } from "./Levels.ts"
 import { completeUnited } from "./Quests.ts"
 import { reachUnitedStreak } from "./Streaks.ts"
 
@@ -209,7 +210,7 @@ const payUnited = (draft: Draft, { from, into }: Pair): void => {
       if (alone < one.target && one.target <= reached) draft.reach(one)
     }
   }
-  payAll(draft)
+  payAll(draft, new LevelPayments(draft, [into, from]))
 }
 
 /** Decides the end of a merge. */

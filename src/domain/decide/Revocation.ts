@@ -7,7 +7,7 @@
  * revokes every badge and every tier whose number fell below the target at which it was earned, and
  * adjusts the level. A revoked spend is refunded.
  *
- * A badge pays once. The revocation of the record that paid takes the payment back and forgets it:
+ * A badge pays once, and so does a level of a currency. The revocation of the record that paid takes the payment back and forgets it:
  * the badge pays again when the user earns it again. A badge that is lost because another record was
  * revoked keeps its payment, and does not pay again. A revocation never pays.
  *
@@ -69,6 +69,7 @@ import {
   type Revocation,
 } from "../record/Record.ts"
 import { recountsOf } from "../record/United.ts"
+import { levelName } from "../user/CurrencyLevel.ts"
 import {
   type Holding,
   nothingExpires,
@@ -270,6 +271,13 @@ class Undo {
       case "badge.paid":
         this.#forget(fact)
         break
+      case "level.paid": {
+        const { by = 0, currency, level } = fact
+        const paid = (this.#user.levelsPaid.get(levelName(currency, level)) ?? 0) - by
+        assertBalance(`payments of ${currency} ${level}`, paid)
+        this.#draft.facts.push({ kind: "level.paid", currency, level, paid })
+        break
+      }
       case "quest.progressed": {
         const state = this.#quests.get(fact.questId) ?? this.#user.quests.get(fact.questId)
         if (state === undefined || state.period !== fact.period) break

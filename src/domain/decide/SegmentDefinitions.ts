@@ -6,8 +6,8 @@ import { type Segment, type SegmentCondition, segmentConditionNames } from "../p
 import { conditionKinds } from "../user/Membership.ts"
 import type { Fault } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
-import { metadataFaults, segmentInUse } from "./definitionChecks.ts"
-import { Decisions, type Known } from "./Kind.ts"
+import { type Known, metadataFaults, segmentInUse } from "./definitionChecks.ts"
+import { Decisions } from "./Kind.ts"
 
 /** A merge patch of a segment. */
 export interface SegmentChange

@@ -8,15 +8,14 @@ import type { Fault } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { noChange } from "./Decided.ts"
 import {
-  badgeReferenceFaults,
-  boostReferenceFaults,
-  currencyReferenceFaults,
-  freezeReferenceFaults,
+  givenReferenceFaults,
+  type Known,
+  knownAs,
   metadataFaults,
   metricReferenceFaults,
   streakInUse,
 } from "./definitionChecks.ts"
-import { Decisions, type Known, knownStreak } from "./Kind.ts"
+import { Decisions } from "./Kind.ts"
 import { periodFaults } from "./Lifecycle.ts"
 
 type Members = Pick<
@@ -90,16 +89,11 @@ const streakFaults = (state: ProjectState, streak: Streak, known?: Known): Reado
   for (const [index, { metric }] of streak.needs.entries()) {
     faults.push(...metricReferenceFaults(state, metric, `/needs/${index}/metric`))
   }
+  const isKnown = (name: string) =>
+    name === knownAs("streak", streak.key) || known?.has(name) === true
   for (const [index, { reward }] of milestones.entries()) {
     const pointer = `/milestones/${index}/reward`
-    const badgeId = known?.has(reward.badgeId ?? "") === true ? null : reward.badgeId
-    const isKnown = (key: string) => key === streak.key || known?.has(knownStreak(key)) === true
-    faults.push(
-      ...freezeReferenceFaults(state, reward.freezes, `${pointer}/freezes`, isKnown),
-      ...boostReferenceFaults(state, reward.boost, `${pointer}/boost/key`),
-      ...badgeReferenceFaults(state, badgeId, `${pointer}/badgeId`),
-      ...currencyReferenceFaults(state, reward.currencies, `${pointer}/currencies`),
-    )
+    faults.push(...givenReferenceFaults(state, reward, pointer, isKnown))
   }
   return faults
 }

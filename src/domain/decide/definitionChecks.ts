@@ -6,7 +6,12 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Boost } from "../project/Boost.ts"
-import { type Amounts, activeCurrency } from "../project/Currency.ts"
+import {
+  type Amounts,
+  activeCurrency,
+  type Currency,
+  type NamedLevel,
+} from "../project/Currency.ts"
 import type { Badge, Condition, Definition, Gives, Quest, Rule } from "../project/Definition.ts"
 import { isCounting, isSum, listedBadges } from "../project/Definition.ts"
 import {
@@ -135,6 +140,8 @@ export const currencyInUse = (state: ProjectState, key: string): InUse | undefin
     ...liveBoosts(state, ({ currencies }) => currencies.includes(key)),
     ...liveBadges(state, (badge) => pays(badge) || badge.tiers.some(pays)),
     ...liveStreaks(state, ({ milestones }) => milestones.some(pays)),
+    // A currency may pay itself.
+    ...liveCurrencies(state, (currency) => currency.key !== key && levelsOf(currency).some(pays)),
     ...liveSegments(state, ({ currency }) => currency === key),
   ])
 }
@@ -236,6 +243,16 @@ const liveStreaks = ({ streaks }: ProjectState, refers: (streak: Streak) => bool
     .filter((streak) => streak.set !== "archived" && refers(streak))
     .map(({ id, name }) => `streak ${id} (${name})`)
 
+const liveCurrencies = (
+  { currencies }: ProjectState,
+  refers: (currency: Currency) => boolean,
+): ReadonlyArray<string> =>
+  [...currencies.values()]
+    .filter((currency) => currency.set !== "archived" && refers(currency))
+    .map(({ id, name }) => `currency ${id} (${name})`)
+
+const levelsOf = ({ levels }: Currency): ReadonlyArray<NamedLevel> => levels?.table ?? []
+
 /** The segments with such a condition. */
 const liveSegments = (
   { segments }: ProjectState,
@@ -254,6 +271,9 @@ export const badgeInUse = (state: ProjectState, { id, key }: Keyed): InUse | und
       milestones.some(({ reward }) => reward.badgeId === id),
     ),
     ...liveBadges(state, ({ criteria }) => listedBadges(criteria).includes(key)),
+    ...liveCurrencies(state, (currency) =>
+      levelsOf(currency).some(({ reward }) => reward.badgeId === id),
+    ),
     ...liveSegments(state, ({ badge }) => badge === key),
   ])
 
@@ -309,6 +329,7 @@ export const streakInUse = (state: ProjectState, { id, key }: Keyed): InUse | un
     ...liveBadges(state, (badge) => asks(badge) || gives(badge) || badge.tiers.some(gives)),
     // A streak may give freezes to itself.
     ...liveStreaks(state, (streak) => streak.id !== id && streak.milestones.some(gives)),
+    ...liveCurrencies(state, (currency) => levelsOf(currency).some(gives)),
     ...liveSegments(state, ({ streak }) => streak === key),
   ])
 }
@@ -324,16 +345,49 @@ export const freezeReferenceFaults = (
     isKnown(key) ? noFaults : streakReferenceFaults(state, key, `${pointer}/${key}`),
   )
 
-/** The faults of the currencies, the streaks and the boost in a reward. */
+/**
+ * What a file of definitions makes later, and definitions that come first may name already: the ids
+ * and keys of badges; streaks, currencies and personal boosts by `knownAs`.
+ */
+export type Known = ReadonlySet<string>
+
+/** A definition in `Known`. No id and no key has a space. */
+export const knownAs = (noun: "boost" | "currency" | "streak", key: string): string =>
+  `${noun} ${key}`
+
+/** The faults of the currencies, the streaks and the boost in a reward, other than known ones. */
 export const rewardReferenceFaults = (
   state: ProjectState,
   { boost, currencies, freezes }: Pick<Gives, "boost" | "currencies" | "freezes">,
   pointer: string,
-): ReadonlyArray<Fault> => [
-  ...currencyReferenceFaults(state, currencies, `${pointer}/currencies`),
-  ...freezeReferenceFaults(state, freezes, `${pointer}/freezes`),
-  ...boostReferenceFaults(state, boost, `${pointer}/boost/key`),
-]
+  isKnown: (name: string) => boolean = () => false,
+): ReadonlyArray<Fault> => {
+  const others = Object.entries(currencies ?? {}).filter(
+    ([key]) => !isKnown(knownAs("currency", key)),
+  )
+  const isKnownStreak = (key: string) => isKnown(knownAs("streak", key))
+  const isKnownBoost = boost !== undefined && isKnown(knownAs("boost", boost.key))
+  return [
+    ...currencyReferenceFaults(state, Object.fromEntries(others), `${pointer}/currencies`),
+    ...freezeReferenceFaults(state, freezes, `${pointer}/freezes`, isKnownStreak),
+    ...(isKnownBoost ? noFaults : boostReferenceFaults(state, boost, `${pointer}/boost/key`)),
+  ]
+}
+
+/** The faults of all references of a reward, other than known ones. */
+export const givenReferenceFaults = (
+  state: ProjectState,
+  reward: Gives,
+  pointer: string,
+  isKnown: (name: string) => boolean,
+): ReadonlyArray<Fault> => {
+  const { badgeId } = reward
+  const asked = badgeId !== null && isKnown(badgeId) ? null : badgeId
+  return [
+    ...badgeReferenceFaults(state, asked, `${pointer}/badgeId`),
+    ...rewardReferenceFaults(state, reward, pointer, isKnown),
+  ]
+}
 
 /** The fault of the boost in a reward. */
 export const boostReferenceFaults = (
@@ -358,6 +412,7 @@ export const boostInUse = (state: ProjectState, { key }: Keyed): InUse | undefin
     ...liveQuests(state, gives),
     ...liveBadges(state, (badge) => gives(badge) || badge.tiers.some(gives)),
     ...liveStreaks(state, ({ milestones }) => milestones.some(gives)),
+    ...liveCurrencies(state, (currency) => levelsOf(currency).some(gives)),
   ])
 }
 

@@ -62,17 +62,26 @@ export const LevelChange = Schema.Struct({ before: Level, after: Level }).annota
 })
 
 export const Source = Schema.Struct({
-  kind: Schema.Literals(["rule", "quest", "streak", "badge", "reward", "criteria"]).annotate({
+  kind: Schema.Literals([
+    "rule",
+    "quest",
+    "streak",
+    "badge",
+    "level",
+    "reward",
+    "criteria",
+  ]).annotate({
     description: "Kind of source.",
   }),
   id: Schema.NullOr(Schema.String).annotate({
-    description: "Id of the rule, quest, streak or badge; null for other kinds.",
+    description:
+      "Id of the rule, quest, streak or badge, and of the currency of a level; null for other kinds.",
   }),
 }).annotate({
   identifier: "Source",
   examples: [{ kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" }],
   description:
-    "The source: a rule, a quest, a milestone of a streak, a badge that pays, a reward or, for a badge, its own criteria.",
+    "The source: a rule, a quest, a milestone of a streak, a badge that pays, a level of a currency, a reward or, for a badge, its own criteria.",
 })
 
 export const Capped = Schema.Struct({

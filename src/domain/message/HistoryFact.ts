@@ -1,6 +1,6 @@
 /**
  * A user's history: the facts of each record with their cause, in the terms of the API. It omits
- * facts of bookkeeping (`windows.credited`, `rule.used`, `badge.counted`, `badge.paid`), whose effect balances,
+ * facts of bookkeeping (`windows.credited`, `rule.used`, `badge.counted`, `badge.paid`, `level.paid`), whose effect balances,
  * boards and progress show. `FactMembers.ts` has the members of each kind.
  */
 import { Schema } from "effect"
@@ -334,6 +334,7 @@ const showSource = (source: Source): MembersOf<"xp.earned">["source"] => {
   if (typeof source === "string") return { kind: source, id: null }
   if ("ruleId" in source) return { kind: "rule", id: source.ruleId }
   if ("streakId" in source) return { kind: "streak", id: source.streakId }
+  if ("currencyId" in source) return { kind: "level", id: source.currencyId }
   return "badgeId" in source
     ? { kind: "badge", id: source.badgeId }
     : { kind: "quest", id: source.questId }

@@ -7,7 +7,7 @@
  * keeps its key for ever: it is never dropped (`archivedCurrenciesMax`).
  */
 import type { LimitPeriod } from "../values/Periods.ts"
-import { type Definition, defaults, type Reward } from "./Definition.ts"
+import { type Definition, defaults, type Gives, givesNothing, type Reward } from "./Definition.ts"
 import { definitionWithKey } from "./DefinitionKey.ts"
 import type { LevelCurve } from "./Level.ts"
 
@@ -61,6 +61,8 @@ export interface NamedLevel {
   /** The amount at which it begins. */
   readonly from: number
   readonly icon: string | null
+  /** What it pays a user once, ever. */
+  readonly reward: Gives
 }
 
 /**
@@ -138,3 +140,26 @@ export const plusAmountOf = (
   ...amounts,
   [key]: (amounts !== undefined && Object.hasOwn(amounts, key) ? amounts[key]! : 0) + amount,
 })
+
+/** A currency with a table of levels. */
+export interface Ranked extends Currency {
+  readonly levels: Extract<CurrencyLevels, { readonly table: ReadonlyArray<NamedLevel> }>
+}
+
+/** The active currencies whose levels pay. */
+export const payingCurrencies = (
+  currencies: ReadonlyMap<string, Currency>,
+): ReadonlyArray<Ranked> => {
+  let paying = payers.get(currencies)
+  if (paying === undefined) {
+    paying = [...currencies.values()].filter(
+      (currency): currency is Ranked =>
+        currency.set === "published" &&
+        currency.levels?.table?.some(({ reward }) => !givesNothing(reward)) === true,
+    )
+    payers.set(currencies, paying)
+  }
+  return paying
+}
+
+const payers = new WeakMap<ReadonlyMap<string, Currency>, ReadonlyArray<Ranked>>()

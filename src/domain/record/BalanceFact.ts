@@ -5,13 +5,14 @@ import type { DayLots, PendingLots } from "../user/Lots.ts"
 
 /**
  * The source of an amount or a badge: a rule, a quest, a milestone of a streak, a badge that pays, a
- * manual reward, or the criteria of the badge.
+ * level of a currency, a manual reward, or the criteria of the badge.
  */
 export type Source =
   | { readonly ruleId: string }
   | { readonly questId: string }
   | { readonly streakId: string }
   | { readonly badgeId: string }
+  | { readonly currencyId: string }
   | "reward"
   | "criteria"
 

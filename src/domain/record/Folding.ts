@@ -11,6 +11,7 @@ type MapPart =
   | "expiring"
   | "badges"
   | "badgesPaid"
+  | "levelsPaid"
   | "badgeCounts"
   | "badgeRecounts"
   | "quests"

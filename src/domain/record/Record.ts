@@ -287,6 +287,17 @@ export type UserFact =
       readonly paid: number
       readonly by?: number
     }
+  /**
+   * How often the level with this key of a currency has paid the user. `by`: what the record added;
+   * absent: it took back a payment.
+   */
+  | {
+      readonly kind: "level.paid"
+      readonly currency: string
+      readonly level: string
+      readonly paid: number
+      readonly by?: number
+    }
   | ({ readonly kind: "metric.changed" } & MetricChange)
   /** `joined`: the user started it by request. */
   | ({ readonly kind: "quest.started"; readonly joined?: true } & QuestRef)

@@ -4,8 +4,8 @@
  * - Balances, counts and sums add up, also what is pending, and what counts in the period of a
  *   limit. A maximum stays a maximum, days are the days of both (`user/MetricState.ts`, `user/Streak.ts`).
  *   A metric that a backfill counted is recounted in the background from both histories.
- * - A badge or a quest that one of them has, both have. How often it paid adds up: so it does not
- *   pay again, and the undo of one payment leaves the other.
+ * - A badge or a quest that one of them has, both have. How often it paid adds up, and so it does for
+ *   a level: so it does not pay again, and the undo of one payment leaves the other.
  * - Personal boosts of both run for both; of many, those that end last.
  * - Scores of open windows add up. Those of closed windows stay as they were.
  * - Profile, time zones and the time of the creation are those of the user who stays.
@@ -68,6 +68,7 @@ const rules: { readonly [Part in Exclude<UnitedPart, LotPart>]: Unite<ValueOf<Pa
   earnings: (mine, theirs) => unitedCounts(mine, theirs, limits.earnPeriodsMax),
   badges: (mine, theirs) => unitedBadge(mine, theirs),
   badgesPaid: (mine, theirs) => mine + theirs,
+  levelsPaid: (mine, theirs) => mine + theirs,
   badgeCounts: (mine, theirs, badgeId, { project }) => {
     const badge = project.badges.get(badgeId)
     const sum = badge !== undefined && isCountingBadge(badge) ? badge.criteria : {}
@@ -124,6 +125,7 @@ export const unitedParts = (pair: Pair): UnitedParts => {
     ...unitedLots(pair),
     badges: unitedOf("badges", pair),
     badgesPaid: unitedOf("badgesPaid", pair),
+    levelsPaid: unitedOf("levelsPaid", pair),
     badgeCounts: unitedOf("badgeCounts", pair),
     quests: unitedOf("quests", pair),
     streaks,

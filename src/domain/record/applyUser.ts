@@ -6,6 +6,7 @@
 import { limits } from "../../Limits.ts"
 import { withOwnBoost, withoutOwnBoost } from "../project/Boost.ts"
 import { awardName } from "../project/Definition.ts"
+import { levelName } from "../user/CurrencyLevel.ts"
 import { type MetricState, metricTotal, plusEvent } from "../user/MetricState.ts"
 import { isKept, type StreakCounts, type StreakState } from "../user/Streak.ts"
 import {
@@ -79,14 +80,12 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
     case "badge.revoked":
       foldBadge(own(state, before, "badges"), fact, decidedAt(record))
       break
-    case "badge.paid": {
-      const paid = own(state, before, "badgesPaid")
-      const name = awardName(fact.badgeId, fact.tier)
-      assertBalance(`payments of ${fact.badgeId}`, fact.paid)
-      if (fact.paid > 0) paid.set(name, fact.paid)
-      else paid.delete(name)
+    case "badge.paid":
+      setPaid(own(state, before, "badgesPaid"), awardName(fact.badgeId, fact.tier), fact.paid)
       break
-    }
+    case "level.paid":
+      setPaid(own(state, before, "levelsPaid"), levelName(fact.currency, fact.level), fact.paid)
+      break
     default:
       if (!foldBalance(state, before, fact, decidedAt(record))) {
         foldProgress(state, before, fact, record)
@@ -177,6 +176,12 @@ const foldBadge = (
     badges.set(badgeId, [...others, { tier, earnedAt, ...more }])
   } else if (others.length > 0) badges.set(badgeId, others)
   else badges.delete(badgeId)
+}
+
+const setPaid = (all: Map<string, number>, name: string, paid: number): void => {
+  assertBalance(`payments of ${name}`, paid)
+  if (paid > 0) all.set(name, paid)
+  else all.delete(name)
 }
 
 const foldCount = (
@@ -398,6 +403,7 @@ export const applyUser = (
     profile: before.profile,
     badges: before.badges,
     badgesPaid: before.badgesPaid,
+    levelsPaid: before.levelsPaid,
     badgeCounts: before.badgeCounts,
     badgeRecounts: before.badgeRecounts,
     quests: before.quests,

@@ -24,6 +24,9 @@ export interface Level {
   readonly icon: string | null
 }
 
+/** The name of a level in the state of a user. A key has no space. */
+export const levelName = (currency: string, level: string): string => `${currency} ${level}`
+
 /** The number of the level that an amount reaches; 0: none. */
 export const levelNumber = ({ curve, table }: CurrencyLevels, amount: number): number =>
   table === undefined

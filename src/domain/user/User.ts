@@ -196,6 +196,8 @@ export interface UserState {
   readonly badges: ReadonlyMap<string, EarnedBadge>
   /** How often an award has paid the user, by its name (`awardName`), also after it was lost. */
   readonly badgesPaid: ReadonlyMap<string, number>
+  /** How often a level has paid the user, by its name (`levelName`), also after it was lost. */
+  readonly levelsPaid: ReadonlyMap<string, number>
   /**
    * The count or the sum of each `action_count` or `action_sum` badge, also after the badge is
    * earned.
@@ -277,6 +279,7 @@ export const newcomer: UserState = {
   profile: emptyProfile,
   badges: none,
   badgesPaid: none,
+  levelsPaid: none,
   badgeCounts: none,
   badgeRecounts: none,
   quests: none,

@@ -3,7 +3,7 @@ import type { AbsorbedUser, LeadsTo, UserState } from "../../domain/user/User.ts
 import type { Names } from "./Names.ts"
 import { bad, type Reader, writeByte, writeName, writeNumber, writeText } from "./StateBytes.ts"
 
-/** The tags of the sections, which come last. */
+/** The tags of the sections. */
 export const mergeTags = { leadsTo: 19, absorbed: 20, erasing: 21 } as const
 
 type Parts = Pick<UserState, "absorbed" | "erasing" | "leadsTo">

@@ -75,6 +75,7 @@ const tags = {
   expiring: 18,
   boosts: 22,
   ...mergeTags,
+  levelsPaid: 23,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -144,6 +145,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
       writeNumber(endsAt - startsAt)
     }
   }
+  writeMap(tags.levelsPaid, user.levelsPaid, names, writeNumber)
   return written()
 }
 
@@ -353,6 +355,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     profile: hidden ? { ...emptyProfile, hidden } : emptyProfile,
     badges: none,
     badgesPaid: none,
+    levelsPaid: none,
     badgeCounts: none,
     badgeRecounts: none,
     quests: none,
@@ -384,7 +387,19 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
   return state
 }
 
+/** The parts that have a number for each name, by their tags. */
+const countParts = new Map(
+  (["badgeCounts", "badgeRecounts", "badgesPaid", "levelsPaid"] as const).map(
+    (part) => [tags[part], part] as const,
+  ),
+) as ReadonlyMap<number, "badgeCounts" | "badgeRecounts" | "badgesPaid" | "levelsPaid">
+
 const readSection = (state: Building, tag: number, count: number, names: Names): void => {
+  const counts = countParts.get(tag)
+  if (counts !== undefined) {
+    state[counts] = readMap(count, names, readCount)
+    return
+  }
   switch (tag) {
     case tags.scores:
       readScores(state, count)
@@ -397,12 +412,6 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
       return
     case tags.badges:
       state.badges = readBadges(reader, count, names)
-      return
-    case tags.badgeCounts:
-      state.badgeCounts = readMap(count, names, readCount)
-      return
-    case tags.badgeRecounts:
-      state.badgeRecounts = readMap(count, names, readCount)
       return
     case tags.quests:
       state.quests = readMap(count, names, () => readQuest(reader, names))
@@ -429,9 +438,6 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
       return
     case tags.earnings:
       state.earnings = readMap(count, names, readPeriods)
-      return
-    case tags.badgesPaid:
-      state.badgesPaid = readMap(count, names, readCount)
       return
     case tags.pending:
       state.pending = readMap(count, names, () => readPending(reader))

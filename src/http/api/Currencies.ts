@@ -1,6 +1,7 @@
 /** Operations on currencies. Each user has a balance of each currency. */
 import { Schema } from "effect"
 import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Reward } from "../../domain/message/FactMembers.ts"
 import { earnPeriods, levelBases } from "../../domain/project/Currency.ts"
 import { refundDays } from "../../domain/user/Expiry.ts"
 import { limits } from "../../Limits.ts"
@@ -17,6 +18,7 @@ import {
 } from "./Common.ts"
 import {
   DefinitionKey,
+  NewReward,
   newMembers,
   patchMembers,
   patchWords,
@@ -149,13 +151,19 @@ const levelMembers = {
 const NewNamedLevel = Schema.Struct({
   ...levelMembers,
   icon: Schema.optionalKey(Icon),
-}).annotate({ identifier: "NewNamedLevel", description: "A level of a currency." })
+  reward: Schema.optionalKey(NewReward),
+}).annotate({
+  identifier: "NewNamedLevel",
+  description:
+    "A level of a currency. Its `reward` pays a user once, ever, when the amount grows to it. An undo of what reached it takes the payment back; a level that is lost in another way keeps it, and is not paid again. Not for a level from 0, which everybody has.",
+})
 const NamedLevel = Schema.Struct({
   ...levelMembers,
   icon: Schema.NullOr(Schema.String).annotate({
     description: "URL, emoji or any text for your app; null: none.",
     examples: ["🥈"],
   }),
+  reward: Reward,
 }).annotate({ identifier: "NamedLevel", description: "A level of a currency." })
 const Of = oneOf(levelBases).annotate({
   description:
@@ -163,7 +171,7 @@ const Of = oneOf(levelBases).annotate({
   examples: ["earned"],
 })
 const levelsWords =
-  "Levels of users, by a `table` of named ones, lowest first, or by a `curve` as that of the project's settings. `levels` of a user has the present one and the next. An edit applies to all users at once. With `of: balance` and `yearlyOn` of `expiry`, a level is a status that must be earned again each year. Not for `xp`, whose levels are those of the project's `levelCurve`, and not with `refill`. Default: none."
+  "Levels of users, by a `table` of named ones, lowest first, or by a `curve` as that of the project's settings. `levels` of a user has the present one and the next. An edit applies to all users at once, and neither pays nor takes. With `of: balance` and `yearlyOn` of `expiry`, a level is a status that must be earned again each year. Not for `xp`, whose levels are those of the project's `levelCurve`, and not with `refill`. Default: none."
 const curveWords =
   "The curve of levels without names. Where its members speak of xp, the amount of this currency counts."
 const Levels = Schema.Struct({

@@ -106,13 +106,13 @@ export const ProjectPatch = Schema.Struct({
 
 const Given = Schema.Struct({
   source: Schema.Struct({
-    kind: oneOf(["rule", "quest", "streak", "badge", "criteria"]).annotate({
+    kind: oneOf(["rule", "quest", "streak", "badge", "level", "criteria"]).annotate({
       description:
-        "The source: a rule, a completed quest, a milestone of a streak, a badge that pays, or a badge's own criteria.",
+        "The source: a rule, a completed quest, a milestone of a streak, a badge that pays, a level of a currency, or a badge's own criteria.",
       examples: ["rule"],
     }),
     id: Schema.NullOr(Schema.String).annotate({
-      description: "The id of the rule, quest or streak.",
+      description: "The id of the rule, quest, streak or badge, or of the currency of a level.",
       examples: ["rul_01a1fc1e64c07345932e273286b5ca30"],
     }),
   }).annotate({ description: "The source." }),

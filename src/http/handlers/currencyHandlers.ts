@@ -1,12 +1,12 @@
 import type { CurrencyChange } from "../../domain/decide/CurrencyDefinitions.ts"
-import type { Currency } from "../../domain/project/Currency.ts"
+import type { Currency, NamedLevel } from "../../domain/project/Currency.ts"
 import type { LevelCurve } from "../../domain/project/Level.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { Currencies, CurrencyPatch, NewCurrency } from "../api/Currencies.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
-import { named, newMembers } from "./Shapes.ts"
+import { allParts, named, newMembers } from "./Shapes.ts"
 
 export const currencyHandlers = (engine: Engine["Service"]): Handlers<typeof Currencies> =>
   kindOperations(engine, "currency", {
@@ -51,8 +51,18 @@ const levelsOf = (sent: NonNullable<typeof NewCurrency.Type.levels> | null): Cur
   const { curve, of = "earned", table } = sent
   return table === undefined
     ? { of, curve: curve as LevelCurve }
-    : { of, table: table.map(({ icon = null, ...level }) => ({ ...level, icon })) }
+    : { of, table: table.map(newLevel) }
 }
+
+const newLevel = ({
+  icon,
+  reward = {},
+  ...level
+}: NonNullable<NonNullable<typeof NewCurrency.Type.levels>["table"]>[number]): NamedLevel => ({
+  ...level,
+  icon: icon ?? null,
+  reward: allParts(reward),
+})
 
 /** An expiry that was sent: it has exactly one member. */
 const expiryOf = (sent: NonNullable<typeof NewCurrency.Type.expiry> | null) =>

@@ -216,7 +216,10 @@ const fileCurrency = (currency: Currency) => {
 const fileLevels = ({ curve, of, table }: CurrencyLevels) => ({
   ...(of !== "earned" && { of }),
   ...given({
-    table: table?.map(({ icon, ...level }) => ({ ...level, ...given({ icon }) })),
+    table: table?.map(({ icon, reward, ...level }) => ({
+      ...level,
+      ...given({ icon, reward: fileReward(reward) }),
+    })),
     curve,
   }),
 })

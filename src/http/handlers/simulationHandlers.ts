@@ -187,6 +187,7 @@ const showSource = (source: Source) => {
   if (typeof source === "string") return { kind: "criteria", id: null } as const
   if ("ruleId" in source) return { kind: "rule", id: source.ruleId } as const
   if ("streakId" in source) return { kind: "streak", id: source.streakId } as const
+  if ("currencyId" in source) return { kind: "level", id: source.currencyId } as const
   return "badgeId" in source
     ? ({ kind: "badge", id: source.badgeId } as const)
     : ({ kind: "quest", id: source.questId } as const)

@@ -6,6 +6,7 @@ import {
   badgeWith,
   boostWith,
   currencyWith,
+  levelWith,
   metricWith,
   questWith,
   ruleWith,
@@ -22,8 +23,7 @@ beforeEach(() => {
   world.ask({ kind: "createStreak", streak: streakWith({}) })
   world.ask({ kind: "createBadge", badge: badgeWith({ id: "bdg_first" }) })
   world.ask({ kind: "createMetric", metric: metricWith({ id: "mtr_taps" }) })
-  const table = [{ key: "silver", name: "Silver", from: 5, icon: null }]
-  const levels = { of: "earned", table } as const
+  const levels = { of: "earned", table: [levelWith("silver", 5)] } as const
   world.ask({
     kind: "createCurrency",
     currency: currencyWith({ id: "cur_miles", key: "miles", levels }),

@@ -3,12 +3,10 @@ import { describe, expect, it } from "vitest"
 import type { LevelBasis } from "../../../src/domain/project/Currency.ts"
 import { hasLevels, standingOf } from "../../../src/domain/user/CurrencyLevel.ts"
 import { World } from "../decide/World.ts"
+import { levelWith } from "../definitions.ts"
 
 const day = 86_400_000
-const table = [
-  { key: "bronze", name: "Bronze", from: 2, icon: null },
-  { key: "silver", name: "Silver", from: 5, icon: "🥈" },
-]
+const table = [levelWith("bronze", 2), levelWith("silver", 5, { icon: "🥈" })]
 
 /** A project with miles that end with the year, on the 4th of November. */
 const withMiles = (of: LevelBasis): World => {

@@ -10,7 +10,14 @@ import {
 } from "../../../src/domain/user/Membership.ts"
 import { newcomer, type UserState } from "../../../src/domain/user/User.ts"
 import { murmur3 } from "../../../src/domain/values/murmur3.ts"
-import { badgeWith, currencyWith, metricWith, segmentWith, withFacts } from "../definitions.ts"
+import {
+  badgeWith,
+  currencyWith,
+  levelWith,
+  metricWith,
+  segmentWith,
+  withFacts,
+} from "../definitions.ts"
 
 const day = 86_400_000
 const now = Date.parse("2026-11-04T12:00:00Z")
@@ -27,12 +34,7 @@ const project: ProjectState = withFacts(emptyProject, [
   },
 ])
 
-const table = ["bronze", "silver", "gold"].map((key, index) => ({
-  key,
-  name: key,
-  from: 5 * (index + 1),
-  icon: null,
-}))
+const table = ["bronze", "silver", "gold"].map((key, index) => levelWith(key, 5 * (index + 1)))
 const ranked: ProjectState = withFacts(project, [
   { kind: "currency.created", currency: currencyWith({ levels: { of: "balance", table } }) },
 ])

@@ -76,6 +76,10 @@ const rich: UserState = {
     ["__proto__", 1],
     ["tiered gold", 2],
   ]),
+  levelsPaid: new Map([
+    ["miles __proto__", 1],
+    ["miles gold", 2],
+  ]),
   badgeCounts: new Map([["bdg_1", 4.25]]),
   badgeRecounts: new Map([["bdg_1", 17]]),
   quests: new Map([

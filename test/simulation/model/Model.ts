@@ -314,7 +314,7 @@ export class Model {
     // All has counted. Now quests pay, then milestones, then badges.
     for (const pay of [...questPayments, ...milestonePayments]) pay()
     event.windows = windowsFor(before, settings.timezone, closed, date, now)
-    awardAll(receiver, () => crossed(before, after, place, event.occurredAt, now, isIn))
+    awardAll(receiver, before, () => crossed(before, after, place, event.occurredAt, now, isIn))
     giveFreezes(after, event, definitions, place.places, now)
     event.segments = held()
     return this.#done(userId, before, event, place, { now, sequence }, touched)
@@ -354,7 +354,7 @@ export class Model {
     const { timezone } = definitions.settings
     reward.windows = windowsFor(before, timezone, definitions.closed, dateAt(timezone, now), now)
     const { held, isIn } = this.membership(userId, place, now)
-    awardAll(receiver, () => crossed(before, after, place, now, now, isIn))
+    awardAll(receiver, before, () => crossed(before, after, place, now, now, isIn))
     giveFreezes(after, reward, definitions, place.places, now)
     reward.segments = held()
     return this.#done(userId, before, reward, place, { now, sequence }, [])
@@ -545,7 +545,7 @@ export class Model {
     for (const award of earned) awardOne(award, receiver)
     // A recount awards no other badge, but what a badge pays may.
     const counted = [...before, { ...entry, ...noAmounts() }]
-    awardAll(receiver, () => crossed(counted, after, place, now, now, isIn))
+    awardAll(receiver, counted, () => crossed(counted, after, place, now, now, isIn))
     giveFreezes(after, entry, definitions, place.places, now)
     if (overflows(after, place, now)) return { refused: "conflict" }
     this.#append(userId, entry)
@@ -702,6 +702,7 @@ const noAmounts = (): Amounting => ({
   endings: [],
   badges: [],
   owned: [],
+  levels: [],
   frozen: [],
   freezes: new Map(),
 })

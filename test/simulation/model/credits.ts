@@ -1,12 +1,13 @@
 /** What an event or a reward gives, as far as the limits of the currencies allow. */
 import type { Boost } from "../../../src/domain/project/Boost.ts"
 import type { Currency } from "../../../src/domain/project/Currency.ts"
-import type { BoostGift, Gives } from "../../../src/domain/project/Definition.ts"
+import { type BoostGift, type Gives, givesNothing } from "../../../src/domain/project/Definition.ts"
 import { badgesOf, nameOf, type Place, paidOf, tiersOf, timesHeld, timesPaid } from "./badges.ts"
 import { balanceOf } from "./balances.ts"
 import { boostRefused } from "./boosts.ts"
 import { dateAt, dateOf } from "./calendar.ts"
 import { type Definitions, pays } from "./Definitions.ts"
+import { levelAmountOf } from "./levels.ts"
 import {
   type Awarded,
   type Backfilled,
@@ -37,18 +38,17 @@ const givenBy = ({ currencies, points, xp }: Receiver["to"]): ReadonlyMap<string
   new Map([["xp", xp], ["points", points], ...currencies])
 
 /**
- * Adds the reward of a rule, a quest or an operator; a badge only if the user does not have it.
- * Returns whether there was anything to give. `running` are the boosts that multiplied it.
+ * Adds the reward of a rule, a quest or an operator. Returns whether there was anything to give.
+ * `running` are the boosts that multiplied it.
  */
 export const gift = (
-  { badgeId, boost, currencies = {}, freezes = {}, points, xp }: Gives,
+  gives: Gives,
   receiver: Receiver & { readonly to: Happened },
   running: ReadonlyArray<Boost> = [],
 ): boolean => {
-  const { definitions, to } = receiver
-  const amounts = Object.entries({ xp, points, ...currencies })
+  const { to } = receiver
   const before = givenBy(to)
-  for (const [key, amount] of amounts) credit(key, amount, receiver)
+  const isSome = give(gives, receiver)
   // What a limit cut to nothing was not multiplied.
   for (const [key, amount] of givenBy(to)) {
     if (amount === (before.get(key) ?? 0)) continue
@@ -56,9 +56,21 @@ export const gift = (
       if (boost.currencies.includes(key)) to.boosts.set(boost.key, boost.factor)
     }
   }
+  return isSome
+}
+
+/** Adds amounts, freezes, and a badge only if the user does not have it; returns whether any is there. */
+const give = (
+  { badgeId, boost, currencies = {}, freezes = {}, points, xp }: Gives,
+  receiver: Receiver,
+): boolean => {
+  const { definitions, to } = receiver
+  const amounts = Object.entries({ xp, points, ...currencies })
+  for (const [key, amount] of amounts) credit(key, amount, receiver)
   const badge = definitions.badges.find(({ id }) => id === badgeId)
   const isHeld = badge !== undefined && badgesOf(receiver.log).has(badge.id)
-  const isGiven = badge !== undefined && !badge.repeatable && pays(badge, to.occurredAt)
+  const occurredAt = "occurredAt" in to ? to.occurredAt : to.at
+  const isGiven = badge !== undefined && !badge.repeatable && pays(badge, occurredAt)
   const earned = isGiven && !isHeld
   if (earned) awardOne({ badgeId: badge.id, tier: tiersOf(badge)[0]!.tier }, receiver)
   const owned = boost !== undefined && own(boost, receiver)
@@ -102,12 +114,49 @@ export const awardOne = (award: Awarded, receiver: Receiver): void => {
   if (paid && reward.boost !== undefined) own(reward.boost, receiver)
 }
 
-/** Adds all awards whose targets the last entry has reached, also by what awards paid. */
-export const awardAll = (receiver: Receiver, crossed: () => ReadonlyArray<Awarded>): void => {
-  for (let awards = crossed(); awards.length > 0; awards = crossed()) {
+/**
+ * Adds all awards whose targets the last entry has reached, and what the levels pay that it has
+ * reached since `before`, also by what these pay.
+ */
+export const awardAll = (
+  receiver: Receiver,
+  before: Log,
+  crossed: () => ReadonlyArray<Awarded>,
+): void => {
+  for (;;) {
+    const awards = crossed()
     for (const award of awards) awardOne(award, receiver)
+    const levels = reachedLevels(receiver, before)
+    for (const { name, reward } of levels) {
+      receiver.to.levels.push(name)
+      give(reward, receiver)
+    }
+    if (awards.length + levels.length === 0) return
   }
 }
+
+/** The levels that the last entry has reached, that pay, and that have not paid before. */
+const reachedLevels = ({ definitions, log, to }: Receiver, before: Log) =>
+  definitions.currencies.flatMap(({ key, levels, set }) => {
+    if (levels?.table === undefined || set !== "published") return []
+    const when = { ...definitions, now: to.at }
+    const [was, is] = [before, log].map((each) => levelAmountOf(each, key, levels, when))
+    return levels.table
+      .filter(({ from, reward }) => from > was! && from <= is! && !givesNothing(reward))
+      .map((level) => ({ name: `${key} ${level.key}`, reward: level.reward }))
+      .filter(({ name }) => !levelsPaid(log).has(name))
+  })
+
+/** How often levels have paid, by decisions that were not undone. */
+export const levelsPaid = (log: Log): ReadonlyMap<string, number> =>
+  new Map(
+    [
+      ...Map.groupBy(
+        earning(log).flatMap(({ levels }) => levels),
+        (name) => name,
+      ),
+    ].map(([name, { length }]) => [name, length]),
+  )
 
 /** Adds an amount of a currency, as far as its limits allow. */
 const credit = (key: string, asked: number, { definitions, log, to, zone }: Receiver): void => {

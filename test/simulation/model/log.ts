@@ -28,6 +28,8 @@ export interface Amounting {
   readonly badges: Array<Awarded>
   /** Personal boosts. */
   readonly owned: Array<Owned>
+  /** The levels that it paid, as `currency level`. */
+  readonly levels: Array<string>
   /** Freezes that were given, in the order of giving, by the key of the streak. */
   readonly frozen: Array<readonly [key: string, asked: number]>
   /** What the streaks took of them, and in which period; once the entry is complete. */

@@ -14,6 +14,7 @@ import {
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
+import { paymentFields, paymentNames, paymentTexts, typedPayment } from "./conditions.ts"
 
 /* A curve, whose fields have names below `name`. */
 
@@ -121,13 +122,15 @@ export const levelsTexts = (levels: Levels | null) => {
     ...(curve === undefined
       ? [[`${curveName}.kind`, named] as const]
       : curveTexts(curveName, curve)),
-    ...table.flatMap(({ from, icon, key, name }, index) => {
+    ...table.flatMap(({ from, icon, key, name, reward }, index) => {
       const row = `levels.table.${index}`
       return [
         [`${row}.key`, key],
         [`${row}.name`, name],
         [`${row}.from`, String(from)],
         [`${row}.icon`, icon ?? ""],
+        ...paymentTexts(`${row}.reward`, reward),
+        [`${row}.reward.badgeId`, reward.badgeId ?? ""],
       ] as const
     }),
   ]
@@ -141,11 +144,15 @@ export const levelsOf = (form: Form) => {
   if (form.text(`${curveName}.kind`) !== named) return null
   const table = rowsOf(form).map((row) => {
     const icon = form.text(`${row}.icon`)
+    const badgeId = form.optional(`${row}.reward.badgeId`)
+    const payment = typedPayment(form, `${row}.reward`)
+    const reward = badgeId === undefined ? payment : { ...payment, badgeId }
     return {
       key: form.text(`${row}.key`),
       name: form.text(`${row}.name`),
       from: form.number(`${row}.from`) ?? null,
       ...(icon !== "" && { icon }),
+      ...(reward !== null && { reward }),
     }
   })
   return { of, table }
@@ -180,7 +187,7 @@ export const levelsFields = (draft: Draft): Html => {
       }),
     kind !== undefined && curveFields(draft, curveName, kind),
     choice === named && [
-      html`<p class="hint">Lowest first. A level begins at an amount.</p>`,
+      html`<p class="hint">Lowest first. A level begins at an amount, and pays a user once, ever, when the amount grows to it.</p>`,
       rowsOf(form).map((row, place) => levelRow(draft, row, place + 1)),
       rowCount(form, "levels.table") < limits.currencyLevelsMax &&
         addButton("levels.table", "Add level", address),
@@ -189,21 +196,25 @@ export const levelsFields = (draft: Draft): Html => {
 }
 
 const levelRow = ({ address, faults, form }: Draft, row: string, place: number): Html =>
-  html`<div class="row fields" role="group" aria-label="Level ${place}">
+  html`<fieldset><legend>Level ${place}</legend><div class="row fields">
 ${textField({ name: `${row}.key`, label: "Key", value: form.text(`${row}.key`), faults })}
 ${textField({ name: `${row}.name`, label: "Name", value: form.text(`${row}.name`), faults })}
 ${numberField({ name: `${row}.from`, label: "From", value: form.text(`${row}.from`), faults })}
 ${textField({ name: `${row}.icon`, label: "Icon", value: form.text(`${row}.icon`), faults })}
-${removeButton(row, `level ${place}`, address)}</div>`
+${removeButton(row, `level ${place}`, address)}</div>
+<div class="row fields">${paymentFields({ faults, form }, `${row}.reward`)}
+${textField({ name: `${row}.reward.badgeId`, label: "Id of a badge", value: form.text(`${row}.reward.badgeId`), faults })}</div></fieldset>`
 
 export const levelsNames = (form: Form): ReadonlyArray<string> => [
   "levels",
   "levels.of",
   ...curveNames(curveName, curveKindOf(form, curveName)),
   "levels.table",
-  ...rowsOf(form).flatMap((row) =>
-    ["key", "name", "from", "icon"].map((member) => `${row}.${member}`),
-  ),
+  ...rowsOf(form).flatMap((row) => [
+    ...["key", "name", "from", "icon"].map((member) => `${row}.${member}`),
+    ...paymentNames(`${row}.reward`),
+    `${row}.reward.badgeId`,
+  ]),
 ]
 
 /** The levels in words, for lists. */

@@ -91,7 +91,8 @@ const sourceText = ({ id, kind }: FactOf<"xp.earned">["source"], base: string): 
   if (kind === "reward") return "by the reward"
   if (kind === "criteria") return "by its criteria"
   // Ids begin with a time, so only their ends tell them apart.
-  return html`by <a href="${base}/${kind}s/${id}">${kind} <code>…${id?.slice(-6)}</code></a>`
+  const list = kind === "level" ? "currencies" : `${kind}s`
+  return html`by <a href="${base}/${list}/${id}">${kind} <code>…${id?.slice(-6)}</code></a>`
 }
 
 const tierText = (tier: FactOf<"badge.earned">["tier"]): Content =>

@@ -79,7 +79,8 @@ describe("The pages of currencies", () => {
       }
       delete body.levels.curve
       table.forEach((level: Json, index: number) => {
-        Object.assign(level, { key: `level-${index}`, from: index })
+        Object.assign(level, { key: `level-${index}`, from: index + 1 })
+        if (level.reward !== undefined) level.reward = { xp: level.reward.xp || 7 }
       })
     }
     await roundTrip(world, { schema: "NewCurrency", list: "currencies", count: 12, edit })
@@ -169,16 +170,18 @@ describe("Amounts of further currencies", () => {
   it("have levels by names or a curve, as the editor says, which lists and users show", async () => {
     const address = `${currencies}/new`
     const row = { key: "silver", name: "Silver", from: "2", icon: "🥈" }
+    const reward = { xp: 0, points: 7, badgeId: null }
     await world.owner.post(address, {
       name: "Fame",
       "levels.curve.kind": "named",
       "levels.of": "balance",
+      "levels.table.0.reward.points": "7",
       ...Object.fromEntries(
         Object.entries(row).map(([name, value]) => [`levels.table.0.${name}`, value]),
       ),
     })
     const made = await read("/v1/currencies/fame")
-    expect(made.levels).toEqual({ of: "balance", table: [{ ...row, from: 2 }] })
+    expect(made.levels).toEqual({ of: "balance", table: [{ ...row, from: 2, reward }] })
     await world.api("POST", "/v1/users/zoe/rewards", { reward: { currencies: { fame: 3 } } })
     expect((await world.owner.get(`${base}/users/zoe`)).text).toContain(", level ")
     expect((await world.owner.get(currencies)).text).toContain("Silver, by balance")
