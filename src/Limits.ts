@@ -3,8 +3,11 @@
  * default of a setting in `config/Config.ts`; the others are part of the contract. `laurel limits`
  * prints all of them. The relations between limits are checked when this file is loaded.
  * `engineLimits.ts` has the limits of the engine, storage, webhooks and the cluster,
- * `metricLimits.ts`, `recapLimits.ts` and `streakLimits.ts` those of metrics, recaps and streaks.
+ * `boardLimits.ts`, `metricLimits.ts`, `recapLimits.ts` and `streakLimits.ts` those of leaderboards,
+ * metrics, recaps and streaks.
  */
+
+import { boardLimits } from "./boardLimits.ts"
 import { engineLimits } from "./engineLimits.ts"
 import { metricLimits } from "./metricLimits.ts"
 import { recapLimits } from "./recapLimits.ts"
@@ -453,6 +456,7 @@ export const limits = {
   startLogEveryMs: 5_000,
 
   ...streakLimits,
+  ...boardLimits,
   ...engineLimits,
   ...metricLimits,
   ...recapLimits,

@@ -48,32 +48,6 @@ export const engineLimits = {
   /** Delay before a temporarily refused award is retried. */
   backfillRetryMs: 1_000,
 
-  // Leaderboard
-  boardChunkSlotsMin: 16,
-  boardChunkSlotsStep: 64,
-  boardChunkSlotsMax: 512,
-  boardSpareChunksMax: 4,
-  /** Entries of a chunk that have no place yet. */
-  boardArrivalsMax: 64,
-  boardMovesMax: 256,
-  boardLargeMembersMin: 5_000_000,
-  boardLargeChunkSlotsMax: 1_024,
-  boardIdsInOneTableMax: 2_048,
-  boardIdTables: 512,
-  /** Past windows that can be read. */
-  boardDailyWindowsKept: 31,
-  boardWeeklyWindowsKept: 12,
-  boardMonthlyWindowsKept: 12,
-  /** Small values, since boards are deleted later: LMDB deletes large values slowly. */
-  boardPageBytesMax: 1_600,
-  boardBucketUsers: 100,
-  /**
-   * Work on a stored board per turn of the event loop; `npm run bench -- rollover` prints the
-   * longest turn.
-   */
-  boardTurnRowsMax: 100,
-  boardTurnBucketsMax: 25,
-  boardSliceEntriesMax: 100,
   /** Interval between checks of the machine's clock for jumps. */
   clockCheckMs: 60_000,
   /**

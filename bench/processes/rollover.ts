@@ -79,7 +79,7 @@ await answer(({ directory, members }: { readonly directory: string; readonly mem
     storedPageMs: [] as Array<number>,
   }
   const close = (index: number, total: number) => {
-    environment.boards.close({
+    environment.boards.followProject({
       sequence: 1,
       at: 0,
       subject: { actor: "project", environment: id },
@@ -119,7 +119,7 @@ await answer(({ directory, members }: { readonly directory: string; readonly mem
     close(index, members)
     yield* writer.write(storage.writeEntries)
     report.storing.push(stored())
-    const place = { environment: id, kind: "daily", index } as const
+    const place = { environment: id, board: "ldb_xp", kind: "daily", index } as const
     const pageAt = performance.now()
     for (let page = 0; page < 100; page++) {
       const source = yield* openStoredBoard(storage, place, daily.stored.get(index)!)

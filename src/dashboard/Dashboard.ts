@@ -28,6 +28,7 @@ import type { StreamedReply } from "../http/stream/StreamedReply.ts"
 import { limits } from "../Limits.ts"
 import { accountRoutes } from "./pages/account.ts"
 import { badgeRoutes } from "./pages/definitions/badges.ts"
+import { boardRoutes } from "./pages/definitions/boards.ts"
 import { boostRoutes } from "./pages/definitions/boosts.ts"
 import { currencyRoutes } from "./pages/definitions/currencies.ts"
 import { metricRoutes } from "./pages/definitions/metrics.ts"
@@ -96,6 +97,7 @@ export const routes: ReadonlyArray<Route> = [
   ...questRoutes,
   ...badgeRoutes,
   ...boostRoutes,
+  ...boardRoutes,
   ...currencyRoutes,
   ...segmentRoutes,
   ...metricRoutes,

@@ -9,9 +9,10 @@
  *   since only a server has their readers.
  */
 import { Effect, type Scope } from "effect"
-import type { Backfill } from "../domain/record/Record.ts"
+import type { Backfill, JournalRecord } from "../domain/record/Record.ts"
 import { limits } from "../Limits.ts"
 import type { StorageError } from "../storage/Storage.ts"
+import { BoardFills } from "./actor/BoardFills.ts"
 import type { Environment } from "./actor/Environments.ts"
 import { toReply } from "./actor/Requests.ts"
 import { Backfills } from "./badges/Backfills.ts"
@@ -113,6 +114,17 @@ export interface Background {
   readonly testClocks: TestClocks<Environment>
 }
 
+/** Tells these of each durable record, in a stage of the pipeline. */
+const follow = (
+  pipeline: Writes["pipeline"],
+  stage: "windows" | "backfills",
+  followers: ReadonlyArray<{ readonly committed: (record: JournalRecord) => void }>,
+): void => {
+  pipeline.on(stage, ({ record }) => {
+    for (const follower of followers) follower.committed(record)
+  })
+}
+
 /** Starts the work that writes records in the surrounding scope. */
 export const startBackground = Effect.fnUntraced(function* (
   state: EngineState,
@@ -171,12 +183,9 @@ export const startBackground = Effect.fnUntraced(function* (
     askProject: (environment, command) =>
       requests.one(requests.to(environments.of(environment).project), command),
   })
-  pipeline.on("windows", ({ record }) => {
-    windowClock.committed(record)
-    testClocks.committed(record)
-  })
-  pipeline.on("backfills", ({ record }) => backfills.committed(record))
-
+  const boardFills = new BoardFills(environments)
+  follow(pipeline, "windows", [windowClock, testClocks])
+  follow(pipeline, "backfills", [backfills, boardFills])
   const segmentCounts = new SegmentCounts(state)
   const metricsOfAll = new MetricsOfAll({ ...state, history })
   for (const work of [
@@ -184,6 +193,7 @@ export const startBackground = Effect.fnUntraced(function* (
     ticker.run,
     recounts.run,
     backfills.run,
+    boardFills.run,
     segmentCounts.run,
     metricsOfAll.run,
   ]) {

@@ -33,7 +33,16 @@ import type {
 import type { EnvironmentActions, EnvironmentCounts } from "./actor/Counts.ts"
 import type { Outcome, Tally } from "./actor/Requests.ts"
 import type { BackfillProgress } from "./badges/Backfills.ts"
-import type { BoardCode, BoardPage, BoardQuery } from "./boards/ReadBoard.ts"
+import type {
+  BoardCode,
+  BoardPage,
+  BoardPlaceOf,
+  BoardQuery,
+  OfWindow,
+  ScoreAt,
+  WindowCode,
+  WindowQuery,
+} from "./boards/ReadBoard.ts"
 import type { Feed } from "./commit/Feed.ts"
 import type { Durability } from "./commit/GroupCommit.ts"
 import type { Idempotency, IdempotencyCode } from "./dedupe/Idempotency.ts"
@@ -222,6 +231,21 @@ export interface EngineReads {
     environment: string,
     query: BoardQuery,
   ) => Effect.Effect<BoardPage, LaurelError<BoardCode>>
+  /** The places of these users on a window's board, best first; who is not listed comes last. */
+  readonly lookUpOnBoard: (
+    environment: string,
+    query: WindowQuery,
+    userIds: ReadonlyArray<string>,
+  ) => Effect.Effect<
+    OfWindow<{ readonly places: ReadonlyArray<BoardPlaceOf> }>,
+    LaurelError<WindowCode>
+  >
+  /** The scores at these percents of the users on a window's board. */
+  readonly readBoardScores: (
+    environment: string,
+    query: WindowQuery,
+    percents: ReadonlyArray<number>,
+  ) => Effect.Effect<OfWindow<{ readonly scores: ReadonlyArray<ScoreAt> }>, LaurelError<WindowCode>>
   /** A user's all-time rank; `null`: the user is not listed. */
   readonly readRank: (environment: string, userId: string) => Effect.Effect<number | null>
   /**

@@ -160,13 +160,23 @@ const boardReadsOf = (
   { environments }: EngineState,
   idNow: EngineReads["idNow"],
   boardReader: BoardReader,
-): Pick<EngineReads, "readBoard" | "readCountsAtLeast" | "readRank"> => ({
+): Pick<
+  EngineReads,
+  "lookUpOnBoard" | "readBoard" | "readBoardScores" | "readCountsAtLeast" | "readRank"
+> => ({
   readBoard: (environment, query) =>
     Effect.suspend(() => {
       const { around } = query
       const about = around === undefined ? {} : { around: idNow(environment, around) }
       return boardReader.read(environments.of(environment), { ...query, ...about })
     }),
+  lookUpOnBoard: (environment, query, userIds) =>
+    Effect.suspend(() => {
+      const ids = new Set(userIds.map((userId) => idNow(environment, userId)))
+      return boardReader.lookUp(environments.of(environment), query, [...ids])
+    }),
+  readBoardScores: (environment, query, percents) =>
+    Effect.suspend(() => boardReader.scoresAt(environments.of(environment), query, percents)),
   readRank: (environment, userId) =>
     Effect.sync(() => {
       const { boards } = environments.of(environment)

@@ -1,4 +1,5 @@
 /** Definitions with everything that a test does not care about. */
+import { type Board, boardWindows } from "../../src/domain/project/BoardDefinition.ts"
 import type { Boost } from "../../src/domain/project/Boost.ts"
 import type { Currency, NamedLevel } from "../../src/domain/project/Currency.ts"
 import type { Badge, Gives, Quest, Rule } from "../../src/domain/project/Definition.ts"
@@ -116,6 +117,18 @@ export const boostWith = ({ id = "bst_1", ...boost }: Partial<Boost>): Boost => 
   ...boost,
 })
 
+export const boardWith = ({ id = "ldb_1", ...board }: Partial<Board>): Board => ({
+  ...shared,
+  id,
+  key: keyOf(id),
+  name: "A leaderboard",
+  score: { currency: "points" },
+  windows: boardWindows,
+  order: "desc",
+  attributes: [],
+  ...board,
+})
+
 export const segmentWith = ({ id = "seg_1", ...segment }: Partial<Segment>): Segment => ({
   ...untargeted,
   id,
@@ -157,7 +170,18 @@ export const streakWith = ({ id = "stk_daily", ...streak }: Partial<Streak>): St
 
 /** `facts` with the versions that follow those of the project. */
 export const versioned = (
-  { badges, boosts, currencies, metrics, quests, rules, segments, settings, streaks }: ProjectState,
+  {
+    badges,
+    boosts,
+    currencies,
+    leaderboards,
+    metrics,
+    quests,
+    rules,
+    segments,
+    settings,
+    streaks,
+  }: ProjectState,
   facts: ReadonlyArray<Fact>,
 ): ReadonlyArray<Fact> => {
   const versions = new Map<string, number>([["settings", settings.version]])
@@ -170,6 +194,7 @@ export const versioned = (
     metric: metrics,
     segment: segments,
     streak: streaks,
+    leaderboard: leaderboards,
   }
   for (const [kind, all] of Object.entries(kinds)) {
     for (const { id, version } of all.values()) versions.set(`${kind} ${id}`, version)
@@ -193,6 +218,11 @@ export const versioned = (
       case "boost.created":
       case "boost.updated":
         return { ...fact, boost: { ...fact.boost, version: next(`boost ${fact.boost.id}`) } }
+      case "leaderboard.created":
+      case "leaderboard.updated": {
+        const version = next(`leaderboard ${fact.leaderboard.id}`)
+        return { ...fact, leaderboard: { ...fact.leaderboard, version } }
+      }
       case "currency.created":
       case "currency.updated": {
         const version = next(`currency ${fact.currency.id}`)

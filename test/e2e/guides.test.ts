@@ -24,6 +24,7 @@ describe("A guide", () => {
     "badges",
     "quests",
     "language-app",
+    "leaderboards",
     "event",
   ])("is true from its first block to its last: %s", async (name) => {
     const folder = await temporaryFolder()

@@ -75,6 +75,14 @@ const fill = async (place: Place) => {
     timeZone: "user",
     startsAt: "2030-01-01T00:00:00Z",
   })
+  await place.create("/v1/leaderboards", {
+    name: "Season",
+    score: { currency: "points" },
+    windows: ["weekly"],
+    order: "asc",
+    attributes: ["avatarUrl"],
+    startsAt: "2030-01-01T00:00:00Z",
+  })
   const rule = await place.create("/v1/rules", { action: "TAP", reward: { badgeId } })
   await place.patch(`/v1/rules/${rule}`, { status: "paused" })
   await place.create("/v1/rules", {
@@ -120,17 +128,18 @@ describe("A file of definitions", () => {
     await fill(sandbox)
     const file = await exported(sandbox)
     const plan = (await send(production, "diff", file)).json
-    expect(plan).toMatchObject({ created: 11, updated: 1, deleted: 0 })
+    expect(plan).toMatchObject({ created: 12, updated: 1, deleted: 0 })
     const { members: _, ...settings } = plan.changes[0]
     const done = await applied(production, file)
     expect(done.changes[0]).toEqual(settings)
-    expect(done.changes.length).toBe(12)
+    expect(done.changes.length).toBe(13)
     expect(await exported(production)).toEqual(file)
     for (const path of [
       "/v1/rules",
       "/v1/quests",
       "/v1/badges",
       "/v1/boosts",
+      "/v1/leaderboards",
       "/v1/streaks",
       "/v1/project",
     ]) {
@@ -142,6 +151,7 @@ describe("A file of definitions", () => {
           json.quests ??
           json.badges ??
           json.boosts ??
+          json.leaderboards ??
           json.streaks ?? [json]
         return items.map(undated)
       }
@@ -204,9 +214,17 @@ describe("A file of definitions", () => {
   it("removes definitions that it does not name only with delete", async () => {
     const place = newPlace()
     await fill(place)
-    const less = { metrics: [], badges: [], boosts: [], quests: [], rules: [], streaks: [] }
+    const less = {
+      metrics: [],
+      badges: [],
+      boosts: [],
+      leaderboards: [],
+      quests: [],
+      rules: [],
+      streaks: [],
+    }
     expect((await applied(place, less)).changes).toEqual([])
-    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 11 })
+    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 12 })
     const { settings: _, ...left } = await exported(place)
     expect(left).toEqual({ currencies: [], ...less, segments: [] })
   })

@@ -117,6 +117,7 @@ const cases: ReadonlyArray<Case> = [
   ["QuestNotFound", "quest_not_found", () => get("/v1/quests/qst_none")],
   ["RuleNotFound", "rule_not_found", () => get("/v1/rules/rul_none")],
   ["BadgeNotFound", "badge_not_found", () => get("/v1/badges/bdg_none")],
+  ["LeaderboardNotFound", "leaderboard_not_found", () => get("/v1/leaderboards/ldb_none")],
   ["BoostNotFound", "boost_not_found", () => get("/v1/boosts/bst_none")],
   ["WebhookNotFound", "webhook_not_found", () => get("/v1/webhooks/whk_none")],
   ["BackfillNotFound", "backfill_not_found", () => get(`/v1/badges/${real.bdg}/backfill`)],

@@ -20,6 +20,7 @@ const kinds = [
   ["quests", { title: "Q", reward: { xp: 1 } }, { title: "R" }, { title: "S" }],
   ["badges", { name: "B", criteria: { kind: "manual" } }, { name: "C" }, { name: "D" }],
   ["boosts", { name: "B", currencies: ["xp"], factor: 2 }, { factor: 3 }, { factor: 4 }],
+  ["leaderboards", { name: "B", score: { currency: "xp" } }, { name: "C" }, { name: "D" }],
   [
     "webhooks",
     { url: "https://example.com/", events: ["*"] },
@@ -53,7 +54,7 @@ describe.each(kinds)("a version of %s", (plural, made, one, two) => {
     expect(versionOf(await place.patch(path, one))).toBe(2)
     expect(versionOf(await place.patch(path, two))).toBe(3)
     expect(versionOf(await place.get(path))).toBe(3)
-    const [listed] = (await place.get(`/v1/${plural}`)).json[plural]
+    const listed = (await place.get(`/v1/${plural}`)).json[plural].at(-1)
     expect(listed.version).toBe(3)
   })
 

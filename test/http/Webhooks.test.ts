@@ -288,7 +288,9 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
   "leaderboard.window_closed": async ({ grant }) => {
     await grant("on-the-board")
     clock.set(later(day))
-    return { window: "daily", total: expect.any(Number), endsAt: expect.stringMatching(/T00:00/) }
+    const leaderboard = { id: "ldb_xp", key: "xp" }
+    const endsAt = expect.stringMatching(/T00:00/)
+    return { leaderboard, window: "daily", total: expect.any(Number), endsAt }
   },
   "user.created": async ({ ask }) => {
     await ask("PUT", "/v1/users/user-created", { displayName: "Ada" })

@@ -7,7 +7,7 @@ export type Json = any
 /** Existing ids by their prefix, and existing keys by those of examples. */
 export type RealIds = Readonly<Record<string, string>>
 
-const ids = /^(qst|bdg|bst|cur|mtr|rul|seg|stk|whk|evt|rwd|spd|dlv|msg)_/
+const ids = /^(qst|bdg|bst|cur|ldb|mtr|rul|seg|stk|whk|evt|rwd|spd|dlv|msg)_/
 
 /** The body with the server's ids and keys in place of those of examples. */
 export const withRealIds = (node: Json, real: RealIds): Json => {
@@ -73,6 +73,15 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     currencies: ["points"],
     factor: 2,
   })
+  // And a leaderboard: a currency has few.
+  for (const { id, key } of (await server.call("GET", "/v1/leaderboards")).json.leaderboards) {
+    if (key !== "xp") await server.call("DELETE", `/v1/leaderboards/${id}`)
+  }
+  const leaderboard = await post(server, "/v1/leaderboards", {
+    name: "Hunters",
+    score: { currency: "gems" },
+    windows: ["all_time", "weekly"],
+  })
   const segment = await post(server, "/v1/segments", {
     name: "Beginners",
     conditions: [{ kind: "level", op: "eq", value: 1 }],
@@ -102,6 +111,8 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     rul: rule.id,
     "happy-hour": boost.key,
     bst: boost.id,
+    "gem-hunters": leaderboard.key,
+    ldb: leaderboard.id,
     whk: webhook.id,
     evt: event.eventId,
     rwd: reward.rewardId,
@@ -114,6 +125,7 @@ const kindOf: Readonly<Record<string, string>> = {
   rules: "rul",
   badges: "bdg",
   boosts: "bst",
+  leaderboards: "ldb",
   currencies: "cur",
   segments: "seg",
   metrics: "mtr",

@@ -25,6 +25,7 @@ export const publicReads: ReadonlyArray<string> = [
   "GET /v1/badges",
   "GET /v1/badges/:id",
   "GET /v1/leaderboard",
+  "GET /v1/leaderboards/:id/entries",
   "GET /v1/quests",
   "GET /v1/quests/:id",
 ]

@@ -23,6 +23,7 @@ import { firstOf } from "./answers.ts"
 import {
   beginnings,
   randomBadge,
+  randomBoard,
   randomBoost,
   randomCommand,
   randomCurrency,
@@ -87,8 +88,18 @@ export class DomainRun implements Surroundings {
   readonly sequenceOf = (userId: string): number => this.users.get(userId)?.sequence ?? 0
 
   get definitions(): Definitions {
-    const { badges, boosts, currencies, metrics, quests, rules, segments, settings, streaks } =
-      this.project
+    const {
+      badges,
+      boosts,
+      currencies,
+      leaderboards,
+      metrics,
+      quests,
+      rules,
+      segments,
+      settings,
+      streaks,
+    } = this.project
     return {
       settings,
       badges: [...badges.values()],
@@ -99,6 +110,7 @@ export class DomainRun implements Surroundings {
       rules: [...rules.values()],
       boosts: [...boosts.values()],
       metrics: [...metrics.values()],
+      leaderboards: [...leaderboards.values()],
       closed: this.closed,
       moves: this.moves,
       courses: this.courses,
@@ -303,7 +315,9 @@ export class DomainRun implements Surroundings {
     else if (kind < 0.06) this.define({ kind: "badge.created", badge: randomBadge(this) })
     else if (kind < 0.075) this.define({ kind: "quest.created", quest: randomQuest(this) })
     else if (kind < 0.085) this.define({ kind: "boost.created", boost: randomBoost(this) })
-    else if (kind < 0.095) this.define(...randomCurrency(this))
+    else if (kind < 0.09) this.define(...randomCurrency(this))
+    else if (kind < 0.095)
+      this.define({ kind: "leaderboard.created", leaderboard: randomBoard(this) })
     else if (kind < 0.105) this.define({ kind: "metric.created", metric: randomMetric(this) })
     else if (kind < 0.115) this.define(...randomStreak(this))
     else if (kind < 0.14) this.define(...randomEdit(this))

@@ -72,8 +72,18 @@ export class Oracle {
     const { closed, courses, moves, project } = this.#defined.findLast(
       (defined) => defined.sequence < sequence,
     )!
-    const { badges, boosts, currencies, metrics, quests, rules, segments, settings, streaks } =
-      project
+    const {
+      badges,
+      boosts,
+      currencies,
+      leaderboards,
+      metrics,
+      quests,
+      rules,
+      segments,
+      settings,
+      streaks,
+    } = project
     return {
       settings,
       badges: [...badges.values()],
@@ -84,6 +94,7 @@ export class Oracle {
       rules: [...rules.values()],
       boosts: [...boosts.values()],
       metrics: [...metrics.values()],
+      leaderboards: [...leaderboards.values()],
       moves,
       courses,
       closed,

@@ -2,11 +2,13 @@
  * One seeded run of the leaderboards against the model: days, weeks and years pass, clocks change,
  * the project moves between zones, users earn and lose xp, are hidden and erased. The engine is
  * stopped and killed, also in the middle of a snapshot, and stays off for some time. Every board is
- * compared, present and past.
+ * compared, present and past. Two further leaderboards of xp must have the same scores: one with the
+ * same order but for ties, and one with the lowest score first.
  */
 import { expect } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { boardOrders } from "../../src/domain/project/BoardDefinition.ts"
 import {
   dateOf,
   firstDayOf,
@@ -88,6 +90,11 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
     credit: Credit
   }> = []
   yield* running.engine.askProject(sandbox, rule("TAP", 3))
+  for (const order of boardOrders) {
+    const id = `ldb_${order}`
+    const leaderboard = { id, name: order, score: { currency: "xp" }, order } as const
+    yield* running.engine.askProject(sandbox, { kind: "createLeaderboard", leaderboard })
+  }
 
   const zone = Effect.suspend(() => {
     const timezone = random.pick(zones)
@@ -194,6 +201,9 @@ const compare = Effect.fnUntraced(function* (
   }
 })
 
+const byUser = (one: { readonly userId: string }, other: { readonly userId: string }): number =>
+  one.userId < other.userId ? -1 : 1
+
 const compareBoard = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   model: BoardModel,
@@ -218,6 +228,25 @@ const compareBoard = Effect.fnUntraced(function* (
       previousRank: before.find((entry) => entry.userId === userId)?.rank ?? null,
     }),
   })
+  for (const order of boardOrders) {
+    const further = yield* engine.readBoard(sandbox, {
+      ...window,
+      board: `ldb_${order}`,
+      limit: 100,
+      offset: 0,
+    })
+    const sign = order === "asc" ? -1 : 1
+    const turned = ({ userId, xp }: ModelEntry) => ({
+      rank: 1 + expected.filter((other) => sign * (other.xp - xp) > 0).length,
+      score: xp,
+      userId,
+    })
+    expect(further.entries.map(({ rank }) => rank)).toEqual(
+      expected.map((entry) => turned(entry).rank).sort((one, other) => one - other),
+    )
+    const bare = further.entries.map(({ rank, score, userId }) => ({ rank, score, userId }))
+    expect(bare.sort(byUser)).toEqual(expected.map(turned).sort(byUser))
+  }
   const offset = random.integer(0, expected.length + 1)
   const limit = random.integer(1, 10)
   const page = yield* engine.readBoard(sandbox, { ...window, limit, offset })

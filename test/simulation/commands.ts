@@ -1,6 +1,12 @@
 /** Random definitions, edits and commands, in proportions at which they concern each other. */
 
 import { recounted } from "../../src/domain/decide/RuleDefinitions.ts"
+import {
+  type Board,
+  boardOrders,
+  boardWindows,
+  isXpBoard,
+} from "../../src/domain/project/BoardDefinition.ts"
 import { type Boost, boostTimeZones, type Spell, weekdays } from "../../src/domain/project/Boost.ts"
 import {
   type Amounts,
@@ -324,7 +330,11 @@ export const randomCurrencyEdit = (run: Surroundings): ReadonlyArray<ProjectFact
   const { refill } = currency
   const max = random.pick([...(refill === null ? [null, null] : []), 4, 20, 500])
   const limit = random.chance(0.4) ? earnLimit(random) : currency.earnLimit
-  const keepsRefill = isBuiltIn(currency) || currency.hadExpiry === true || random.chance(0.6)
+  const keepsRefill =
+    isBuiltIn(currency) ||
+    currency.hadExpiry === true ||
+    isRanked(project, currency.key) ||
+    random.chance(0.6)
   const refills = keepsRefill ? { max, refill } : refilling(random)
   const canPend = currency.spendable && random.chance(0.3)
   const pendingDays = canPend ? random.pick([null, 1, 14]) : currency.pendingDays
@@ -724,6 +734,43 @@ export const randomBoost = (run: Surroundings, personal = run.random.chance(0.4)
   }
 }
 
+/** The active currencies that never refilled. */
+const rankable = ({ currencies }: ProjectState): ReadonlyArray<string> =>
+  [...currencies.values()]
+    .filter((currency) => currency.set === "published" && !isRefilling(currency))
+    .map(({ key }) => key)
+
+const isRanked = ({ leaderboards }: ProjectState, key: string): boolean =>
+  [...leaderboards.values()].some(({ score }) => score.currency === key)
+
+export const randomBoard = (run: Surroundings): Board => {
+  const { project, random, sequence } = run
+  const windows = boardWindows.filter(() => random.chance(0.7))
+  return {
+    id: `ldb_${sequence}`,
+    key: `board-${sequence}`,
+    name: `Board ${sequence}`,
+    score: { currency: random.pick(rankable(project)) },
+    windows: windows.length > 0 ? windows : ["all_time"],
+    order: random.pick(boardOrders),
+    attributes: [],
+    ...shared(run),
+    ...(random.chance(0.5) && { segment: null, startsAt: null }),
+  }
+}
+
+/** Pauses, publishes or archives a board. */
+const editedBoard = (run: Surroundings): ReadonlyArray<ProjectFact> => {
+  const { now, project, random } = run
+  const all = [...project.leaderboards.values()].filter(
+    (board) => !isXpBoard(board) && board.set !== "archived",
+  )
+  if (all.length === 0) return []
+  const leaderboard = random.pick(all)
+  const set = editedSet(run, leaderboard)
+  return [{ kind: "leaderboard.updated", leaderboard: { ...leaderboard, set, updatedAt: now } }]
+}
+
 export const randomSettings = ({
   project: { settings },
   random,
@@ -743,7 +790,7 @@ export const randomSettings = ({
 /** The stored status after an edit: the moves that are allowed. */
 const editedSet = (
   { now, random }: Surroundings,
-  edited: Rule | Badge | Boost,
+  edited: Rule | Badge | Boost | Board,
 ): Definition["set"] => {
   if (random.chance(0.3)) return "archived"
   if (random.chance(0.5)) return edited.set
@@ -793,7 +840,9 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     const { createdAt, id, key } = random.pick(segment)
     return [{ kind: "segment.updated", segment: { ...randomSegment(run), createdAt, id, key } }]
   }
-  switch (random.integer(0, 7)) {
+  switch (random.integer(0, 8)) {
+    case 8:
+      return editedBoard(run)
     case 7:
       return editedStreak(run)
     case 6:

@@ -88,6 +88,14 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
       const change = { currencies, endsAt, factor, segment, startsAt, timeZone, weekly, ...status }
       return { kind: "updateBoost", boostId: id, change }
     }
+    case "leaderboard.created":
+      return { kind: "createLeaderboard", leaderboard: fact.leaderboard }
+    case "leaderboard.updated": {
+      const { id, set } = fact.leaderboard
+      if (set === "archived") return { kind: "deleteLeaderboard", leaderboardId: id }
+      const change = statusOf(project.leaderboards.get(id), fact.leaderboard)
+      return { kind: "updateLeaderboard", leaderboardId: id, change }
+    }
     case "currency.created":
       return { kind: "createCurrency", currency: fact.currency }
     case "currency.updated": {

@@ -100,7 +100,9 @@ describe("Users are independent of each other", () => {
 const seen = ({ now, project, users }: DomainRun, userId: string) => {
   const user = users.get(userId)
   if (user === undefined) return undefined
-  const { windows, xpSince: _, ...rest } = stateView(user, project, now)
-  const bare = Object.values(windows).map((latest) => latest.map(({ first, xp }) => [first, xp]))
-  return { ...rest, bare }
+  const { boards, windows, xpSince: _, ...rest } = stateView(user, project, now)
+  const bareOf = (of: typeof windows) =>
+    Object.values(of).map((latest) => latest.map(({ first, xp }) => [first, xp]))
+  const scores = Object.values(boards).map((board) => [board.score, bareOf(board.windows)])
+  return { ...rest, bare: bareOf(windows), scores }
 }

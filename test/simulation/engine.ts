@@ -30,6 +30,7 @@ import {
   beginnings,
   inheritedNames,
   randomBadge,
+  randomBoard,
   randomBoost,
   randomCommand,
   randomCurrency,
@@ -433,17 +434,19 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
             ? [{ kind: "badge.created", badge: randomBadge(made) } as const]
             : kind < 0.55
               ? [{ kind: "quest.created", quest: randomQuest(made) } as const]
-              : kind < 0.6
+              : kind < 0.58
                 ? [{ kind: "boost.created", boost: randomBoost(made) } as const]
-                : kind < 0.65
-                  ? randomCurrency(made)
-                  : kind < 0.7
-                    ? [{ kind: "metric.created", metric: randomMetric(made) } as const]
-                    : kind < 0.75
-                      ? randomStreak(made)
-                      : kind < 0.92
-                        ? randomEdit(made)
-                        : [{ kind: "project.updated", settings: randomSettings(made) } as const]
+                : kind < 0.61
+                  ? [{ kind: "leaderboard.created", leaderboard: randomBoard(made) } as const]
+                  : kind < 0.65
+                    ? randomCurrency(made)
+                    : kind < 0.7
+                      ? [{ kind: "metric.created", metric: randomMetric(made) } as const]
+                      : kind < 0.75
+                        ? randomStreak(made)
+                        : kind < 0.92
+                          ? randomEdit(made)
+                          : [{ kind: "project.updated", settings: randomSettings(made) } as const]
     for (const fact of facts) {
       yield* Effect.exit(running.engine.askProject(sandbox, commandOf(oracle.project, fact)))
     }

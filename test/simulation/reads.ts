@@ -8,6 +8,8 @@ import { badgeProgress, questProgress, streakProgress } from "../../src/domain/u
 import type { UserState } from "../../src/domain/user/User.ts"
 import type { Engine } from "../../src/engine/Engine.ts"
 import { sandbox } from "../engine/fixture.ts"
+import { windowXp } from "./model/balances.ts"
+import { onBoard, scoreSince, totalOn } from "./model/boards.ts"
 import { plusDays, windowKinds, windowOf } from "./model/calendar.ts"
 import { openWindow } from "./model/windows.ts"
 import type { Oracle } from "./Oracle.ts"
@@ -63,6 +65,7 @@ export const compareReads = Effect.fnUntraced(function* (
     expect({ questId, ...(counts.quests.get(questId) ?? nobody) }).toEqual({ questId, ...expected })
   }
   yield* compareBoards(engine, oracle, random, now)
+  yield* compareFurther(engine, oracle, now)
   yield* compareSeries(engine, oracle, random, users)
   yield* compareRecaps(engine, oracle, random, now, users)
   const ids: Array<string> = []
@@ -84,6 +87,59 @@ const folded = (records: ReadonlyArray<JournalRecord>): UserState | undefined =>
 
 const historyOf = (engine: Engine["Service"], userId: string) =>
   Effect.map(Stream.runCollect(engine.readHistory(sandbox, userId)), (chunks) => chunks.flat())
+
+/** Compares the present windows of all leaderboards but `xp`. */
+const compareFurther = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  { definitions, model }: Oracle,
+  now: number,
+) {
+  const { closed, leaderboards, settings } = definitions
+  for (const board of leaderboards.filter(({ key, set }) => key !== "xp" && set !== "archived")) {
+    for (const window of board.windows) {
+      const first =
+        window === "all_time" ? "" : openWindow([], window, settings.timezone, closed, now)
+      const rows = [...model.users.keys()].flatMap((userId) => {
+        const log = model.log(userId)
+        const own = onBoard(log, board.id)
+        const { score, since } =
+          window === "all_time"
+            ? totalOn(log, board)
+            : {
+                score: windowXp(own, window, first),
+                since: scoreSince(log, board.id, window, first),
+              }
+        const isListed = score > 0 && !model.profile(userId).hidden && board.set !== "draft"
+        return isListed ? [{ userId, score, since }] : []
+      })
+      const sign = board.order === "asc" ? -1 : 1
+      rows.sort(
+        (one, other) =>
+          sign * (other.score - one.score) ||
+          one.since - other.since ||
+          (one.userId < other.userId ? -1 : 1),
+      )
+      const ranked = rows.map(({ score, userId }) => ({
+        rank: 1 + rows.filter((other) => sign * (other.score - score) > 0).length,
+        userId,
+        score,
+      }))
+      const page = yield* engine.readBoard(sandbox, {
+        board: board.id,
+        window,
+        ...(first !== "" && { at: first }),
+        limit: 100,
+        offset: 0,
+      })
+      if (page.filling) continue
+      expect({ board: board.id, window, entries: page.entries }).toMatchObject({
+        board: board.id,
+        window,
+        entries: ranked,
+      })
+    }
+  }
+})
 
 const compareBoards = Effect.fnUntraced(function* (
   engine: Engine["Service"],

@@ -1,6 +1,7 @@
 /** The visible state of a user at a moment, according to the domain and to the model. */
 
 import { replyOf } from "../../src/domain/message/UserReply.ts"
+import { isWhole, isXpBoard } from "../../src/domain/project/BoardDefinition.ts"
 import { isCounting, questPeriodOf, statusAt } from "../../src/domain/project/Definition.ts"
 import { levelAt } from "../../src/domain/project/Level.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
@@ -15,6 +16,8 @@ import { lastPeriodOf, streakNow } from "../../src/domain/user/Streak.ts"
 import { streakCalendar } from "../../src/domain/user/StreakCalendar.ts"
 import { firstDayOfPeriod, periodAt } from "../../src/domain/user/StreakPeriods.ts"
 import {
+  earnedOf,
+  noBoardScores,
   type Profile,
   pointsEarned,
   stepCountOf,
@@ -34,6 +37,7 @@ import {
   xpOf,
   xpSince,
 } from "./model/balances.ts"
+import { onBoard, scoreSince, totalOn } from "./model/boards.ts"
 import { ownedBy } from "./model/boosts.ts"
 import { windowAt, windowKinds } from "./model/calendar.ts"
 import { levelsPaid } from "./model/credits.ts"
@@ -160,17 +164,16 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
         ),
       ),
     ),
-    windows: byKey(
-      windowKinds.map((kind) => {
-        const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } = user.windows[kind]
-        const latest = { first: dateOf(firstDayOf(kind, index)), xp, since: sequence }
-        const before = {
-          first: dateOf(firstDayOf(kind, indexBefore)),
-          xp: xpBefore,
-          since: sequenceBefore,
-        }
-        return [kind, [before, latest].filter(({ since }) => since > 0)]
-      }),
+    windows: shownWindows(user.windows),
+    boards: byKey(
+      [...project.leaderboards.values()]
+        .filter((board) => !isXpBoard(board))
+        .map((board) => {
+          const { counted, missed, sequence, windows } = user.boards.get(board.id) ?? noBoardScores
+          const earned = earnedOf(user, board.score.currency)
+          const score = isWhole(board) ? earned - missed : counted
+          return [board.id, { score, since: sequence, windows: shownWindows(windows) }] as const
+        }),
     ),
     metrics: metricProgress(user, project, now),
     boosts: user.boosts,
@@ -178,6 +181,40 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
     updatedAt: user.updatedAt,
   }
 }
+
+const shownWindows = (windows: UserState["windows"]) =>
+  byKey(
+    windowKinds.map((kind) => {
+      const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } = windows[kind]
+      const latest = { first: dateOf(firstDayOf(kind, index)), xp, since: sequence }
+      const before = {
+        first: dateOf(firstDayOf(kind, indexBefore)),
+        xp: xpBefore,
+        since: sequenceBefore,
+      }
+      return [kind, [before, latest].filter(({ since }) => since > 0)]
+    }),
+  )
+
+/** The windows of a log. The state may lack some that are over. */
+const windowsIn = (
+  log: Log,
+  timezone: string,
+  now: number,
+  state: ReturnType<typeof shownWindows>,
+  sinceOf: (kind: (typeof windowKinds)[number], first: string) => number,
+) =>
+  byKey(
+    windowKinds.map((kind) => [
+      kind,
+      windowsOf(log, kind)
+        .filter(
+          (first, index, { length }) =>
+            first >= windowAt(kind, timezone, now) || length - index <= (state[kind]?.length ?? 0),
+        )
+        .map((first) => ({ first, xp: windowXp(log, kind, first), since: sinceOf(kind, first) })),
+    ]),
+  )
 
 export const modelView = (
   log: Log,
@@ -275,21 +312,23 @@ export const modelView = (
         ),
       ),
     ),
-    windows: byKey(
-      windowKinds.map((kind) => [
-        kind,
-        windowsOf(log, kind)
-          .filter(
-            (first, index, { length }) =>
-              first >= windowAt(kind, settings.timezone, now) ||
-              length - index <= (state.windows[kind]?.length ?? 0),
+    windows: windowsIn(log, settings.timezone, now, state.windows, (kind, first) =>
+      windowXpSince(log, kind, first),
+    ),
+    boards: byKey(
+      place.leaderboards
+        .filter(({ key }) => key !== "xp")
+        .map((board) => {
+          const { id } = board
+          const windows = windowsIn(
+            onBoard(log, id),
+            settings.timezone,
+            now,
+            state.boards[id]!.windows,
+            (kind, first) => scoreSince(log, id, kind, first),
           )
-          .map((first) => ({
-            first,
-            xp: windowXp(log, kind, first),
-            since: windowXpSince(log, kind, first),
-          })),
-      ]),
+          return [id, { ...totalOn(log, board), windows }] as const
+        }),
     ),
     metrics: metricsShown(log, profile, place, now),
     boosts: ownedBy(log),

@@ -113,6 +113,16 @@ export const operations = {
     update: "PATCH streaks/* body key",
     delete: "DELETE streaks/* - key",
   },
+  leaderboards: {
+    create: "POST leaderboards body key",
+    list: "GET leaderboards query",
+    get: "GET leaderboards/*",
+    update: "PATCH leaderboards/* body key",
+    delete: "DELETE leaderboards/* - key",
+    entries: "GET leaderboards/*/entries query",
+    lookup: "POST leaderboards/*/lookup body",
+    stats: "GET leaderboards/*/stats query",
+  },
   project: {
     get: "GET project",
     update: "PATCH project body key",

@@ -22,8 +22,20 @@ import { count } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
 import { userLink } from "../view/Users.ts"
 
-type Board = BodyOf<"leaderboard.get">
-type BoardKind = Board["window"]["kind"]
+type Definition = BodyOf<"leaderboards.get">
+type BoardKind = Definition["windows"][number]
+
+/** An entry; only those of the board `xp` have a level. */
+type Entry = Pick<
+  BodyOf<"leaderboards.entries">["entries"][number],
+  "rank" | "userId" | "displayName" | "score" | "previousRank"
+> & { readonly level?: number }
+
+type Board = Omit<BodyOf<"leaderboards.entries">, "entries" | "leaderboard" | "me"> & {
+  readonly definition: Definition
+  readonly entries: ReadonlyArray<Entry>
+  readonly me?: Entry | null
+}
 
 const kindLabels: ReadonlyArray<readonly [BoardKind, string]> = [
   ["all_time", "All time"],
@@ -39,16 +51,16 @@ const leaderboardPage = Effect.fnUntraced(function* (
   const { timezone } = yield* ask("project.get")
   const { query } = request
   const part = (name: string) => query.get(name) || undefined
-  const asked = part("window") ?? "all_time"
+  const id = part("board") ?? "xp"
+  const definition = yield* ask("leaderboards.get", { params: { id } })
+  const asked = part("window") ?? definition.windows[0]!
   const around = part("around")
-  const found = yield* ask("leaderboard.get", {
-    query: {
-      window: asked,
-      limit: part("limit"),
-      offset: around === undefined ? part("offset") : undefined,
-      at: asked === "all_time" ? undefined : part("at"),
-      around,
-    },
+  const found = yield* boardOf(visit, definition, {
+    window: asked,
+    limit: part("limit"),
+    offset: around === undefined ? part("offset") : undefined,
+    at: asked === "all_time" ? undefined : part("at"),
+    around,
   }).pipe(
     Effect.map((board) => ({ board })),
     Effect.catch((error) => Effect.succeed({ error })),
@@ -56,8 +68,8 @@ const leaderboardPage = Effect.fnUntraced(function* (
   const error = "error" in found ? found.error : undefined
   const path = `${base}/leaderboard`
   return show(
-    "Leaderboard",
-    html`${kindLinks(path, asked)}
+    isXp(definition) ? "Leaderboard" : definition.name,
+    html`${kindLinks(path, definition, asked)}
 ${error !== undefined && faultsOf(error)}
 ${choice(path, query, asked, error)}
 ${"board" in found && boardView(visit, found.board, timezone)}`,
@@ -65,14 +77,42 @@ ${"board" in found && boardView(visit, found.board, timezone)}`,
   )
 })
 
+const isXp = ({ key }: Definition): boolean => key === "xp"
+
+/** A page of the board `xp`, which has levels, or of another board. */
+const boardOf = (
+  { ask }: PlaceVisit,
+  definition: Definition,
+  query: Readonly<Record<string, string | undefined>>,
+): Effect.Effect<Board, LaurelError> =>
+  isXp(definition)
+    ? Effect.map(ask("leaderboard.get", { query }), ({ entries, me, ...page }) => {
+        const scored = (entry: (typeof entries)[number]) => ({ ...entry, score: entry.xp })
+        return {
+          ...page,
+          definition,
+          filling: false,
+          entries: entries.map(scored),
+          ...(me !== undefined && { me: me && scored(me) }),
+        }
+      })
+    : Effect.map(ask("leaderboards.entries", { params: { id: definition.id }, query }), (page) => ({
+        ...page,
+        definition,
+      }))
+
 export const leaderboardRoutes: ReadonlyArray<Route> = [placePage("/leaderboard", leaderboardPage)]
 
-const kindLinks = (path: string, asked: string): Html =>
-  tabs<string>(
+const kindLinks = (path: string, definition: Definition, asked: string): Html => {
+  const board = isXp(definition) ? "" : `&board=${encodeURIComponent(definition.key)}`
+  return tabs<string>(
     "Windows",
-    kindLabels.map(([kind, label]) => [kind, label, `${path}?window=${kind}`]),
+    kindLabels
+      .filter(([kind]) => definition.windows.some((window) => window === kind))
+      .map(([kind, label]) => [kind, label, `${path}?window=${kind}${board}`]),
     asked,
   )
+}
 
 /** Faults of the address that no field shows. */
 const faultsOf = (error: LaurelError): ReadonlyArray<Html> =>
@@ -93,6 +133,7 @@ const choice = (
   const faults = error && formFaults(error)
   return html`<form method="get" action="${path}" class="row">
 <input type="hidden" name="window" value="${asked}">
+${query.has("board") && html`<input type="hidden" name="board" value="${query.get("board") ?? ""}">`}
 ${
   asked !== "all_time" &&
   textField({
@@ -114,26 +155,33 @@ ${textField({
 
 const boardView = (visit: PlaceVisit, board: Board, timezone: string): Html => {
   const { base, request } = visit
-  const { entries, me, total, window } = board
+  const { definition, entries, me, total, window } = board
+  const ofXp = isXp(definition)
   const past = window.kind !== "all_time"
   const around = request.query.get("around") ?? ""
   const path = `${base}/leaderboard`
-  const rows = entries.map(({ displayName, level, previousRank, rank, userId, xp }) => {
+  const rows = entries.map(({ displayName, level, previousRank, rank, score, userId }) => {
     const user = userLink(base, userId, displayName)
     return [
       count(rank),
       userId === around ? html`<strong>${user}</strong>` : user,
-      count(xp),
-      count(level),
+      count(score),
+      ...(level === undefined ? [] : [count(level)]),
       ...(past ? [previousRank === null ? "–" : count(previousRank)] : []),
     ]
   })
-  const heads = ["Rank", "User", "Xp", "Level", ...(past ? ["Rank in previous window"] : [])]
+  const heads = [
+    "Rank",
+    "User",
+    ...(ofXp ? ["Xp", "Level"] : [definition.score.currency]),
+    ...(past ? ["Rank in previous window"] : []),
+  ]
   return html`${past && windowLine(visit, board, timezone)}
+${board.filling && html`<p class="hint">The leaderboard is being filled. Load the page again soon.</p>`}
 ${me === null && html`<p>${isolated(around)} is not listed here.</p>`}
 ${rows.length === 0 ? emptyBoard(visit, board) : table("Leaderboard", heads, rows)}
 ${pager(path, withoutAround(request.query), board)}
-${total > 0 && html`<p class="hint">Users with equal xp share a rank. Hidden users and users without xp are not listed.</p>`}`
+${total > 0 && html`<p class="hint">Users with equal ${ofXp ? "xp" : "scores"} share a rank. Hidden users and users without ${ofXp ? "xp" : "a score"} are not listed.</p>`}`
 }
 
 const withoutAround = (query: URLSearchParams): URLSearchParams => {
@@ -142,8 +190,9 @@ const withoutAround = (query: URLSearchParams): URLSearchParams => {
   return rest
 }
 
-const emptyBoard = ({ base, time }: PlaceVisit, { total, window }: Board): Html => {
+const emptyBoard = ({ base, time }: PlaceVisit, { definition, total, window }: Board): Html => {
   if (total > 0) return html`<p>The leaderboard ends before this page.</p>`
+  if (!isXp(definition)) return html`<p>Nobody has a score here yet.</p>`
   return window.endsAt !== null && Date.parse(window.endsAt) <= time()
     ? html`<p>Nobody earned xp in this window.</p>`
     : html`<p>The leaderboard ranks users by xp. Nobody has earned xp here yet: <a href="${base}/rules">create a rule</a> that gives xp for an event.</p>`

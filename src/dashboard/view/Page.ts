@@ -49,6 +49,7 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["/live", "Live"],
   ["/users", "Users"],
   ["/leaderboard", "Leaderboard"],
+  ["/leaderboards", "Leaderboards"],
   ["/rules", "Rules"],
   ["/quests", "Quests"],
   ["/badges", "Badges"],

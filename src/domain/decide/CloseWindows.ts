@@ -9,11 +9,13 @@ import type { Decided } from "./Decided.ts"
 
 /**
  * Closes ended windows. `total` is the number of users on the board. Open and already closed
- * windows are ignored.
+ * windows are ignored. A window closes for all boards at once, with a fact for each that lists users.
  */
 export interface CloseWindows {
   readonly kind: "closeWindows"
   readonly windows: ReadonlyArray<{
+    /** The id of the board; absent: the board `xp`. */
+    readonly boardId?: string
     readonly window: WindowKind
     readonly index: number
     readonly total: number
@@ -50,13 +52,22 @@ export const decideCloseWindows = (
   if (over.length === 0) return refuse("conflict", "No window has ended.")
   const closedThrough = { ...project.closedThrough }
   for (const { index, window } of over) {
+    if (index === closedThrough[window]) continue
     assertCloses(window, index, closedThrough[window])
     closedThrough[window] = index
   }
   return Result.succeed(
-    over.map(({ index, total, window }): Fact => {
+    over.map(({ boardId, index, total, window }): Fact => {
       const bounds = zone.windowBounds(window, index)
-      return { kind: "leaderboard.window_closed", window, index, ...bounds, total }
+      const key = boardId === undefined ? undefined : project.leaderboards.get(boardId)?.key
+      return {
+        kind: "leaderboard.window_closed",
+        ...(boardId !== undefined && { board: { boardId, key: key ?? boardId } }),
+        window,
+        index,
+        ...bounds,
+        total,
+      }
     }),
   )
 }

@@ -17,6 +17,7 @@ import type { Metadata } from "../values/Metadata.ts"
 import {
   currencyInUse,
   givenReferenceFaults,
+  isRanked,
   type Known,
   knownAs,
   mergedPart,
@@ -62,6 +63,7 @@ export const currencies = new Decisions<"currency", NewCurrency, CurrencyChange,
   faults: (state, currency, { before, known }) => [
     ...faultsOf(currency, before),
     ...paymentFaults(state, currency, known),
+    ...rankedFaults(state, currency),
   ],
   completed: (currency, before, now) =>
     before === undefined || currency.set === "archived"
@@ -91,6 +93,13 @@ const faultsOf = (currency: Currency, before: Currency | undefined): ReadonlyArr
     faults.push(...expiryFaults(currency, currency.expiry, hadRefill))
   }
   return faults
+}
+
+/** A leaderboard ranks by what users earned, which refilled amounts are not. */
+const rankedFaults = (state: ProjectState, { key, refill }: Currency): ReadonlyArray<Fault> => {
+  if (refill === null || !isRanked(state, key)) return []
+  const detail = "is not allowed for a currency by which a leaderboard ranks"
+  return [{ pointer: "/refill", code: "not_allowed", detail }]
 }
 
 const refillFaults = (currency: Currency): ReadonlyArray<Fault> => {

@@ -9,9 +9,9 @@
  *
  * Each change is decided on the state after the changes before it, in this order: settings with
  * currencies, metrics, personal boosts, streaks, segments, badges after those that they list, quests
- * after their prerequisites, rules, other boosts. A condition of a segment may name a badge of the
- * file, and a level of a currency or a milestone of a streak may pay what comes later. Removals come
- * last, in the opposite order. Definitions that refer to each other are removed together.
+ * after their prerequisites, rules, other boosts, leaderboards. A condition of a segment may name a badge of
+ * the file, and a level of a currency or a milestone of a streak may pay what comes later. Removals
+ * come last, in the opposite order. Definitions that refer to each other are removed together.
  *
  * Cost: a change may look at many definitions: at the text searches of its action, the
  * prerequisites of its quests, the badges that its badges list, its referrers. The sum of these sizes
@@ -19,6 +19,7 @@
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
+import { isXpBoard } from "../project/BoardDefinition.ts"
 import { isBuiltIn } from "../project/Currency.ts"
 import {
   type Condition,
@@ -69,6 +70,7 @@ const order: ReadonlyArray<Noun> = [
   "quest",
   "rule",
   "boost",
+  "leaderboard",
 ]
 
 /** What the plan of a file asks of a kind. */
@@ -124,6 +126,7 @@ const inFile: { readonly [N in Noun]: InFile<N> } = {
     paying: (rule, paid) => ({ ...rule, reward: paid(rule.reward) }),
   },
   boost: {},
+  leaderboard: { stays: isXpBoard },
 }
 
 export const applyDefinitions = (

@@ -44,10 +44,10 @@ import { type Zone, zoneOf } from "../values/Calendar.ts"
 import { type LaurelError, laurelError } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
 import { beforePeriod, countIn, type Period, periodAt } from "../values/Periods.ts"
+import { creditBoards, creditWindows } from "./Boards.ts"
 import { boostsFor, givableBoost, giveBoost } from "./Boosts.ts"
 import { givenFreezes, takenFreezes } from "./Freezes.ts"
 import { furtherBalances, refillFacts } from "./FurtherBalances.ts"
-import { openWindows } from "./openWindows.ts"
 
 export interface Decision {
   readonly cause: Cause
@@ -386,6 +386,14 @@ export class Draft {
     return this.user?.badges.has(badgeId) === true || this.#given?.has(badgeId) === true
   }
 
+  /** What this decision has credited of a currency without a refill. */
+  gained(key: string): number {
+    if (key === "xp") return this.xp - (this.user?.xp ?? 0)
+    if (key === "points") return this.points - (this.user?.points ?? 0)
+    const balance = this.#balances?.get(key)
+    return balance === undefined ? 0 : balance - balanceOf(this.user, key).amount
+  }
+
   /** Whether `earn` would give anything. */
   canEarn({ badgeId, boost, currencies, freezes, points, xp }: Gives): boolean {
     if (xp > 0 || points > 0) return true
@@ -492,31 +500,19 @@ export class Draft {
   }
 
   /**
-   * Adds the facts of the given freezes, of the change of xp in the windows, if it scores, and of the
-   * change of level. Returns the new level.
+   * Adds the facts of the given freezes, of the scores on leaderboards, if the decision scores, and of
+   * the change of level. Returns the new level.
    */
   settle(scores = true): { readonly level: number } {
     this.giveFreezes()
+    if (scores) creditBoards(this)
     const before = this.user?.xp ?? 0
     if (this.xp === before) return { level: this.levelOf(this.xp) }
-    if (scores) this.#creditWindows(this.xp - before)
+    if (scores) creditWindows(this, this.xp - before)
     const from = this.levelOf(before)
     const level = this.levelOf(this.xp)
     if (level !== from) this.facts.push({ kind: "level.changed", from, to: level })
     return { level }
-  }
-
-  /** Credits the open windows that contain the event. */
-  #creditWindows(amount: number): void {
-    const credit = openWindows(this.user, this.project, this.zone.dayAt(this.now), this.day)
-    if (credit === undefined) return
-    const { daily, monthly, weekly } = credit
-    this.facts.push(
-      // Usually all three windows are open, and a literal is faster than a spread.
-      daily !== undefined && weekly !== undefined && monthly !== undefined
-        ? { kind: "windows.credited", amount, daily, weekly, monthly }
-        : { kind: "windows.credited", amount, ...credit },
-    )
   }
 
   /** Completes the decision about an event or a reward, or refuses it. */

@@ -106,6 +106,8 @@ export interface Kind<
     state: ProjectState,
     definition: DefinitionByNoun[N],
   ) => LaurelError<InUse> | undefined
+  /** Whether the status of the definition never changes: `inUse` refuses that. */
+  readonly isFixed?: (definition: DefinitionByNoun[N]) => boolean
   /** The refusal of a definition that exceeds a further limit of the kind. */
   readonly tooMany?: (
     state: ProjectState,
@@ -240,10 +242,11 @@ export class Decisions<
     definition: DefinitionByNoun[N],
     now: number,
   ): Decided<InUse | Quota> {
-    const { inUse, noun, tooMany } = this.#kind
+    const { inUse, isFixed, noun, tooMany } = this.#kind
+    const isOut =
+      definition.set === "archived" || (definition.set !== before.set && isFixed?.(before) === true)
     const refusal =
-      (definition.set === "archived" ? inUse?.(state, before) : undefined) ??
-      tooMany?.(state, definition, now)
+      (isOut ? inUse?.(state, before) : undefined) ?? tooMany?.(state, definition, now)
     return refusal === undefined
       ? factOf(noun, "updated", this.#completed(definition, before, now))
       : Result.fail(refusal)

@@ -3,6 +3,7 @@ import { definitionOf } from "../project/DefinitionKey.ts"
 import { definitionsOf, type Noun, nouns } from "../project/Kinds.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { badges } from "./BadgeDefinitions.ts"
+import { boards } from "./BoardDefinitions.ts"
 import { boosts } from "./BoostDefinitions.ts"
 import { currencies } from "./CurrencyDefinitions.ts"
 import type { Decided } from "./Decided.ts"
@@ -22,6 +23,7 @@ const kinds = {
   segment: segments,
   metric: metrics,
   streak: streaks,
+  leaderboard: boards,
 } as const
 
 type Kinds = typeof kinds

@@ -58,7 +58,13 @@ import type { ProjectState } from "../project/Project.ts"
 import { withMerged } from "../record/applyMerge.ts"
 import type { Absorb, Merge, MergeEnd } from "../record/MergeRecord.ts"
 import type { Fact, FactOf } from "../record/Record.ts"
-import { absorbedWith, type Pair, unitedParts, unitedWindows } from "../record/United.ts"
+import {
+  absorbedWith,
+  type Pair,
+  unitedBoards,
+  unitedParts,
+  unitedWindows,
+} from "../record/United.ts"
 import { criterionNumber } from "../user/Progress.ts"
 import { balanceOf, isMidway, type UserState } from "../user/User.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
@@ -161,7 +167,8 @@ const mergedFact = (pair: Pair, frozen: number): FactOf<"user.merged"> => {
     pointsSpent: into.pointsSpent + from.pointsSpent,
     questsCompleted: into.questsCompleted + from.questsCompleted,
     lastEventAt: Math.max(into.lastEventAt, from.lastEventAt),
-    windows: unitedWindows(pair),
+    windows: unitedWindows(into.windows, from.windows, pair.project),
+    ...(from.boards.size > 0 && { boards: unitedBoards(pair) }),
     parts,
     ...(from.boosts.length > 0 && { ownBoosts: from.boosts.reduce(withOwnBoost, into.boosts) }),
     absorbed: absorbedWith(from, frozen),

@@ -93,11 +93,11 @@ import { type LaurelError, laurelError } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
 import { periodAt } from "../values/Periods.ts"
 import { revokeBadge, revokeUnearned } from "./Badges.ts"
+import { openAmong, undoneScores } from "./Boards.ts"
 import { revokedBoosts } from "./Boosts.ts"
 import { type Decision, Draft } from "./Draft.ts"
 import { furtherBalances, refillFacts } from "./FurtherBalances.ts"
 import { allOf, type MetricsLeft, metricChanged, metricsAfter, metricsLeft } from "./Metrics.ts"
-import { openWindows } from "./openWindows.ts"
 import { questProgress } from "./Quests.ts"
 import { refundOf, settled } from "./Spending.ts"
 import { undoneStreak } from "./Streaks.ts"
@@ -421,6 +421,7 @@ class Undo {
       facts.push({ kind: "xp.revoked", amount: xp, total: total.xp, scoreSequence })
     }
     if (xp > 0) this.#debitWindows(found, xp)
+    facts.push(...undoneScores(this.#user, this.#draft.project, this.#draft.now, found))
     const { after, balances, expired, missing } = this.#takeCredits()
     revokeUnearned(this.#draft, { ...after, ...total }, this.#revoked)
     const from = this.#draft.levelOf(this.#user.xp)
@@ -552,15 +553,8 @@ class Undo {
   #debitWindows(found: JournalRecord, amount: number): void {
     const credit = found.facts.find((fact) => fact.kind === "windows.credited")
     if (credit === undefined) return
-    const { now, project, zone } = this.#draft
-    const today = zone.dayAt(now)
-    const open = openWindows(this.#user, project, today, today)
-    const debit: { daily?: number; weekly?: number; monthly?: number } = {}
-    for (const kind of windowKinds) {
-      const index = credit[kind]
-      if (index === undefined || index !== open?.[kind]) continue
-      if (this.#user.windows[kind].index === index) debit[kind] = index
-    }
+    const { now, project } = this.#draft
+    const debit = openAmong(credit, this.#user.windows, project, now)
     if (Object.keys(debit).length > 0) {
       const sequences = this.#scores.windows
       this.#draft.facts.push({ kind: "windows.credited", amount: -amount, ...debit, sequences })

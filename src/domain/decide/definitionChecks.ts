@@ -5,6 +5,7 @@
 
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
+import { type Board, isXpBoard } from "../project/BoardDefinition.ts"
 import type { Boost } from "../project/Boost.ts"
 import {
   type Amounts,
@@ -120,6 +121,10 @@ export const currencyFaults = (
   pointer: string,
 ): ReadonlyArray<Fault> => unknownCurrencies(state, keys, pointer, (_, index) => index)
 
+/** The faults of the currency of a leaderboard. */
+export const rankedCurrencyFaults = (state: ProjectState, key: string): ReadonlyArray<Fault> =>
+  unknownCurrencies(state, [key], "/score", () => "currency")
+
 /** The faults of the currencies in a reward. */
 export const currencyReferenceFaults = (
   state: ProjectState,
@@ -129,7 +134,8 @@ export const currencyReferenceFaults = (
   unknownCurrencies(state, Object.keys(amounts ?? {}), pointer, (key) => key)
 
 /**
- * The refusal to archive a currency that definitions pay, boosts multiply, or a segment asks for.
+ * The refusal to archive a currency that definitions pay, boosts multiply, leaderboards rank by, or a
+ * segment asks for.
  */
 export const currencyInUse = (state: ProjectState, key: string): InUse | undefined => {
   const pays = ({ reward }: { readonly reward: Gives }) =>
@@ -143,8 +149,13 @@ export const currencyInUse = (state: ProjectState, key: string): InUse | undefin
     // A currency may pay itself.
     ...liveCurrencies(state, (currency) => currency.key !== key && levelsOf(currency).some(pays)),
     ...liveSegments(state, ({ currency }) => currency === key),
+    ...liveBoards(state, ({ score }) => score.currency === key),
   ])
 }
+
+/** Whether a leaderboard ranks by the currency with this key. */
+export const isRanked = (state: ProjectState, key: string): boolean =>
+  liveBoards(state, ({ score }) => score.currency === key).length > 0
 
 /** The faults of the prerequisites of `quest`. */
 export const prerequisiteFaults = (
@@ -253,6 +264,11 @@ const liveCurrencies = (
 
 const levelsOf = ({ levels }: Currency): ReadonlyArray<NamedLevel> => levels?.table ?? []
 
+const liveBoards = ({ leaderboards }: ProjectState, refers: (board: Board) => boolean) =>
+  [...leaderboards.values()]
+    .filter((board) => board.set !== "archived" && !isXpBoard(board) && refers(board))
+    .map(({ id, name }) => `leaderboard ${id} (${name})`)
+
 /** The segments with such a condition. */
 const liveSegments = (
   { segments }: ProjectState,
@@ -284,6 +300,7 @@ export const segmentInUse = (state: ProjectState, key: string): InUse | undefine
     ...liveQuests(state, ({ segment }) => segment === key),
     ...liveBadges(state, ({ segment }) => segment === key),
     ...liveBoosts(state, ({ segment }) => segment === key),
+    ...liveBoards(state, ({ segment }) => segment === key),
   ])
 
 /** The fault of the `segment` of a definition. */

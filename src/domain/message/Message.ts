@@ -4,6 +4,7 @@
  * the same. `MessageData.ts` declares the kinds.
  */
 import { limits } from "../../Limits.ts"
+import { xpBoard } from "../project/BoardDefinition.ts"
 import { statusAt } from "../project/Definition.ts"
 import {
   type Cause,
@@ -129,8 +130,10 @@ const dataOf = (record: JournalRecord, fact: Fact): MessageData[MessageKind] => 
     case "quest.updated":
       return { sequence, quest: showQuest(fact.quest, decidedAt(record)) }
     case "leaderboard.window_closed": {
-      const { endsAt, startsAt, total, window } = fact
-      return { sequence, window, startsAt: isoTime(startsAt), endsAt: isoTime(endsAt), total }
+      const { board, endsAt, startsAt, total, window } = fact
+      const leaderboard = { id: board?.boardId ?? xpBoard.id, key: board?.key ?? xpBoard.key }
+      const times = { startsAt: isoTime(startsAt), endsAt: isoTime(endsAt) }
+      return { sequence, leaderboard, window, ...times, total }
     }
     case "webhook.disabled": {
       const { description, reason, webhookId } = fact

@@ -148,6 +148,10 @@ const data = {
   }),
   "leaderboard.window_closed": content({
     ...sequence,
+    leaderboard: Schema.Struct({
+      id: text("Id of the leaderboard."),
+      key: text("Key of the leaderboard."),
+    }).annotate({ description: "The leaderboard; `xp` for that of `GET /v1/leaderboard`." }),
     window: Schema.Literals(windowKinds).annotate({ description: "Kind of window." }),
     startsAt: time("Start of the window."),
     endsAt: time("End of the window."),
@@ -460,9 +464,11 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     },
   },
   "leaderboard.window_closed": {
-    description: "A day, week or month of the leaderboard closed.",
+    description:
+      "A day, week or month of a leaderboard closed, with a message for each leaderboard that lists users in it.",
     example: {
       sequence: of.sequence,
+      leaderboard: { id: "ldb_xp", key: "xp" },
       window: "weekly",
       startsAt: "2026-10-26T00:00:00.000Z",
       endsAt: "2026-11-02T00:00:00.000Z",

@@ -3,6 +3,7 @@
  * in the state, in paths and in files.
  */
 import type { IdPrefix } from "../values/Ids.ts"
+import type { Board } from "./BoardDefinition.ts"
 import type { Boost } from "./Boost.ts"
 import type { Currency } from "./Currency.ts"
 import type { Badge, Quest, Rule } from "./Definition.ts"
@@ -20,6 +21,7 @@ export interface DefinitionByNoun {
   readonly segment: Segment
   readonly metric: Metric
   readonly streak: Streak
+  readonly leaderboard: Board
 }
 
 export type Noun = keyof DefinitionByNoun
@@ -33,6 +35,7 @@ export const plurals = {
   quest: "quests",
   rule: "rules",
   boost: "boosts",
+  leaderboard: "leaderboards",
 } as const satisfies Readonly<Record<Noun, string>>
 
 export type Plural = (typeof plurals)[Noun]
@@ -47,6 +50,7 @@ export const prefixes = {
   segment: "seg",
   metric: "mtr",
   streak: "stk",
+  leaderboard: "ldb",
 } as const satisfies Readonly<Record<Noun, IdPrefix>>
 
 export const nouns = Object.keys(plurals) as ReadonlyArray<Noun>

@@ -4,6 +4,7 @@
  * `ActionIndex.ts` the cost of an event does not depend on the number of definitions.
  */
 import type { PastZone, WindowKind } from "../values/Calendar.ts"
+import { builtInBoards } from "./BoardDefinition.ts"
 import { builtInCurrencies } from "./Currency.ts"
 import type { Versioned } from "./Definition.ts"
 import type { DefinitionMaps } from "./Kinds.ts"
@@ -140,6 +141,7 @@ export const emptyProject: ProjectState = {
   segments: new Map(),
   metrics: new Map(),
   streaks: new Map(),
+  leaderboards: builtInBoards,
   webhooks: new Map(),
   backfills: new Map(),
   closedThrough: { daily: neverClosed, weekly: neverClosed, monthly: neverClosed },

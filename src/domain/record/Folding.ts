@@ -19,6 +19,7 @@ type MapPart =
   | "streakCounts"
   | "ruleUses"
   | "metrics"
+  | "boards"
 
 /**
  * Returns a part for changes. The first change copies it from `before`; a record may have thousands

@@ -33,7 +33,7 @@ export interface Erasing {
 }
 
 /** The members of a user's state that are maps and that a merge unites by key. */
-export type UnitedPart = Exclude<MapPart, "badgeRecounts">
+export type UnitedPart = Exclude<MapPart, "badgeRecounts" | "boards">
 
 type MapPart = {
   [Part in keyof UserState]: UserState[Part] extends ReadonlyMap<string, unknown> ? Part : never
@@ -62,6 +62,13 @@ export interface UnitedScore {
 /** The latest window of a kind and the one before, as far as there are any; latest first. */
 export type UnitedWindows = { readonly [Kind in WindowKind]: ReadonlyArray<UnitedScore> }
 
+/** The scores on a leaderboard after a merge, which set the score of all time. */
+export interface UnitedBoard {
+  readonly counted: number
+  readonly missed: number
+  readonly windows: UnitedWindows
+}
+
 export type MergeFact =
   /** The user is frozen until the merge ends. */
   | { readonly kind: "user.merging"; readonly into: string }
@@ -80,6 +87,8 @@ export type MergeFact =
       readonly questsCompleted: number
       readonly lastEventAt: number
       readonly windows: UnitedWindows
+      /** By the id of the leaderboard; absent: the user `from` has none. */
+      readonly boards?: ReadonlyArray<readonly [boardId: string, UnitedBoard]>
       readonly parts: UnitedParts
       /** The personal boosts of both; absent: the user `from` had none. */
       readonly ownBoosts?: ReadonlyArray<OwnBoost>

@@ -238,6 +238,19 @@ export type UserFact =
       readonly monthly?: number
       readonly sequences?: { readonly [Kind in WindowKind]?: number }
     }
+  /**
+   * The amount of the record on a leaderboard (negative for a revocation), and the index of each
+   * window that it counts for. `missed`: the board did not count when the amount was earned.
+   */
+  | {
+      readonly kind: "board.scored"
+      readonly boardId: string
+      readonly amount: number
+      readonly missed?: true
+      readonly daily?: number
+      readonly weekly?: number
+      readonly monthly?: number
+    }
   | { readonly kind: "level.changed"; readonly from: number; readonly to: number }
   /**
    * A use of a rule with a limit or a cooldown, in the `period` of the limit. `times: -1` revokes a
@@ -377,9 +390,13 @@ export type ProjectFact =
     }
   /** Sends all failed and missed messages since `since`. */
   | { readonly kind: "webhook.recovered"; readonly webhookId: string; readonly since: number }
-  /** A window of the leaderboard closed with `total` users. Times are epoch milliseconds. */
+  /**
+   * A window of a leaderboard closed with `total` users. `board`: absent for the board `xp`. Times are
+   * epoch milliseconds.
+   */
   | {
       readonly kind: "leaderboard.window_closed"
+      readonly board?: { readonly boardId: string; readonly key: string }
       readonly window: WindowKind
       readonly index: number
       readonly startsAt: number

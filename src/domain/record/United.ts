@@ -34,6 +34,7 @@ import {
   type AbsorbedUser,
   type EarnedAward,
   type EarnedBadge,
+  noBoardScores,
   type QuestState,
   type RuleUse,
   type UserState,
@@ -42,7 +43,14 @@ import {
 } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
 import { type PeriodCounts, withCount } from "../values/Periods.ts"
-import type { UnitedPart, UnitedParts, UnitedScore, UnitedWindows, ValueOf } from "./MergeRecord.ts"
+import type {
+  UnitedBoard,
+  UnitedPart,
+  UnitedParts,
+  UnitedScore,
+  UnitedWindows,
+  ValueOf,
+} from "./MergeRecord.ts"
 import type { JournalRecord } from "./Record.ts"
 
 /** The user who stays, the one who is merged, and when. */
@@ -102,6 +110,7 @@ export const otherParts = {
   pointsSpent: "united",
   windows: "united",
   boosts: "united",
+  boards: "united",
   profile: "kept",
   badgeRecounts: "kept",
   questsCompleted: "united",
@@ -326,18 +335,39 @@ const unitedUse = (mine: RuleUse, theirs: RuleUse, since: number | undefined): R
 }
 
 /** The windows afterwards. A closed window of the merged user counts no more. */
-export const unitedWindows = ({ from, into, project }: Pair): UnitedWindows => {
+export const unitedWindows = (
+  mine: UserState["windows"],
+  theirs: UserState["windows"],
+  { closedThrough }: Pick<ProjectState, "closedThrough">,
+): UnitedWindows => {
   const unite = (kind: WindowKind): ReadonlyArray<UnitedScore> => {
-    const closed = project.closedThrough[kind]
-    const scores = new Map(scoresOf(into.windows[kind]).map((score) => [score.index, score]))
-    for (const { index, xp } of scoresOf(from.windows[kind])) {
-      if (index <= closed) continue
+    const scores = new Map(scoresOf(mine[kind]).map((score) => [score.index, score]))
+    for (const { index, xp } of scoresOf(theirs[kind])) {
+      if (index <= closedThrough[kind]) continue
       scores.set(index, { index, xp: (scores.get(index)?.xp ?? 0) + xp, sequence: 0 })
     }
     return [...scores.values()].sort((one, other) => other.index - one.index).slice(0, 2)
   }
   return { daily: unite("daily"), weekly: unite("weekly"), monthly: unite("monthly") }
 }
+
+/** The scores on the boards on which the merged user has some. */
+export const unitedBoards = ({
+  from,
+  into,
+  project,
+}: Pair): ReadonlyArray<readonly [string, UnitedBoard]> =>
+  Array.from(from.boards, ([boardId, theirs]) => {
+    const mine = into.boards.get(boardId) ?? noBoardScores
+    return [
+      boardId,
+      {
+        counted: mine.counted + theirs.counted,
+        missed: mine.missed + theirs.missed,
+        windows: unitedWindows(mine.windows, theirs.windows, project),
+      },
+    ] as const
+  })
 
 const scoresOf = (scores: WindowScores): ReadonlyArray<UnitedScore> => {
   const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } = scores

@@ -2,7 +2,7 @@
 import type { Amounts } from "../project/Currency.ts"
 import { newcomer, type UserState, type WindowScores } from "../user/User.ts"
 import { assertBalance, assertMerge } from "../values/invariants.ts"
-import type { MergeFact, UnitedPart, UnitedScore } from "./MergeRecord.ts"
+import type { MergeFact, UnitedPart, UnitedScore, UnitedWindows } from "./MergeRecord.ts"
 import { decidedAt, type FactOf, type JournalRecord } from "./Record.ts"
 
 /** The state after a fact of the record. */
@@ -65,11 +65,8 @@ export const withMerged = (
     questsCompleted,
     lastEventAt,
     boosts: fact.ownBoosts ?? before.boosts,
-    windows: {
-      daily: scoresOf(windows.daily, sequence),
-      weekly: scoresOf(windows.weekly, sequence),
-      monthly: scoresOf(windows.monthly, sequence),
-    },
+    windows: windowsOf(windows, sequence),
+    boards: boardsAfter(before, fact, sequence),
     absorbed: [
       ...before.absorbed,
       ...fact.absorbed.map((one) => (one.merged === 0 ? { ...one, merged: sequence } : one)),
@@ -82,6 +79,28 @@ export const withMerged = (
   }
   return after
 }
+
+const boardsAfter = (
+  before: UserState,
+  { boards }: FactOf<"user.merged">,
+  sequence: number,
+): UserState["boards"] => {
+  if (boards === undefined) return before.boards
+  const after = new Map(before.boards)
+  for (const [boardId, { windows, ...totals }] of boards) {
+    after.set(boardId, { ...totals, sequence, windows: windowsOf(windows, sequence) })
+  }
+  return after
+}
+
+const windowsOf = (
+  { daily, monthly, weekly }: UnitedWindows,
+  sequence: number,
+): UserState["windows"] => ({
+  daily: scoresOf(daily, sequence),
+  weekly: scoresOf(weekly, sequence),
+  monthly: scoresOf(monthly, sequence),
+})
 
 const amountIn = (amounts: Amounts, key: string): number | undefined =>
   Object.hasOwn(amounts, key) ? amounts[key] : undefined

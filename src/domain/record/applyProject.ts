@@ -73,6 +73,8 @@ class Copies {
 export const applyProject = (state: ProjectState, record: JournalRecord): ProjectState => {
   assertAfter(record.sequence, state.sequence)
   const copies = new Copies()
+  /** The windows that the record has closed so far. */
+  const closes = new Set<string>()
   let next = begun(state, record)
   for (const fact of record.facts) {
     if (movesDueTimes(fact, next)) next = { ...next, dueSequence: record.sequence }
@@ -99,6 +101,9 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         next = withTestClock(next, fact, record)
         break
       case "leaderboard.window_closed":
+        // Of several boards, the first one has closed the window.
+        if (fact.index === next.closedThrough[fact.window] && closes.has(fact.window)) break
+        closes.add(fact.window)
         assertCloses(fact.window, fact.index, next.closedThrough[fact.window])
         next = { ...next, closedThrough: { ...next.closedThrough, [fact.window]: fact.index } }
         break
@@ -140,6 +145,7 @@ const archivedMax: Readonly<Record<Noun, number>> = {
   segment: limits.archivedSegmentsMax,
   metric: limits.archivedMetricsMax,
   streak: Number.POSITIVE_INFINITY,
+  leaderboard: limits.archivedBoardsMax,
 }
 
 const withDefinition = (

@@ -10,15 +10,17 @@ import { levelName } from "../user/CurrencyLevel.ts"
 import { type MetricState, metricTotal, plusEvent } from "../user/MetricState.ts"
 import { isKept, type StreakCounts, type StreakState } from "../user/Streak.ts"
 import {
+  type BoardScores,
   type EarnedBadge,
   newcomer,
+  noBoardScores,
   pointsEarned,
   type RuleUse,
   spentAfter,
   type UserState,
   type WindowScores,
 } from "../user/User.ts"
-import { type WindowKind, withPastZone } from "../values/Calendar.ts"
+import { type WindowKind, windowKinds, withPastZone } from "../values/Calendar.ts"
 import {
   assertAfter,
   assertBalance,
@@ -69,6 +71,9 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       break
     case "windows.credited":
       state.windows = windowsAfter(state.windows, fact, record.sequence)
+      break
+    case "board.scored":
+      scoreOn(own(state, before, "boards"), fact, record.sequence)
       break
     case "rule.used":
       useRule(own(state, before, "ruleUses"), fact)
@@ -302,9 +307,47 @@ const countsAfter = (
 const zonesAfter = ({ pastZones, profile }: UserState, at: number): UserState["pastZones"] =>
   withPastZone(pastZones, profile.timezone, at)
 
+const scoreOn = (
+  boards: Map<string, BoardScores>,
+  fact: FactOf<"board.scored">,
+  sequence: number,
+): void => {
+  const { amount, boardId, missed } = fact
+  const before = boards.get(boardId) ?? noBoardScores
+  if (missed === true) {
+    assertBalance(`missed on ${boardId}`, before.missed + amount)
+    boards.set(boardId, { ...before, missed: before.missed + amount })
+    return
+  }
+  assertBalance(`score on ${boardId}`, before.counted + amount)
+  boards.set(boardId, {
+    counted: before.counted + amount,
+    missed: before.missed,
+    sequence,
+    windows: windowsAfter(before.windows, { ...fact, sequences: emptied(before, fact) }, sequence),
+  })
+}
+
+/** 0 for each window of which a revocation leaves nothing: the user is not bound to it any more. */
+const emptied = (
+  { windows }: BoardScores,
+  fact: FactOf<"board.scored">,
+): NonNullable<FactOf<"windows.credited">["sequences"]> => {
+  const sequences: { [Kind in WindowKind]?: number } = {}
+  if (fact.amount > 0) return sequences
+  for (const kind of windowKinds) {
+    const { index, xp } = windows[kind]
+    if (fact[kind] === index && xp + fact.amount === 0) sequences[kind] = 0
+  }
+  return sequences
+}
+
+/** A fact that counts for windows. `sequences` as in `windows.credited`. */
+type Credit = Pick<FactOf<"windows.credited">, "amount" | "sequences" | WindowKind>
+
 const windowsAfter = (
   windows: UserState["windows"],
-  fact: FactOf<"windows.credited">,
+  fact: Credit,
   sequence: number,
 ): UserState["windows"] => ({
   daily: credited(windows.daily, "daily", fact, sequence),
@@ -315,7 +358,7 @@ const windowsAfter = (
 const credited = (
   scores: WindowScores,
   kind: WindowKind,
-  fact: FactOf<"windows.credited">,
+  fact: Credit,
   sequenceNow: number,
 ): WindowScores => {
   const index = fact[kind]
@@ -400,6 +443,7 @@ export const applyUser = (
     pending: before.pending,
     expiring: before.expiring,
     windows: before.windows,
+    boards: before.boards,
     profile: before.profile,
     badges: before.badges,
     badgesPaid: before.badgesPaid,

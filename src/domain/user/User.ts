@@ -139,6 +139,18 @@ export interface WindowScores {
   readonly sequenceBefore: number
 }
 
+/**
+ * What a user scored on a leaderboard (`decide/Boards.ts`). `counted`: what counted over all time;
+ * `missed`: what was earned while the board did not count, of a whole board; `sequence`: the latest
+ * record that counted, 0: none.
+ */
+export interface BoardScores {
+  readonly counted: number
+  readonly missed: number
+  readonly sequence: number
+  readonly windows: UserState["windows"]
+}
+
 /** The balance of a currency other than xp and points. */
 export interface Balance {
   readonly amount: number
@@ -192,6 +204,8 @@ export interface UserState {
   /** What ends with a day, and what has ended, by the key of the currency. */
   readonly expiring: ReadonlyMap<string, Expiring>
   readonly windows: Readonly<Record<WindowKind, WindowScores>>
+  /** By the id of the leaderboard; one that no record scored on is absent. */
+  readonly boards: ReadonlyMap<string, BoardScores>
   readonly profile: Profile
   readonly badges: ReadonlyMap<string, EarnedBadge>
   /** How often an award has paid the user, by its name (`awardName`), also after it was lost. */
@@ -260,6 +274,13 @@ export const noWindows: UserState["windows"] = {
   monthly: noScores,
 }
 
+export const noBoardScores: BoardScores = {
+  counted: 0,
+  missed: 0,
+  sequence: 0,
+  windows: noWindows,
+}
+
 // biome-ignore lint/suspicious/noExplicitAny: it is empty, so it holds values of any kind
 const none: ReadonlyMap<string, any> = new Map()
 
@@ -276,6 +297,7 @@ export const newcomer: UserState = {
   pending: none,
   expiring: none,
   windows: noWindows,
+  boards: none,
   profile: emptyProfile,
   badges: none,
   badgesPaid: none,
@@ -374,9 +396,14 @@ export const expiredOf = ({ expiring }: Pick<UserState, "expiring">, key: string
   return lots === undefined ? 0 : sumOfDays(lots.expired)
 }
 
+/** What the user earned of a currency and was not revoked, spent and expired amounts included. */
+export const earnedOf = (user: UserState, key: string): number => {
+  const { amount, spent } = balanceOf(user, key)
+  return amount + spent + expiredOf(user, key)
+}
+
 /** The points that the user earned and that were not revoked, spent and expired ones included. */
-export const pointsEarned = (user: UserState): number =>
-  user.points + user.pointsSpent + expiredOf(user, "points")
+export const pointsEarned = (user: UserState): number => earnedOf(user, "points")
 
 /**
  * The spent amount after a revocation with a `shortfall`: the missing amount was spent, and no

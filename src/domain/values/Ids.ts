@@ -76,6 +76,7 @@ export const idPrefixes = [
   "seg",
   "mtr",
   "stk",
+  "ldb",
   "whk",
   "prj",
   "key",

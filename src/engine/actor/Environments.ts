@@ -259,9 +259,11 @@ export class Environment {
       if (lastAppended === lastDurable || user === undefined) continue
       const second = dueSecond(user, state, now)
       if (second > 0) due = Math.min(due, second * 1_000)
-      for (const kind of windowKinds) {
-        const { index, sequence } = user.windows[kind]
-        if (sequence > lastDurable) due = Math.min(due, zone.windowBounds(kind, index).endsAt)
+      for (const windows of [user.windows, ...user.boards.values().map((one) => one.windows)]) {
+        for (const kind of windowKinds) {
+          const { index, sequence } = windows[kind]
+          if (sequence > lastDurable) due = Math.min(due, zone.windowBounds(kind, index).endsAt)
+        }
       }
     }
     return due
@@ -277,7 +279,7 @@ export class Environment {
   }
 
   #projectCommitted(record: JournalRecord): void {
-    this.boards.close(record)
+    this.boards.followProject(record)
     if (this.project.durable.dueSequence === record.sequence) this.agenda.recheck()
   }
 }

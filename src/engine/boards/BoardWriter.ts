@@ -1,6 +1,6 @@
 /**
  * The first part of a snapshot: stores frozen boards in LMDB, removes users from stored boards, and
- * deletes boards past their retention.
+ * deletes boards past their retention and those of archived definitions.
  *
  * Invariants:
  * - A frozen board is stored before any user's value is written. Users' values hold only the latest
@@ -19,7 +19,7 @@
  */
 import { Effect, Stream } from "effect"
 import { MemberTable } from "../../domain/board/Members.ts"
-import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
+import { windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { rangeOf } from "../../storage/Keys.ts"
 import { Broken, type Entry, type Storage, type StorageError } from "../../storage/Storage.ts"
@@ -29,6 +29,7 @@ import { oldestKept } from "./Retention.ts"
 import {
   type BoardPlace,
   boardKey,
+  boardRange,
   bucketEntry,
   bucketOf,
   gapEntry,
@@ -59,15 +60,24 @@ export class BoardWriter {
   /** Brings all stored boards up to date through `write`. After a failure the next call resumes. */
   readonly write = Effect.fnUntraced(function* (this: BoardWriter, write: Write) {
     for (const environment of this.#options.environments) {
-      for (const kind of windowKinds) {
-        const windows = environment.boards.windows[kind]
-        if (windows.frozen.length === 0 && windows.stored.size === 0) continue
-        const place = { environment: environment.id, kind }
-        for (const frozen of [...windows.frozen]) {
-          yield* this.#store({ ...place, index: frozen.index }, windows, frozen, write)
+      const { boards } = environment
+      for (const [board, set] of [...boards.sets()]) {
+        for (const kind of windowKinds) {
+          const windows = set.windows[kind]
+          if (windows.frozen.length === 0 && windows.stored.size === 0) continue
+          const place = { environment: environment.id, board, kind }
+          for (const frozen of [...windows.frozen]) {
+            yield* this.#store({ ...place, index: frozen.index }, windows, frozen, write)
+          }
+          yield* this.#remove(place, windows, write)
+          yield* this.#prune(environment, place, windows, write)
         }
-        yield* this.#remove(place, windows, write)
-        yield* this.#prune(environment, kind, windows, write)
+      }
+      for (const board of [...boards.gone]) {
+        for (const section of sections) {
+          yield* this.#deleteRange(boardRange(section, environment.id, board), write)
+        }
+        boards.gone.delete(board)
       }
     }
   })
@@ -132,15 +142,15 @@ export class BoardWriter {
   readonly #prune = Effect.fnUntraced(function* (
     this: BoardWriter,
     environment: RankedEnvironment,
-    kind: WindowKind,
+    place: Omit<BoardPlace, "index">,
     windows: Windows,
     write: Write,
   ) {
-    const oldest = oldestKept(environment, kind, this.#options.now())
+    const oldest = oldestKept(environment, place.kind, this.#options.now())
     for (const index of [...windows.stored.keys()]) {
       if (index >= oldest || index === windows.storedThrough) continue
       windows.stored.delete(index)
-      yield* this.#delete({ environment: environment.id, kind, index }, write)
+      yield* this.#delete({ ...place, index }, write)
     }
   })
 
@@ -154,18 +164,25 @@ export class BoardWriter {
     write: Write,
   ) {
     for (const section of sections) {
-      yield* nextTurnOf("board")
-      const range = rangeOf(boardKey(section, place))
-      yield* Stream.runForEach(
-        this.#options.storage.readEntries({ table: "boards", ...range }),
-        (entries) =>
-          Effect.forEach(
-            slicesOf(entries),
-            (slice) => write(slice.map(([key]) => ({ table: "boards", key, value: null }))),
-            { discard: true },
-          ),
-      )
+      yield* this.#deleteRange(rangeOf(boardKey(section, place)), write)
     }
+  })
+
+  readonly #deleteRange = Effect.fnUntraced(function* (
+    this: BoardWriter,
+    range: ReturnType<typeof rangeOf>,
+    write: Write,
+  ) {
+    yield* nextTurnOf("board")
+    yield* Stream.runForEach(
+      this.#options.storage.readEntries({ table: "boards", ...range }),
+      (entries) =>
+        Effect.forEach(
+          slicesOf(entries),
+          (slice) => write(slice.map(([key]) => ({ table: "boards", key, value: null }))),
+          { discard: true },
+        ),
+    )
   })
 }
 

@@ -1,6 +1,7 @@
 /**
- * All leaderboards of one environment: the all-time board, and a board for each day, week and month
- * of its project.
+ * All leaderboards of one environment: those of the board `xp`, and those of each further definition
+ * that was published. Each has a board of all time, and one for each day, week and month of the
+ * project.
  *
  * The board of a window passes through three states:
  * - open, from the first record that counts for the window until the record that closes it. From
@@ -9,8 +10,9 @@
  * - stored, until its retention ends. It is read from LMDB.
  *
  * Invariants:
- * - The all-time board and the open boards show the durable state of users: a user is listed who
- *   has a score above 0 and is not hidden.
+ * - The all-time boards and the open boards show the durable state of users: a user is listed who
+ *   has a score above 0 and is not hidden. A further board that was just published is being filled:
+ *   users who have not changed since are listed up to a prefix of their hashes (`filledTo`).
  * - A window is in one of the three states at most. No record counts for a window up to the newest
  *   one that was frozen or stored.
  * - A user who is hidden, erased or merged into another leaves all boards at once, and closed boards
@@ -18,22 +20,32 @@
  *   snapshot (`removed` lists those users).
  *
  * Ownership: the commit pipeline changes boards (stage `actor`), the project actor's records close
- * windows, and `BoardWriter` moves frozen boards to disk.
+ * windows, make and drop further boards, `actor/BoardFills.ts` fills new ones, and `BoardWriter` moves
+ * frozen boards to disk.
  *
  * Cost: the boards share one `Members`, so a user costs about 30 bytes on each board, and a new
- * window costs nothing. A record that changes xp moves the user on up to four boards; other records
- * do nothing. A board makes `boardMovesMax` moves at a time. The four boards take turns, one after
+ * window costs nothing. A record that changes xp moves the user on up to four boards, and so does
+ * a score on a further definition; other records do nothing. A board makes `boardMovesMax` moves at a time. The four boards take turns, one after
  * each quarter of as many records, so that their moves do not fall due with the same record.
  * Closing a window moves a reference.
  */
 import { Gaps } from "../../domain/board/Gaps.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import { MemberNames, Members } from "../../domain/board/Members.ts"
+import {
+  type Board,
+  hasScores,
+  isWhole,
+  isXpBoard,
+  xpBoard,
+} from "../../domain/project/BoardDefinition.ts"
+import { definitionIn } from "../../domain/project/Kinds.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
-import type { UserState } from "../../domain/user/User.ts"
+import { earnedOf, noBoardScores, type UserState } from "../../domain/user/User.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
+import { prefixesEnd } from "../users/BucketTable.ts"
 import type { ClosedWindow, StoredWindow } from "./StoredBoard.ts"
 
 type WindowClosed = Extract<Fact, { readonly kind: "leaderboard.window_closed" }>
@@ -152,22 +164,184 @@ export class Windows {
   }
 }
 
-export class Boards {
-  readonly members = new Members()
-  /** The display names of users, listed or not. */
-  readonly names = new MemberNames()
-  allTime = new Leaderboard(this.members)
-  readonly windows: Readonly<Record<WindowKind, Windows>> = {
-    daily: new Windows(this.members),
-    weekly: new Windows(this.members),
-    monthly: new Windows(this.members),
-  }
+/** The boards of one definition. */
+export class BoardSet {
+  readonly members: Members
+  allTime: Leaderboard
+  readonly windows: Readonly<Record<WindowKind, Windows>>
   /** The board that settles next, and how many records come before that. */
   #settling = 0
   #untilSettled = settleEveryRecords
 
+  constructor(members: Members) {
+    this.members = members
+    this.allTime = new Leaderboard(members)
+    this.windows = {
+      daily: new Windows(members),
+      weekly: new Windows(members),
+      monthly: new Windows(members),
+    }
+  }
+
+  /** Whether a window waits to be stored. */
+  get hasFrozen(): boolean {
+    return windowKinds.some((kind) => this.windows[kind].frozen.length > 0)
+  }
+
+  credit(
+    kind: WindowKind,
+    { index, sequence, xp }: { index: number; sequence: number; xp: number },
+    member: number,
+  ): void {
+    this.windows[kind].openBoard(index)?.set(member, Math.max(0, xp), sequence)
+  }
+
+  /** Sets the scores of the windows that are not closed. */
+  creditAll(windows: UserState["windows"], member: number, keyOf = asItIs): void {
+    for (const kind of windowKinds) {
+      const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } = windows[kind]
+      if (sequence > 0) this.credit(kind, { index, sequence, xp: keyOf(xp) }, member)
+      if (sequenceBefore === 0) continue
+      const before = { index: indexBefore, sequence: sequenceBefore, xp: keyOf(xpBefore) }
+      this.credit(kind, before, member)
+    }
+  }
+
+  /** A record has changed scores: one of the boards settles now and then. */
+  moved(): void {
+    if (--this.#untilSettled > 0) return
+    this.#untilSettled = settleEveryRecords
+    const kind = windowKinds[this.#settling++]
+    if (kind !== undefined) {
+      this.windows[kind].settle()
+      return
+    }
+    this.allTime.settle()
+    this.#settling = 0
+  }
+
+  /** Removes a user from every board, because of the record `sequence`. */
+  leave(member: number | undefined, userId: string, sequence: number): void {
+    for (const kind of windowKinds) {
+      const windows = this.windows[kind]
+      if (member !== undefined) for (const board of windows.open.values()) board.remove(member)
+      windows.leaveClosed(member, userId, sequence)
+    }
+    if (member !== undefined) this.allTime.remove(member)
+  }
+}
+
+const asItIs = (score: number): number => score
+
+/** Keys of a board with the lowest score first: the higher the score, the lower its key. */
+const reversed = (score: number): number => (score > 0 ? 2 ** 53 - score : 0)
+
+/** The boards of a definition other than `xp`. */
+export class FurtherBoards extends BoardSet {
+  /** The present definition. */
+  board: Board
+  /** All users below this prefix of their hashes are listed. */
+  filledTo = 0
+  /** The key by which the boards order a score. The score of a key is the key of the key. */
+  readonly keyOf: (score: number) => number
+
+  constructor(members: Members, board: Board) {
+    super(members)
+    this.board = board
+    this.keyOf = board.order === "asc" ? reversed : asItIs
+  }
+
+  get isFilled(): boolean {
+    return this.filledTo >= prefixesEnd
+  }
+
+  /** Gives a user who is not hidden the places that the durable state has. */
+  place(user: UserState): void {
+    const { board } = this
+    const scores = user.boards.get(board.id)
+    const { counted, missed, sequence, windows } = scores ?? noBoardScores
+    const hasTotal = board.windows.includes("all_time")
+    const all = isWhole(board) ? earnedOf(user, board.score.currency) - missed : counted
+    const total = hasTotal ? Math.max(0, all) : 0
+    if (total === 0 && scores === undefined && this.members.find(user.id) === undefined) return
+    const member = this.members.admit(user.id)
+    this.allTime.set(member, this.keyOf(total), sequence)
+    if (scores !== undefined) this.creditAll(windows, member, this.keyOf)
+    this.moved()
+  }
+
+  /** A revocation may have left nothing of a window: then the state does not have it any more. */
+  leaveEmptied(user: UserState, fact: Extract<Fact, { readonly kind: "board.scored" }>): void {
+    const member = this.members.find(user.id)
+    const { windows } = user.boards.get(fact.boardId) ?? noBoardScores
+    for (const kind of windowKinds) {
+      const index = fact[kind]
+      if (index === undefined || index === windows[kind].index || member === undefined) continue
+      this.credit(kind, { index, xp: 0, sequence: user.sequence }, member)
+    }
+  }
+}
+
+export class Boards extends BoardSet {
+  /** The display names of users, listed or not. */
+  readonly names = new MemberNames()
+  /** The boards of further definitions, by id. */
+  readonly further = new Map<string, FurtherBoards>()
+  /** The ids of boards that were archived and may still be on disk. */
+  readonly gone = new Set<string>()
+
+  constructor() {
+    super(new Members())
+  }
+
+  /** All boards, with the ids of the definitions. */
+  *sets(): Generator<readonly [boardId: string, set: BoardSet]> {
+    yield [xpBoard.id, this]
+    yield* this.further
+  }
+
+  /** The boards of a definition; `undefined`: it is a draft, archived, or unknown. */
+  of(boardId: string): BoardSet | undefined {
+    return boardId === xpBoard.id ? this : this.further.get(boardId)
+  }
+
+  /** Makes, changes or drops the boards of a definition. */
+  define(board: Board): void {
+    if (isXpBoard(board)) return
+    const known = this.further.get(board.id)
+    if (!hasScores(board)) {
+      if (known === undefined) return
+      this.further.delete(board.id)
+      this.gone.add(board.id)
+    } else if (known === undefined) {
+      this.further.set(board.id, new FurtherBoards(this.members, board))
+    } else known.board = board
+  }
+
   /** `user` is the durable state after `record`. */
   follow(actor: { member: number | undefined }, user: UserState, record: JournalRecord): void {
+    this.#followXp(actor, user, record)
+    if (this.further.size > 0 && !user.profile.hidden) this.#followFurther(user, record)
+  }
+
+  #followFurther(user: UserState, { cause, facts }: JournalRecord): void {
+    if (cause.kind === "event" || cause.kind === "reward") {
+      for (const fact of facts) {
+        if (fact.kind === "board.scored" && fact.missed !== true) {
+          this.further.get(fact.boardId)?.place(user)
+        }
+      }
+      return
+    }
+    const isShown = cause.kind === "profile" && cause.change.hidden === false
+    if (!isShown && !facts.some(({ kind }) => changesEarned.has(kind))) return
+    for (const boards of this.further.values()) boards.place(user)
+    for (const fact of facts) {
+      if (fact.kind === "board.scored") this.further.get(fact.boardId)?.leaveEmptied(user, fact)
+    }
+  }
+
+  #followXp(actor: { member: number | undefined }, user: UserState, record: JournalRecord): void {
     const { cause, sequence } = record
     if (cause.kind === "profile") {
       if (cause.change.displayName !== undefined) this.#name(actor, user)
@@ -189,10 +363,10 @@ export class Boards {
     actor.member ??= this.members.admit(user.id)
     this.allTime.set(actor.member, user.xp, sequence)
     const { daily, monthly, weekly } = user.windows
-    if (daily.sequence === sequence) this.#credit("daily", daily, actor.member)
-    if (weekly.sequence === sequence) this.#credit("weekly", weekly, actor.member)
-    if (monthly.sequence === sequence) this.#credit("monthly", monthly, actor.member)
-    if (--this.#untilSettled === 0) this.#settleNext()
+    if (daily.sequence === sequence) this.credit("daily", daily, actor.member)
+    if (weekly.sequence === sequence) this.credit("weekly", weekly, actor.member)
+    if (monthly.sequence === sequence) this.credit("monthly", monthly, actor.member)
+    this.moved()
   }
 
   /**
@@ -214,20 +388,9 @@ export class Boards {
         const index = fact[kind]
         if (index === undefined || index === user.windows[kind].index) continue
         actor.member ??= this.members.admit(user.id)
-        this.#credit(kind, { index, xp: 0, sequence }, actor.member)
+        this.credit(kind, { index, xp: 0, sequence }, actor.member)
       }
     }
-  }
-
-  #settleNext(): void {
-    this.#untilSettled = settleEveryRecords
-    const kind = windowKinds[this.#settling++]
-    if (kind !== undefined) {
-      this.windows[kind].settle()
-      return
-    }
-    this.allTime.settle()
-    this.#settling = 0
   }
 
   #name(actor: { member: number | undefined }, { id, profile }: UserState): void {
@@ -236,36 +399,17 @@ export class Boards {
     if (member !== undefined) this.names.set(member, profile.displayName)
   }
 
-  #credit(
-    kind: WindowKind,
-    { index, sequence, xp }: { index: number; sequence: number; xp: number },
-    member: number,
-  ): void {
-    this.windows[kind].openBoard(index)?.set(member, Math.max(0, xp), sequence)
-  }
-
   /** Puts a user on the boards that are not closed, with the scores of the durable state. */
   #show(user: UserState): void {
     const member = this.members.admit(user.id)
     this.allTime.set(member, user.xp, user.scoreSequence)
-    for (const kind of windowKinds) {
-      const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } = user.windows[kind]
-      if (sequence > 0) this.#credit(kind, { index, sequence, xp }, member)
-      if (sequenceBefore > 0) {
-        this.#credit(kind, { index: indexBefore, sequence: sequenceBefore, xp: xpBefore }, member)
-      }
-    }
+    this.creditAll(user.windows, member)
   }
 
   /** Removes a user from every board, because of the record `sequence`. */
   hide(userId: string, sequence: number): void {
     const member = this.members.find(userId)
-    for (const kind of windowKinds) {
-      const windows = this.windows[kind]
-      if (member !== undefined) for (const board of windows.open.values()) board.remove(member)
-      windows.leaveClosed(member, userId, sequence)
-    }
-    if (member !== undefined) this.allTime.remove(member)
+    for (const [, boards] of this.sets()) boards.leave(member, userId, sequence)
   }
 
   /** `hide`, and deletes the user's name and member number too. */
@@ -284,24 +428,42 @@ export class Boards {
   passOver(record: JournalRecord): void {
     const { cause, sequence, subject } = record
     if (subject.actor !== "user") {
-      this.close(record)
+      this.followProject(record)
       return
     }
     const hides = cause.kind === "profile" && cause.change.hidden === true
     if (!hides && cause.kind !== "erasure" && !(cause.kind === "mergeEnd" && cause.done)) return
     const member = this.members.find(subject.userId)
-    for (const kind of windowKinds) {
-      this.windows[kind].leaveClosed(member, subject.userId, sequence)
+    for (const [, { windows }] of this.sets()) {
+      for (const kind of windowKinds) {
+        windows[kind].leaveClosed(member, subject.userId, sequence)
+      }
     }
   }
 
-  /** Closes the windows that a record of the project says are over. */
-  close({ facts, sequence }: JournalRecord): void {
+  /** Closes the windows that a record of the project says are over, and follows definitions. */
+  followProject({ facts, sequence }: JournalRecord): void {
     for (const fact of facts) {
-      if (fact.kind === "leaderboard.window_closed") this.windows[fact.window].close(fact, sequence)
+      if (fact.kind === "leaderboard.window_closed") {
+        const boards = fact.board === undefined ? this : this.further.get(fact.board.boardId)
+        boards?.windows[fact.window].close(fact, sequence)
+        continue
+      }
+      const changed = definitionIn(fact)
+      if (changed?.noun === "leaderboard") this.define(changed.definition)
     }
   }
 }
+
+/** Facts after which the scores of all time may differ, beside those of events and rewards. */
+const changesEarned: ReadonlySet<Fact["kind"]> = new Set([
+  "xp.earned",
+  "points.earned",
+  "currency.earned",
+  "event.revoked",
+  "reward.revoked",
+  "user.merged",
+] as const)
 
 /**
  * Each of the four boards settles after `boardMovesMax` records, before its own bound makes it

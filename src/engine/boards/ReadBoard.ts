@@ -11,7 +11,9 @@
 import { Effect } from "effect"
 import { Gaps } from "../../domain/board/Gaps.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
+import { Members } from "../../domain/board/Members.ts"
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
+import { type BoardWindow, xpBoard } from "../../domain/project/BoardDefinition.ts"
 import { timeIn } from "../../domain/project/Project.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import {
@@ -32,13 +34,14 @@ import {
   rankAt,
   totalOf,
 } from "./BoardSource.ts"
-import type { RankedEnvironment } from "./Boards.ts"
+import { BoardSet, FurtherBoards, type RankedEnvironment, type Windows } from "./Boards.ts"
 import { oldestKept, windowsKept } from "./Retention.ts"
 import { openStoredBoard } from "./StoredBoard.ts"
 
-export type BoardWindow = "all_time" | WindowKind
-
-export interface BoardQuery {
+/** A window of a board. */
+export interface WindowQuery {
+  /** The id of the definition; by default the board `xp`. */
+  readonly board?: string
   /** `all_time` by default. */
   readonly window?: BoardWindow
   /**
@@ -46,6 +49,9 @@ export interface BoardQuery {
    * now.
    */
   readonly at?: number | string
+}
+
+export interface BoardQuery extends WindowQuery {
   readonly limit: number
   readonly offset: number
   /** The user in the middle of the page; replaces `offset`. */
@@ -56,7 +62,7 @@ export interface BoardEntry {
   readonly rank: number
   readonly userId: string
   readonly displayName: string | null
-  /** The xp in the window. */
+  /** The score in the window. */
   readonly score: number
   /** All xp of the user, which decide the level. */
   readonly xp: number
@@ -75,11 +81,31 @@ export interface BoardPage {
   readonly total: number
   /** The position of the first entry, from 0. */
   readonly offset: number
+  /** Whether the board was just made, and some users are not listed yet. */
+  readonly filling: boolean
   /** The entry of the user in `around`; null: not listed; absent: the query has no `around`. */
   readonly me?: BoardEntry | null
 }
 
-export type BoardCode = "invalid_request" | "user_not_found" | "storage_unavailable"
+/** The place of a user on a board; `rank` null: not listed. */
+export interface BoardPlaceOf {
+  readonly userId: string
+  readonly entry: BoardEntry | null
+  /** The rank among the users of the look-up that are listed. */
+  readonly rankAmong: number | null
+}
+
+/** A window of a board with what a read of it found. */
+export type OfWindow<A> = Pick<BoardPage, "startsAt" | "endsAt" | "total" | "filling"> & A
+
+/** The score that a user has who is in the given share of the best. */
+export interface ScoreAt {
+  readonly percent: number
+  readonly score: number
+}
+
+export type WindowCode = "invalid_request" | "storage_unavailable"
+export type BoardCode = WindowCode | "user_not_found"
 
 interface BoardReaderOptions {
   readonly storage: Storage["Service"]
@@ -94,13 +120,15 @@ interface BoardReaderOptions {
 
 /** A window with its board, and the board of the window before. */
 interface Found {
+  readonly boards: BoardSet
   readonly startsAt: number | null
   readonly endsAt: number | null
   readonly board: BoardSource
   readonly before: BoardSource
 }
 
-const noBoard = boardInMemory(new Leaderboard(), new Gaps())
+const noBoardMembers = new Members()
+const noBoard = boardInMemory(new Leaderboard(noBoardMembers), new Gaps())
 const noGaps = new Gaps()
 
 export class BoardReader {
@@ -134,11 +162,64 @@ export class BoardReader {
       }
       const rows = yield* self.#safely(pageOf(board, offset, limit))
       const entries = yield* self.#entries(environment, found, rows)
-      const page = { startsAt, endsAt, entries, total: totalOf(board), offset }
+      const filling = isFilling(found)
+      const page = { startsAt, endsAt, entries, total: totalOf(board), offset, filling }
       if (around === undefined) return page
       if (me === undefined) return { ...page, me: null }
       const shown = entries.find(({ userId }) => userId === around)
       return { ...page, me: shown ?? (yield* self.#entries(environment, found, [me]))[0]! }
+    })
+  }
+
+  /** The places of these users, best first; those who are not listed come last. */
+  lookUp(
+    environment: RankedEnvironment,
+    query: WindowQuery,
+    userIds: ReadonlyArray<string>,
+  ): Effect.Effect<
+    OfWindow<{ readonly places: ReadonlyArray<BoardPlaceOf> }>,
+    LaurelError<WindowCode>
+  > {
+    const self = this
+    return Effect.gen(function* () {
+      const found = yield* self.#find(environment, query)
+      const { board } = found
+      const rows: Array<BoardRow> = []
+      const others: Array<BoardPlaceOf> = []
+      for (const userId of userIds) {
+        const row = yield* self.#safely(board.find(userId))
+        if (row !== undefined) rows.push(row)
+        else others.push({ userId, entry: null, rankAmong: null })
+      }
+      rows.sort((one, other) => one.position - other.position)
+      const entries = yield* self.#entries(environment, found, rows)
+      let rankAmong = 0
+      const places = entries.map((entry, index): BoardPlaceOf => {
+        if (index === 0 || entry.rank !== entries[index - 1]!.rank) rankAmong = index + 1
+        return { userId: entry.userId, entry, rankAmong }
+      })
+      return { ...windowOf(found), places: [...places, ...others] }
+    })
+  }
+
+  /** The scores at these percents of the users, from the first rank on. */
+  scoresAt(
+    environment: RankedEnvironment,
+    query: WindowQuery,
+    percents: ReadonlyArray<number>,
+  ): Effect.Effect<OfWindow<{ readonly scores: ReadonlyArray<ScoreAt> }>, LaurelError<WindowCode>> {
+    const self = this
+    return Effect.gen(function* () {
+      const found = yield* self.#find(environment, query)
+      const { board } = found
+      const total = totalOf(board)
+      const scores: Array<ScoreAt> = []
+      for (const percent of total === 0 ? [] : percents) {
+        const place = Math.max(0, Math.ceil((percent / 100) * total) - 1)
+        const [row] = yield* self.#safely(pageOf(board, place, 1))
+        scores.push({ percent, score: scoreOf(found, row!.score) })
+      }
+      return { ...windowOf(found), scores }
     })
   }
 
@@ -151,9 +232,10 @@ export class BoardReader {
 
   #entries(
     { boards }: RankedEnvironment,
-    { before, board, startsAt }: Found,
+    found: Found,
     rows: ReadonlyArray<BoardRow>,
   ): Effect.Effect<ReadonlyArray<BoardEntry>, LaurelError<"storage_unavailable">> {
+    const { before, board } = found
     const { allTime, members, names } = boards
     const allXp = (member: number | undefined) => (member === undefined ? 0 : allTime.score(member))
     const ranksBefore =
@@ -163,9 +245,9 @@ export class BoardReader {
         rank: rankAt(board.gaps, first),
         userId,
         displayName: member === undefined ? null : names.get(member),
-        score,
+        score: scoreOf(found, score),
         // On the all-time board the score is the user's xp.
-        xp: startsAt === null ? score : allXp(member),
+        xp: found.boards === boards && found.startsAt === null ? score : allXp(member),
         previousRank: ranks?.[index] ?? null,
       })),
     )
@@ -173,8 +255,10 @@ export class BoardReader {
 
   #find(
     environment: RankedEnvironment,
-    { at, window = "all_time" }: BoardQuery,
-  ): Effect.Effect<Found, LaurelError<BoardCode>> {
+    { at, board: boardId, window = "all_time" }: WindowQuery,
+  ): Effect.Effect<Found, LaurelError<WindowCode>> {
+    const boards = boardId === undefined ? environment.boards : environment.boards.of(boardId)
+    if (boards === undefined) return Effect.succeed(nothingFound)
     if (window === "all_time") {
       if (at !== undefined) {
         return refuse(
@@ -182,8 +266,8 @@ export class BoardReader {
           "must be left out: the board of all time has no past windows",
         )
       }
-      const board = boardInMemory(environment.boards.allTime, noGaps)
-      return Effect.succeed({ startsAt: null, endsAt: null, board, before: noBoard })
+      const board = boardInMemory(boards.allTime, noGaps)
+      return Effect.succeed({ boards, startsAt: null, endsAt: null, board, before: noBoard })
     }
     const serverNow = this.#options.now()
     const project = environment.project.durable
@@ -195,39 +279,66 @@ export class BoardReader {
       const kept = windowsKept[window]
       return refuse("out_of_range", `must lie in the present window or in the ${kept} before it`)
     }
-    const windows = environment.boards.windows[window]
+    const windows = boards.windows[window]
     const closed = windows.stored.get(index) ?? windows.frozen.find((one) => one.index === index)
     const { endsAt, startsAt } = closed ?? zone.windowBounds(window, index)
     return Effect.map(
       Effect.all([
-        this.#window(environment, window, index),
-        this.#window(environment, window, index - 1),
+        this.#window(environment, { boardId, kind: window, index }, windows),
+        this.#window(environment, { boardId, kind: window, index: index - 1 }, windows),
       ]),
-      ([board, before]) => ({ startsAt, endsAt, board, before }),
+      ([board, before]) => ({ boards, startsAt, endsAt, board, before }),
     )
   }
 
   /** The board of a window, in whichever state it is; an empty board if the window had no users. */
   #window(
     environment: RankedEnvironment,
-    kind: WindowKind,
-    index: number,
+    of: {
+      readonly boardId: string | undefined
+      readonly kind: WindowKind
+      readonly index: number
+    },
+    windows: Windows,
   ): Effect.Effect<BoardSource, LaurelError<"storage_unavailable">> {
-    const windows = environment.boards.windows[kind]
+    const { boardId: board = xpBoard.id, index, kind } = of
     const stored = windows.stored.get(index)
     if (stored !== undefined) {
-      const place = { environment: environment.id, kind, index }
+      const place = { environment: environment.id, board, kind, index }
       return this.#safely(openStoredBoard(this.#options.storage, place, stored))
     }
     const frozen = windows.frozen.find((one) => one.index === index)
-    const { board, gaps } = frozen ?? { board: windows.open.get(index), gaps: noGaps }
-    return Effect.succeed(board === undefined ? noBoard : boardInMemory(board, gaps))
+    const { board: rows, gaps } = frozen ?? { board: windows.open.get(index), gaps: noGaps }
+    return Effect.succeed(rows === undefined ? noBoard : boardInMemory(rows, gaps))
   }
 
   #safely<A>(read: Effect.Effect<A, Broken>): Effect.Effect<A, LaurelError<"storage_unavailable">> {
     return Effect.mapError(read, (broken) => this.#options.broken(broken))
   }
 }
+
+/** A board without scores: a draft, or archived. */
+const nothingFound: Found = {
+  boards: new BoardSet(noBoardMembers),
+  startsAt: null,
+  endsAt: null,
+  board: noBoard,
+  before: noBoard,
+}
+
+const isFilling = ({ boards }: Found): boolean =>
+  boards instanceof FurtherBoards && !boards.isFilled
+
+/** The score of a key. */
+const scoreOf = ({ boards }: Found, key: number): number =>
+  boards instanceof FurtherBoards ? boards.keyOf(key) : key
+
+const windowOf = (found: Found) => ({
+  startsAt: found.startsAt,
+  endsAt: found.endsAt,
+  total: totalOf(found.board),
+  filling: isFilling(found),
+})
 
 const indexAt = (kind: WindowKind, at: number | string, zone: Zone): number => {
   if (typeof at === "number") return zone.windowAt(kind, at)

@@ -1,6 +1,6 @@
 /**
  * The stored form of a board, in the table `boards`. Each key begins with a letter, the
- * environment, the kind of window and its index:
+ * environment, the id of the definition, the kind of window and its index:
  *
  *     w              the window (JSON); written last: a board without it does not count
  *     r, position    a page of rows from this position on: the position of the first row with the
@@ -34,6 +34,8 @@ type Store = Storage["Service"]
 /** The place of a board in the table. */
 export interface BoardPlace {
   readonly environment: string
+  /** The id of the definition. */
+  readonly board: string
   readonly kind: WindowKind
   readonly index: number
 }
@@ -57,9 +59,13 @@ export type Section = "w" | "r" | "u" | "g"
 
 export const boardKey = (
   section: Section,
-  { environment, index, kind }: BoardPlace,
+  { board, environment, index, kind }: BoardPlace,
   ...rest: ReadonlyArray<number>
-): Uint8Array => compositeKey(section, environment, kind, index, ...rest)
+): Uint8Array => compositeKey(section, environment, board, kind, index, ...rest)
+
+/** The keys of a section of all windows of a definition. */
+export const boardRange = (section: Section, environment: string, board: string) =>
+  rangeOf(compositeKey(section, environment, board))
 
 const entry = (key: Uint8Array, body: Uint8Array | string): Entry => ({
   table: "boards",
@@ -92,11 +98,17 @@ export const gapEntry = (place: BoardPlace, position: number): Entry =>
 export const readWindows = Effect.fnUntraced(function* (storage: Store) {
   const windows: Array<{ place: BoardPlace; window: StoredWindow; gaps: Gaps }> = []
   for (const found of yield* readRange(storage, rangeOf(compositeKey("w")))) {
-    const [, environment, kind, index] = keyParts(found[0]) as [string, string, WindowKind, number]
-    const place = { environment, kind, index }
+    const [, environment, board, kind, index] = keyParts(found[0]) as [
+      string,
+      string,
+      string,
+      WindowKind,
+      number,
+    ]
+    const place = { environment, board, kind, index }
     const window: StoredWindow = jsonOf(yield* bodyOf(found))
     const gaps = yield* readRange(storage, rangeOf(boardKey("g", place)))
-    windows.push({ place, window, gaps: new Gaps(gaps.map(([key]) => keyParts(key)[4] as number)) })
+    windows.push({ place, window, gaps: new Gaps(gaps.map(([key]) => keyParts(key)[5] as number)) })
   }
   return windows
 })
@@ -233,7 +245,7 @@ export const openStoredBoard = Effect.fnUntraced(function* (
       const rows: Array<BoardRow> = []
       for (const found of yield* readRange(storage, range)) {
         const page = yield* bodyOf(found)
-        for (const { end: idEnd, idAt, ...row } of rowsOf(page, keyParts(found[0])[4] as number)) {
+        for (const { end: idEnd, idAt, ...row } of rowsOf(page, keyParts(found[0])[5] as number)) {
           if (row.position < position || row.position >= end || gaps.has(row.position)) continue
           rows.push({ ...row, userId: page.toString("utf8", idAt, idEnd) })
         }

@@ -3,6 +3,7 @@
  * and checksummed values of the storage. A user's state has a form of its own (`UserCodec.ts`).
  */
 import type { Account, Invitation, Session } from "../../domain/accounts/Account.ts"
+import type { Board } from "../../domain/project/BoardDefinition.ts"
 import type { Boost } from "../../domain/project/Boost.ts"
 import type { Currency } from "../../domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../domain/project/Definition.ts"
@@ -46,6 +47,7 @@ export const encodeProject = ({
   badges,
   boosts,
   currencies,
+  leaderboards,
   metrics,
   quests,
   rules,
@@ -64,6 +66,7 @@ export const encodeProject = ({
     metrics,
     segments,
     streaks,
+    leaderboards,
   })
   const texts = definitions.map(([name, all]) => `"${name}":${definitionsText(all)}`)
   return `${JSON.stringify(others).slice(0, -1)},${texts.join(",")}}`
@@ -81,6 +84,7 @@ export const decodeProject = (value: Uint8Array): ProjectState => {
     segments: byId<Segment>(stored.segments),
     metrics: byId<Metric>(stored.metrics),
     streaks: byId<Streak>(stored.streaks),
+    leaderboards: byId<Board>(stored.leaderboards),
     webhooks: byId<Webhook>(stored.webhooks),
     backfills: new Map(stored.backfills),
   }

@@ -30,6 +30,7 @@ import {
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import type { PeriodCounts } from "../../domain/values/Periods.ts"
 import { awardCount, readBadges, writeBadges } from "./BadgeBytes.ts"
+import { readBoard, writeBoard } from "./BoardBytes.ts"
 import { readExpiring, readPending, writeExpiring, writePending } from "./LotBytes.ts"
 import { mergeTags, readMerges, writeMerges } from "./MergeBytes.ts"
 import { readMetric, writeMetric } from "./MetricBytes.ts"
@@ -76,6 +77,7 @@ const tags = {
   boosts: 22,
   ...mergeTags,
   levelsPaid: 23,
+  boards: 24,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -146,6 +148,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
     }
   }
   writeMap(tags.levelsPaid, user.levelsPaid, names, writeNumber)
+  writeMap(tags.boards, user.boards, names, writeBoard)
   return written()
 }
 
@@ -352,6 +355,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     pending: none,
     expiring: none,
     windows: noWindows,
+    boards: none,
     profile: hidden ? { ...emptyProfile, hidden } : emptyProfile,
     badges: none,
     badgesPaid: none,
@@ -451,12 +455,23 @@ const readSection = (state: Building, tag: number, count: number, names: Names):
     case tags.expiring:
       state.expiring = readMap(count, names, () => readExpiring(reader))
       return
+    default:
+      readLater(state, tag, count, names)
+  }
+}
+
+/** Reads one of the sections that came last. */
+const readLater = (state: Building, tag: number, count: number, names: Names): void => {
+  switch (tag) {
     case tags.boosts:
       state.boosts = Array.from({ length: count }, () => {
         const key = reader.name(names)
         const startsAt = reader.number()
         return { key, startsAt, endsAt: startsAt + reader.number() }
       })
+      return
+    case tags.boards:
+      state.boards = readMap(count, names, () => readBoard(reader))
       return
     default:
       if (!readMerges(state, tag, reader, count, names)) throw bad(`section ${tag} is unknown`)

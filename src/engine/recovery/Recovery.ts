@@ -52,9 +52,11 @@ import {
 } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { AnyActor } from "../actor/Actor.ts"
+import { fillBoards } from "../actor/BoardFills.ts"
 import { loadCounts } from "../actor/Counts.ts"
 import type { Environment, UserActor } from "../actor/Environments.ts"
 import { loadUser } from "../actor/Supervisor.ts"
+import type { FurtherBoards } from "../boards/Boards.ts"
 import { readWindows } from "../boards/StoredBoard.ts"
 import { CommitPipeline } from "../commit/GroupCommit.ts"
 import { hashText } from "../dedupe/IdIndex.ts"
@@ -64,6 +66,7 @@ import { BadState, UserHead } from "../records/UserCodec.ts"
 import type { EngineState } from "../state/EngineState.ts"
 import { type DurableRecord, followRecords } from "../state/EngineState.ts"
 import { type Bucket, entryHeadBytes } from "../users/Bucket.ts"
+import { prefixesEnd } from "../users/BucketTable.ts"
 import { BucketLoader, secretPrefix } from "../users/StoredBucket.ts"
 import { LostErasures } from "./LostErasures.ts"
 
@@ -71,12 +74,14 @@ import { LostErasures } from "./LostErasures.ts"
  * Builds the boards of an environment at start from the heads of its users' states: the all-time
  * board, and the boards of all windows that are not stored yet, also of windows that ended long
  * ago. Lists users on the agenda as well. Allocates nothing for a user but numbers in typed arrays,
- * and the display name if the user has one.
+ * and the display name if the user has one. In an environment with further leaderboards it decodes
+ * each state.
  */
 
 class BoardLoader {
   readonly #environment: Environment
   readonly #allTime: BoardBuilder
+  readonly #further: ReadonlyArray<FurtherBoards>
   /** How many users were added to the all-time board. */
   #listed = 0
   readonly #windows: Readonly<Record<WindowKind, Map<number, BoardBuilder>>> = {
@@ -93,6 +98,7 @@ class BoardLoader {
   constructor(environment: Environment) {
     this.#environment = environment
     this.#allTime = new BoardBuilder(environment.boards.members)
+    this.#further = [...environment.boards.further.values()]
   }
 
   /** Adds the users of a bucket. */
@@ -103,11 +109,17 @@ class BoardLoader {
       this.#head.read(bytes, stateAt, bucket.stateEnd(n))
       this.#add(bytes, bucket.offsetOf(n) + entryHeadBytes, stateAt)
     }
+    if (this.#further.length > 0) for (const userId of bucket.ids()) this.#place(userId)
     for (const [userId, state] of large ?? []) {
       this.#head.read(state.bytes, 0, state.bytes.length)
       const id = Buffer.from(userId)
       this.#add(id, 0, id.length)
     }
+  }
+
+  #place(userId: string): void {
+    const user = this.#environment.durableOf(userId)!
+    if (!user.profile.hidden) for (const each of this.#further) each.place(user)
   }
 
   /** Adds the user of `#head`, whose id (UTF-8) is in `ids` from `start` to `end`. */
@@ -162,6 +174,7 @@ class BoardLoader {
         boards.windows[kind].open.set(index, builder.build())
       }
     }
+    for (const each of this.#further) each.filledTo = prefixesEnd
   }
 }
 
@@ -220,8 +233,11 @@ export const recover = Effect.fnUntraced(function* (state: EngineState, progress
 /** Drops the boards of windows that closed without users. */
 export const dropClosedBoards = ({ environments }: EngineState): void => {
   for (const { boards, project } of environments) {
-    for (const kind of windowKinds)
-      boards.windows[kind].dropThrough(project.durable.closedThrough[kind])
+    for (const [, { windows }] of boards.sets()) {
+      for (const kind of windowKinds) {
+        windows[kind].dropThrough(project.durable.closedThrough[kind])
+      }
+    }
   }
 }
 
@@ -238,9 +254,13 @@ const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed
   const { environments, storage } = state
   yield* loadActors(state)
   yield* loadCounts(storage, (environment) => environments.of(environment).counts)
+  for (const { boards, project } of environments) {
+    for (const board of project.durable.leaderboards.values()) boards.define(board)
+  }
   for (const { gaps, place, window } of yield* readWindows(storage)) {
-    const { environment, index, kind } = place
-    environments.of(environment).boards.windows[kind].load(index, window, gaps)
+    const { board, environment, index, kind } = place
+    // Those of a board that was archived lately are still to be deleted.
+    environments.of(environment).boards.of(board)?.windows[kind].load(index, window, gaps)
   }
   yield* loadNames(state)
   return yield* loadUsers(state, (done) => progressed({ stage: "users", done }))
@@ -265,6 +285,9 @@ export const replay = Effect.fnUntraced(function* (
     actor.kind.committed(actor, record)
   } else if (record.subject.actor !== "directory") {
     environments.of(record.subject.environment).boards.passOver(record)
+  }
+  if (record.subject.actor === "project") {
+    yield* fillBoards(environments.of(record.subject.environment))
   }
   const key = duplicateKey(record.cause)
   const hash = key === undefined ? undefined : hashText(key, actor.idSeed)

@@ -34,7 +34,6 @@
  * 7. The next snapshot writes `L` as of 103 over the key of `A`, and the watermark 103.
  */
 import { Effect, Latch } from "effect"
-import { windowKinds } from "../../domain/values/Calendar.ts"
 import { compareCodePoints } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import { monotonicMs } from "../../storage/disk/Deadline.ts"
@@ -209,6 +208,6 @@ const noValue = encodeValue(new Uint8Array())
 
 /** Whether a closed window has a board that is not stored. */
 const hasFrozen = ({ boards }: Environment): boolean => {
-  for (const kind of windowKinds) if (boards.windows[kind].frozen.length > 0) return true
+  for (const [, set] of boards.sets()) if (set.hasFrozen) return true
   return false
 }

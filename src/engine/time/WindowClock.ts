@@ -19,7 +19,7 @@ import { openWindow } from "../../domain/decide/CloseWindows.ts"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
 import { isAdvancing, type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
-import { type WindowKind, windowKinds, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
+import { windowKinds, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
 import type { Boards } from "../boards/Boards.ts"
@@ -124,9 +124,11 @@ export class WindowClock<Environment extends WindowedEnvironment> {
   nextEnd({ boards, project }: Environment): number {
     const zone = zoneOf(project.state.settings.timezone)
     let next = Number.POSITIVE_INFINITY
-    for (const kind of windowKinds) {
-      for (const [index, { total }] of boards.windows[kind].open) {
-        if (total > 0) next = Math.min(next, zone.windowBounds(kind, index).endsAt)
+    for (const [, { windows }] of boards.sets()) {
+      for (const kind of windowKinds) {
+        for (const [index, { total }] of windows[kind].open) {
+          if (total > 0) next = Math.min(next, zone.windowBounds(kind, index).endsAt)
+        }
       }
     }
     return next
@@ -143,11 +145,14 @@ export class WindowClock<Environment extends WindowedEnvironment> {
         markTurn("rollover")
         if (project.state.settings !== settings) return resume(this.closeEnded(environment))
         const zone = zoneOf(settings.timezone)
-        const windows: Array<{ window: WindowKind; index: number; total: number }> = []
+        const windows: Array<CloseWindows["windows"][number]> = []
         for (const window of windowKinds) {
           const open = openWindow(project.state, zone, window, at)
-          for (const { index, total } of boards.windows[window].over(open)) {
-            windows.push({ window, index, total })
+          for (const [boardId, set] of boards.sets()) {
+            const of = set === boards ? undefined : { boardId }
+            for (const ended of set.windows[window].over(open)) {
+              windows.push({ ...of, window, ...ended })
+            }
           }
         }
         if (windows.length === 0) return resume(Effect.succeed(true))

@@ -13,6 +13,7 @@ import { Currencies } from "./Currencies.ts"
 import { DefinitionFiles } from "./DefinitionFiles.ts"
 import { Actions, Events } from "./Events.ts"
 import { Leaderboard } from "./Leaderboard.ts"
+import { Leaderboards } from "./Leaderboards.ts"
 import { Metrics } from "./Metrics.ts"
 import { NotReady } from "./Problems.ts"
 import { Projects } from "./Projects.ts"
@@ -100,6 +101,7 @@ const declared = HttpApi.make("laurel")
     Segments,
     Metrics,
     Streaks,
+    Leaderboards,
     Projects,
     DefinitionFiles,
     TestClocks,

@@ -1,6 +1,6 @@
 /**
  * Definitions as a file: all settings, currencies, metrics, segments, streaks, badges, quests,
- * rules and boosts of an environment.
+ * rules, boosts and leaderboards of an environment.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -17,12 +17,14 @@ import {
   badgeId,
   boostId,
   currencyId,
+  leaderboardId,
   metricId,
   questId,
   ruleId,
   segmentId,
   streakId,
 } from "./examples/exampleIds.ts"
+import { NewLeaderboard } from "./Leaderboards.ts"
 import { NewMetric } from "./Metrics.ts"
 import { DefinitionConflict, readProblems, VersionConflict, writeProblems } from "./Problems.ts"
 import { ProjectPatch } from "./Projects.ts"
@@ -152,6 +154,18 @@ export const DefinitionsFile = Schema.Struct({
       "boosts",
     ),
   ),
+  leaderboards: Schema.optionalKey(
+    listOf(
+      Schema.Struct({
+        id: idOf("ldb", leaderboardId),
+        ...NewLeaderboard.fields,
+        key,
+        status: fileStatus,
+      }).annotate({ identifier: "FileLeaderboard" }),
+      limits.boardsMax,
+      "leaderboards",
+    ),
+  ),
 }).annotate({
   identifier: "DefinitionsFile",
   description:
@@ -259,7 +273,7 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
         OpenApi.annotations({
           summary: "Export definitions",
           description:
-            "Returns settings, currencies, metrics, segments, streaks, badges, quests, rules and boosts in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
+            "Returns settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts and leaderboards in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
         }),
       ),
     HttpApiEndpoint.post("diff", "/v1/definitions/diff", {
@@ -295,6 +309,6 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
     OpenApi.annotations({
       title: "Definitions",
       description:
-        "Settings, currencies, metrics, segments, streaks, badges, quests, rules and boosts as one file.",
+        "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts and leaderboards as one file.",
     }),
   )

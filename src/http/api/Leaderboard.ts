@@ -1,7 +1,8 @@
 /** The operation that reads leaderboards. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { dayOf, windowKinds } from "../../domain/values/Calendar.ts"
+import { boardWindows } from "../../domain/project/BoardDefinition.ts"
+import { dayOf } from "../../domain/values/Calendar.ts"
 import { isIsoTime } from "../../domain/values/isoTime.ts"
 import { limits } from "../../Limits.ts"
 import {
@@ -20,14 +21,14 @@ import {
 import { leaderboardEntry, leaderboardPage } from "./examples/userExamples.ts"
 import { readProblems, UserNotFound } from "./Problems.ts"
 
-const boardWindows = ["all_time", ...windowKinds] as const
+export const BoardWindowKind = oneOf(boardWindows)
 
-const Window = oneOf(boardWindows).annotate({
+const Window = BoardWindowKind.annotate({
   description: "`all_time`, or the xp of one day, ISO week or month in the project's time zone.",
   examples: ["weekly"],
 })
 
-const At = Schema.String.check(
+export const BoardAt = Schema.String.check(
   check(
     "invalid_format",
     "must be a date such as 2026-11-01, or a time in ISO 8601 with a zone, such as 2026-11-01T09:30:00Z",
@@ -36,6 +37,11 @@ const At = Schema.String.check(
 ).annotate({
   description: `Reads the window of this date (in the project's time zone) or time. Past windows are frozen and kept for ${limits.boardDailyWindowsKept} days, ${limits.boardWeeklyWindowsKept} weeks and ${limits.boardMonthlyWindowsKept} months; a window without xp is empty. Default: the current window.`,
   examples: ["2026-11-01"],
+})
+
+export const PreviousRank = Schema.NullOr(Schema.Int).annotate({
+  description: "Rank in the previous window; null: not listed there, or the all-time board.",
+  examples: [3],
 })
 
 export const LeaderboardEntry = Schema.Struct({
@@ -50,24 +56,23 @@ export const LeaderboardEntry = Schema.Struct({
   }),
   xp: Xp.annotate({ description: "The xp earned in the window." }),
   level: Level,
-  previousRank: Schema.NullOr(Schema.Int).annotate({
-    description: "Rank in the previous window; null: not listed there, or the all-time board.",
-    examples: [3],
-  }),
+  previousRank: PreviousRank,
 }).annotate({
   identifier: "LeaderboardEntry",
   description: "A user's rank and score.",
   examples: [leaderboardEntry],
 })
 
+export const WindowShown = Schema.Struct({
+  kind: Window,
+  startsAt: Schema.NullOr(Time).annotate({ description: "Null for the all-time board." }),
+  endsAt: Schema.NullOr(Time).annotate({
+    description: "When the next window begins; null for the all-time board.",
+  }),
+}).annotate({ description: "The window of the board." })
+
 export const LeaderboardPage = Schema.Struct({
-  window: Schema.Struct({
-    kind: Window,
-    startsAt: Schema.NullOr(Time).annotate({ description: "Null for the all-time board." }),
-    endsAt: Schema.NullOr(Time).annotate({
-      description: "When the next window begins; null for the all-time board.",
-    }),
-  }).annotate({ description: "The window of the board." }),
+  window: WindowShown,
   entries: Schema.Array(LeaderboardEntry).annotate({ description: "Most xp first." }),
   total: Schema.Int.annotate({ description: "Number of users listed.", examples: [1] }),
   limit: Schema.Int.annotate({
@@ -96,7 +101,7 @@ export const Leaderboard = HttpApiGroup.make("leaderboard")
     HttpApiEndpoint.get("get", "/v1/leaderboard", {
       query: {
         window: Schema.optionalKey(Window),
-        at: Schema.optionalKey(At),
+        at: Schema.optionalKey(BoardAt),
         around: Schema.optionalKey(
           UserId.annotate({
             description:
@@ -120,4 +125,9 @@ export const Leaderboard = HttpApiGroup.make("leaderboard")
   .annotateEndpoints(OpenTo, OpenTo.clients)
   .annotateEndpoints(UserNamed, ({ query }) => query.around)
   .middleware(ApiKey)
-  .annotateMerge(OpenApi.annotations({ title: "Leaderboard", description: "Users ranked by xp." }))
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Leaderboard",
+      description: "Users ranked by xp: the leaderboard `xp`.",
+    }),
+  )

@@ -6,7 +6,14 @@ import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { boostId, countedBadgeId, metricId, ruleId, webhookId } from "./examples/exampleIds.ts"
+import {
+  boostId,
+  countedBadgeId,
+  leaderboardId,
+  metricId,
+  ruleId,
+  webhookId,
+} from "./examples/exampleIds.ts"
 import { type Occurrence, occurrences } from "./examples/problemExamples.ts"
 
 const fault = { pointer: "/userId", code: "invalid_type", detail: "must be a string" }
@@ -111,6 +118,7 @@ const declare = <Shape extends Schema.Top>(
 
 const webhookPath = `/v1/webhooks/${webhookId}`
 const badgePath = `/v1/badges/${countedBadgeId}`
+const leaderboardPath = `/v1/leaderboards/${leaderboardId}`
 const boostPath = `/v1/boosts/${boostId}`
 
 const badRequests = ["invalid_request", "invalid_json", "malformed_request"] as const
@@ -151,6 +159,7 @@ export const RuleNotFound = problem("RuleNotFound", ["rule_not_found"])
 export const SegmentNotFound = problem("SegmentNotFound", ["segment_not_found"])
 export const StreakNotFound = problem("StreakNotFound", ["streak_not_found"])
 export const BadgeNotFound = problem("BadgeNotFound", ["badge_not_found"])
+export const LeaderboardNotFound = problem("LeaderboardNotFound", ["leaderboard_not_found"])
 export const BoostNotFound = problem("BoostNotFound", ["boost_not_found"])
 export const CurrencyNotFound = problem("CurrencyNotFound", ["currency_not_found"])
 export const MetricNotFound = problem("MetricNotFound", ["metric_not_found"])
@@ -328,6 +337,24 @@ export const BoostConflict = problem(
     quota_exceeded: {
       detail: `At most ${limits.runningBoostsMax} scheduled or active boosts per environment are allowed.`,
       instance: boostPath,
+    },
+  },
+)
+export const LeaderboardConflict = problem(
+  "LeaderboardConflict",
+  ["invalid_transition", "in_use", "quota_exceeded", "idempotency_in_progress"],
+  {
+    invalid_transition: {
+      detail: "An archived definition cannot change.",
+      instance: leaderboardPath,
+    },
+    in_use: {
+      detail: "The leaderboard xp always exists: its status cannot change.",
+      instance: "/v1/leaderboards/xp",
+    },
+    quota_exceeded: {
+      detail: `At most ${limits.boardsOfCurrencyMax} leaderboards of one currency are allowed.`,
+      instance: leaderboardPath,
     },
   },
 )

@@ -75,6 +75,9 @@ export const loggedOperations: Partial<Record<OperationName, Logging>> = {
   "segments.create": { action: "segment.create" },
   "segments.update": { action: "segment.update", before: "segments.get" },
   "segments.delete": { action: "segment.archive", before: "segments.get" },
+  "leaderboards.create": { action: "leaderboard.create" },
+  "leaderboards.update": { action: "leaderboard.update", before: "leaderboards.get" },
+  "leaderboards.delete": { action: "leaderboard.archive", before: "leaderboards.get" },
   "streaks.create": { action: "streak.create" },
   "streaks.update": { action: "streak.update", before: "streaks.get" },
   "streaks.delete": { action: "streak.archive", before: "streaks.get" },
@@ -106,6 +109,7 @@ export const notLogged: ReadonlyArray<OperationName> = [
   "project.simulate",
   "project.preview",
   "segments.preview",
+  "leaderboards.lookup",
   "definitions.diff",
 ]
 

@@ -12,6 +12,7 @@ import {
   listedBadgeFaults,
   metricReferenceFaults,
   prerequisiteFaults,
+  rankedCurrencyFaults,
   segmentReferenceFaults,
   streakReferenceFaults,
 } from "../../domain/decide/definitionChecks.ts"
@@ -449,7 +450,7 @@ export const memberOf = (value: unknown, name: string): unknown =>
     ? (value as Readonly<Record<string, unknown>>)[name]
     : undefined
 
-/** The faults of references in the body of a rule, quest, badge or boost, for `Operation.moreFaults`. */
+/** The faults of references in the body of a rule, quest, badge, boost or leaderboard, for `Operation.moreFaults`. */
 export const referenceFaults =
   (engine: Engine["Service"]) =>
   (body: unknown, { environment }: Caller): ReadonlyArray<Fault> => {
@@ -488,6 +489,8 @@ export const referenceFaults =
     if (memberOf(criteria, "kind") === "streak" && typeof streak === "string") {
       faults.push(...streakReferenceFaults(state, streak, "/criteria/streak"))
     }
+    const ranked = memberOf(memberOf(body, "score"), "currency")
+    if (typeof ranked === "string") faults.push(...rankedCurrencyFaults(state, ranked))
     const segment = memberOf(body, "segment")
     if (typeof segment === "string") faults.push(...segmentReferenceFaults(state, segment))
     const steps = memberOf(body, "steps")

@@ -11,6 +11,7 @@ import {
 } from "../../domain/decide/Definitions.ts"
 import type { NewOf } from "../../domain/decide/Kinds.ts"
 import { decideProject } from "../../domain/decide/Project.ts"
+import { type Board, boardWindows, isXpBoard } from "../../domain/project/BoardDefinition.ts"
 import type { Boost } from "../../domain/project/Boost.ts"
 import { type Currency, type CurrencyLevels, isBuiltIn } from "../../domain/project/Currency.ts"
 import type { Badge, Definition, Quest, Rule, Targeted } from "../../domain/project/Definition.ts"
@@ -36,6 +37,7 @@ import { limits } from "../../Limits.ts"
 import type { DefinitionFiles, DefinitionsFile } from "../api/DefinitionFiles.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { newBadge } from "./badgeHandlers.ts"
+import { newBoard } from "./boardHandlers.ts"
 import { newBoost } from "./boostHandlers.ts"
 import { newCurrency } from "./currencyHandlers.ts"
 import { newMetric } from "./metricHandlers.ts"
@@ -129,6 +131,7 @@ const forms: { readonly [N in Noun]: Form<N> } = {
   quest: { made: newQuest, shown: (quest) => fileQuest(quest) },
   rule: { made: newRule, shown: (rule) => fileRule(rule) },
   boost: { made: newBoost, shown: (boost) => fileBoost(boost) },
+  leaderboard: { made: newBoard, shown: (board) => fileBoard(board) },
 }
 
 /** The members of a definition of every kind in a file. */
@@ -198,8 +201,9 @@ const fileDefinition = (definition: Definition & Partial<Targeted>, own: object)
   }
 }
 
-/** Whether a file has the definition: the currencies `xp` and `points` exist without it. */
-const isTold = (definition: Definition): boolean => !isBuiltIn(definition) || definition.version > 1
+/** Whether a file has the definition: some always exist, also without it. */
+const isTold = (definition: Definition): boolean =>
+  !(isBuiltIn(definition) || isXpBoard(definition)) || definition.version > 1
 
 const fileCurrency = (currency: Currency) => {
   const { earnLimit, expiry, key, levels, max, name, pendingDays, refill, spendable } = currency
@@ -331,6 +335,19 @@ const fileBoost = (boost: Boost) => {
     ...(personal && { personal }),
   }
   return fileDefinition(boost, own) as Item<"boosts">
+}
+
+const fileBoard = (board: Board) => {
+  const { attributes, name, order, score, windows } = board
+  const isUsual = windows.length === boardWindows.length && windows[0] === boardWindows[0]
+  const own = {
+    name,
+    score,
+    ...(!isUsual && { windows }),
+    ...(order !== "desc" && { order }),
+    ...given({ attributes }),
+  }
+  return fileDefinition(board, own) as Item<"leaderboards">
 }
 
 /** The change that a fact of an applied file describes. */

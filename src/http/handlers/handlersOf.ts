@@ -16,6 +16,7 @@ import { DecodingTurns, type EventInput } from "../body/EventDecoder.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { EventMetrics } from "../request/RequestMetrics.ts"
 import { badgeHandlers } from "./badgeHandlers.ts"
+import { boardHandlers } from "./boardHandlers.ts"
 import { boostHandlers } from "./boostHandlers.ts"
 import { currencyHandlers } from "./currencyHandlers.ts"
 import { definitionFileHandlers } from "./definitionFileHandlers.ts"
@@ -176,6 +177,7 @@ export const handlersOf = (
     segments: segmentHandlers(engine),
     metrics: metricHandlers(engine),
     streaks: streakHandlers(engine),
+    leaderboards: boardHandlers(engine),
     project: projectHandlers(engine),
     definitions: definitionFileHandlers(engine),
     testClock: testClockHandlers(engine),

@@ -181,6 +181,11 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     criteria: { kind: "action_count", action: "LESSON_DONE", target: 3 },
   })
   const boost = await post("/boosts", { name: "Happy hour", currencies: ["points"], factor: 2 })
+  const leaderboard = await post("/leaderboards", {
+    name: "Point hunters",
+    score: { currency: "points" },
+    attributes: ["avatarUrl"],
+  })
   const conditions = [{ kind: "badge", badge: badge.key, op: "exists" }]
   const segment = await post("/segments", { name: "Eager learners", conditions })
   const metric = await post("/metrics", {
@@ -223,6 +228,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     rule: rule.id,
     badge: badge.id,
     boost: boost.id,
+    leaderboard: leaderboard.id,
     metric: metric.id,
     quest: quest.id,
     currency: currency.id,

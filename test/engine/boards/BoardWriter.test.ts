@@ -15,7 +15,7 @@ const index = 1
 
 const closeWindow = (environment: Environment, window: number, sequence = 1) => {
   const startsAt = 0
-  environment.boards.close({
+  environment.boards.followProject({
     sequence,
     at: 0,
     subject: { actor: "project", environment: environment.id },
@@ -66,7 +66,7 @@ const readBack = Effect.fnUntraced(function* (
   environment: Environment,
   storage: Storage["Service"],
 ) {
-  const place = { environment: environment.id, kind: "daily", index } as const
+  const place = { environment: environment.id, board: "ldb_xp", kind: "daily", index } as const
   const source = yield* openStoredBoard(
     storage,
     place,

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
+import type { BoardWindow } from "../../../src/domain/project/BoardDefinition.ts"
 import { dayOf } from "../../../src/domain/values/Calendar.ts"
-import type { BoardQuery, BoardWindow } from "../../../src/engine/boards/ReadBoard.ts"
+import type { BoardQuery } from "../../../src/engine/boards/ReadBoard.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
@@ -106,6 +107,7 @@ describe("The board of a window", () => {
           entries,
           total,
           offset: 0,
+          filling: false,
         })
         expect(
           yield* read(fixture, "daily", { at: Date.parse("2026-11-04T23:59:59Z") }),

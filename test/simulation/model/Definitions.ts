@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util"
+import type { Board } from "../../../src/domain/project/BoardDefinition.ts"
 import type { Boost } from "../../../src/domain/project/Boost.ts"
 import type { Currency } from "../../../src/domain/project/Currency.ts"
 import type {
@@ -25,6 +26,7 @@ export interface Definitions {
   readonly segments: ReadonlyArray<Segment>
   readonly metrics: ReadonlyArray<Metric>
   readonly streaks: ReadonlyArray<Streak>
+  readonly leaderboards: ReadonlyArray<Board>
   readonly closed: ClosedThrough
   /** The time zones of the project before, and until when. */
   readonly moves: ReadonlyArray<Move>

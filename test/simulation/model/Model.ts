@@ -36,6 +36,7 @@ import {
   timesHeld,
 } from "./badges.ts"
 import { balanceOf, furtherOf, pendingOf, pointsOf, xpOf } from "./balances.ts"
+import { openScores, scoresOf } from "./boards.ts"
 import { boostRefused, ownedBy, runningFor } from "./boosts.ts"
 import { dateAt } from "./calendar.ts"
 import { activeIn, awardAll, awardOne, gift, keptBy } from "./credits.ts"
@@ -316,6 +317,9 @@ export class Model {
     event.windows = windowsFor(before, settings.timezone, closed, date, now)
     awardAll(receiver, before, () => crossed(before, after, place, event.occurredAt, now, isIn))
     giveFreezes(after, event, definitions, place.places, now)
+    for (const scored of scoresOf(before, event, definitions, date, now, isIn)) {
+      event.boards.set(...scored)
+    }
     event.segments = held()
     return this.#done(userId, before, event, place, { now, sequence }, touched)
   }
@@ -356,6 +360,10 @@ export class Model {
     const { held, isIn } = this.membership(userId, place, now)
     awardAll(receiver, before, () => crossed(before, after, place, now, now, isIn))
     giveFreezes(after, reward, definitions, place.places, now)
+    const today = dateAt(timezone, now)
+    for (const scored of scoresOf(before, reward, definitions, today, now, isIn)) {
+      reward.boards.set(...scored)
+    }
     reward.segments = held()
     return this.#done(userId, before, reward, place, { now, sequence }, [])
   }
@@ -449,6 +457,7 @@ export class Model {
       at: now,
       of,
       windows,
+      boards: openScores(before, of, definitions, now),
       uncounted,
       freezes: freezesLeft(before, of, definitions, place.places, now),
       lost: [],
@@ -680,6 +689,7 @@ const nothing = (sequence: number, now: number): Happened => ({
   metadata: undefined,
   ...noAmounts(),
   windows: {},
+  boards: new Map(),
   boosts: new Map(),
   segments: [],
   uses: [],

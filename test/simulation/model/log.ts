@@ -59,6 +59,8 @@ export interface Happened extends Amounting {
   readonly action: string | undefined
   readonly metadata: Metadata | undefined
   windows: Windows
+  /** What it scored on leaderboards, by id. */
+  readonly boards: Map<string, Scored>
   /** The boosts that multiplied what it gave, by key. */
   readonly boosts: Map<string, number>
   /** The segments that the user was in, of those that a definition asked for. */
@@ -94,6 +96,13 @@ export interface Happened extends Amounting {
   }>
   /** The milestones that it paid. */
   readonly milestones: Array<{ readonly key: string; readonly target: number }>
+}
+
+/** `missed`: the leaderboard did not count. */
+export interface Scored {
+  readonly amount: number
+  readonly missed: boolean
+  readonly windows: Windows
 }
 
 export interface InPeriod {
@@ -164,6 +173,8 @@ export interface Undone {
   readonly of: Happened
   /** The windows that were still open. */
   readonly windows: Windows
+  /** The same for leaderboards, by id. */
+  readonly boards: ReadonlyMap<string, Windows>
   /** The badges for which the event no longer counts. */
   readonly uncounted: ReadonlyArray<Counted>
   /** The freezes that were still there. */

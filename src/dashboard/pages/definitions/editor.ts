@@ -308,7 +308,8 @@ export interface Editor<Definition extends Shown, Choices> {
   readonly fields: (draft: Draft, choices: Choices, isNew: boolean) => Content
   /** The names of all fields, for `refusal`. */
   readonly names: (form: Form) => ReadonlyArray<string>
-  readonly trial: Trial
+  /** Absent: the definition changes nothing that an event does. */
+  readonly trial?: Trial
   /** The definition in the form, unchecked. */
   readonly draftOf: (form: Form) => unknown
   /** Whether no change of a saved definition changes what an event does. */
@@ -393,7 +394,7 @@ class EditorPages<Definition extends Shown, Choices> {
 ${above}
 ${changed !== undefined && differences(form.texts(), changed)}
 ${outcome}
-${refusal(error, [...editor.names(form), ...editor.trial.names], form.text("intent") === "try" ? "Nothing was tried" : undefined)}
+${refusal(error, [...editor.names(form), ...(editor.trial?.names ?? [])], form.text("intent") === "try" ? "Nothing was tried" : undefined)}
 ${this.#fields({ visit, tried, definition, choices, editable })}`,
         error ?? (changed === undefined ? 200 : errorKinds.version_conflict.status),
       )
@@ -423,7 +424,7 @@ ${firstButton}
 ${isNew ? idempotencyField() : versionInput(version)}
 <fieldset class="bare"${!editable && html` disabled`}>
 ${fields(draft, choices, isNew)}
-${editable && (isNew || this.#editor.isTriedOnlyNew !== true) && trial.fields(draft)}
+${editable && (isNew || this.#editor.isTriedOnlyNew !== true) && trial?.fields(draft)}
 </fieldset>
 ${editable && saveRow(visit.place, isNew ? `Create ${noun}` : `Save ${noun}`)}
 </form>`
@@ -489,11 +490,12 @@ ${editable && saveRow(visit.place, isNew ? `Create ${noun}` : `Save ${noun}`)}
     const saved: Texts = definition === undefined ? new Map() : editor.textsOf(definition)
     const form = trimmed(visit.form, saved)
     const intent = form.text("intent")
-    if (intent !== "try") {
+    const { trial } = editor
+    if (intent !== "try" || trial === undefined) {
       return this.formPage(visit, { form: rearranged(form, intent) ?? form }, definition)
     }
     const whole = withoutBlankRows(form, editor.preset)
-    return editor.trial.run(visit, whole, definition?.id).pipe(
+    return trial.run(visit, whole, definition?.id).pipe(
       Effect.flatMap((outcome) => this.formPage(visit, { form: whole, outcome }, definition)),
       Effect.catch((error) => this.formPage(visit, { form: whole, error }, definition)),
     )

@@ -162,6 +162,7 @@ const userMaps = [
   "streakCounts",
   "ruleUses",
   "metrics",
+  "boards",
 ] as const satisfies ReadonlyArray<keyof UserState>
 
 /** A user in the form of an entry. */

@@ -7,6 +7,7 @@ import {
   deliveryId,
   exampleCursors,
   later,
+  leaderboardId,
   messageId,
   metricId,
   onlyPage,
@@ -19,7 +20,7 @@ import {
   webhookId,
 } from "./exampleIds.ts"
 
-const changes = { version: 1, createdAt: time, updatedAt: time } as const
+export const changes = { version: 1, createdAt: time, updatedAt: time } as const
 const wellDone = [{ path: "score", op: "gte", value: 90 }] as const
 
 export const reward = { xp: 100, points: 10, badgeId: null } as const
@@ -328,6 +329,15 @@ export const definitionsFile = {
       currencies: ["xp"],
       factor: 2,
       weekly: [{ days: ["friday"], from: "18:00", to: "20:00" }],
+    },
+  ],
+  leaderboards: [
+    {
+      id: leaderboardId,
+      key: "gem-hunters",
+      name: "Gem hunters",
+      score: { currency: "gems" },
+      windows: ["all_time", "weekly"],
     },
   ],
 } as const

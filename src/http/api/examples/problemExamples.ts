@@ -4,6 +4,7 @@ import {
   boostId,
   countedBadgeId,
   deliveryId,
+  leaderboardId,
   metricId,
   questId,
   ruleId,
@@ -59,6 +60,10 @@ export const occurrences = {
   ),
   streak_not_found: at("/v1/streaks/daily", "No streak of this project has this id or key."),
   badge_not_found: at(badge, "No badge of this project has this id or key."),
+  leaderboard_not_found: at(
+    `/v1/leaderboards/${leaderboardId}`,
+    "No leaderboard of this project has this id or key.",
+  ),
   boost_not_found: at(`/v1/boosts/${boostId}`, "No boost of this project has this id or key."),
   currency_not_found: at("/v1/currencies/gems", "No currency of this project has this id or key."),
   metric_not_found: at(`/v1/metrics/${metricId}`, "No metric of this project has this id or key."),

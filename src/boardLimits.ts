@@ -1,0 +1,40 @@
+/** The limits of leaderboards. `Limits.ts` includes them. */
+export const boardLimits = {
+  /** In an environment, without archived ones and with the board `xp`, and archived ones. */
+  boardsMax: 100,
+  archivedBoardsMax: 1_000,
+  /** Those of one currency: an event scores on no more of them. */
+  boardsOfCurrencyMax: 20,
+  boardAttributesMax: 10,
+  /** Users in a look-up of ranks. */
+  boardLookupMax: 1_000,
+  /** How long a new board is filled per turn of the event loop. */
+  boardFillTurnMs: 5,
+
+  // The structure of a board
+  boardChunkSlotsMin: 16,
+  boardChunkSlotsStep: 64,
+  boardChunkSlotsMax: 512,
+  boardSpareChunksMax: 4,
+  /** Entries of a chunk that have no place yet. */
+  boardArrivalsMax: 64,
+  boardMovesMax: 256,
+  boardLargeMembersMin: 5_000_000,
+  boardLargeChunkSlotsMax: 1_024,
+  boardIdsInOneTableMax: 2_048,
+  boardIdTables: 512,
+  /** Past windows that can be read. */
+  boardDailyWindowsKept: 31,
+  boardWeeklyWindowsKept: 12,
+  boardMonthlyWindowsKept: 12,
+  /** Small values, since boards are deleted later: LMDB deletes large values slowly. */
+  boardPageBytesMax: 1_600,
+  boardBucketUsers: 100,
+  /**
+   * Work on a stored board per turn of the event loop; `npm run bench -- rollover` prints the
+   * longest turn.
+   */
+  boardTurnRowsMax: 100,
+  boardTurnBucketsMax: 25,
+  boardSliceEntriesMax: 100,
+} as const

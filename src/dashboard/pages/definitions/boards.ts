@@ -1,0 +1,182 @@
+/** The pages of leaderboards: what they rank users by. `pages/leaderboard.ts` shows their entries. */
+import { Effect } from "effect"
+import {
+  type BoardWindow,
+  boardOrders,
+  boardWindows,
+} from "../../../domain/project/BoardDefinition.ts"
+import type { BodyOf } from "../../../http/contract/Operations.ts"
+import type { PlaceVisit, Route } from "../../request/Route.ts"
+import type { Draft } from "../../view/Editing.ts"
+import { checkField, type Form, group, selectField, textField } from "../../view/Forms.ts"
+import { type Content, type Html, html, isolated } from "../../view/Html.ts"
+import { table } from "../../view/Lists.ts"
+import { count } from "../../view/Quantities.ts"
+import { userLink } from "../../view/Users.ts"
+import { withoutNulls } from "./editor.ts"
+import { kindRoutes } from "./kindPages.ts"
+import {
+  headFields,
+  periodWords,
+  sharedDraft,
+  sharedNames,
+  sharedPatch,
+  sharedTexts,
+  tailFields,
+} from "./lifecycle.ts"
+
+type Board = BodyOf<"leaderboards.get">
+
+const isXp = ({ key }: Board): boolean => key === "xp"
+
+const textsOf = (board: Board) =>
+  new Map([
+    ["name", board.name],
+    ...sharedTexts(board),
+    ["currency", board.score.currency],
+    ...board.windows.map((window) => [`windows.${window}`, "true"] as const),
+    ["order", board.order],
+    ["attributes", board.attributes.join(", ")],
+  ])
+
+/** The members that change only while the board is a draft, unchecked. */
+const scoringOf = (form: Form) => ({
+  score: { currency: form.text("currency") },
+  windows: boardWindows.filter((window) => form.optional(`windows.${window}`) !== undefined),
+  order: form.text("order"),
+})
+
+const membersOf = (form: Form) => ({
+  name: form.text("name"),
+  attributes: form.words("attributes"),
+})
+
+const draftOf = (form: Form) => ({
+  ...withoutNulls({ ...membersOf(form), ...scoringOf(form) }),
+  ...sharedDraft(form),
+})
+
+const patchOf = (form: Form, board: Board) => ({
+  ...membersOf(form),
+  ...scoringOf(form),
+  ...sharedPatch(form, board),
+})
+
+const windowLabels: Readonly<Record<BoardWindow, string>> = {
+  all_time: "All time",
+  daily: "Each day",
+  weekly: "Each week",
+  monthly: "Each month",
+}
+
+const orderLabels = { desc: "highest score first", asc: "lowest score first" } as const
+
+const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
+  const { faults, form } = draft
+  return [
+    textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
+    headFields(draft, isNew, "name"),
+    html`<p class="hint">Currency, windows, order, segment and start change only while the leaderboard is a draft.</p>`,
+    textField({
+      name: "currency",
+      label: "Currency",
+      value: form.text("currency"),
+      hint: html`The key of what users are ranked by: <code>xp</code>, <code>points</code> or a further currency without a refill.`,
+      required: true,
+      faults: faults?.map((fault) =>
+        fault.pointer === "/score/currency" ? { ...fault, pointer: "/currency" } : fault,
+      ),
+    }),
+    group({ legend: "Windows", name: "windows", faults }, [
+      boardWindows.map((window) =>
+        checkField({
+          name: `windows.${window}`,
+          label: windowLabels[window],
+          checked: form.optional(`windows.${window}`) !== undefined,
+          faults,
+        }),
+      ),
+    ]),
+    selectField({
+      name: "order",
+      label: "Order",
+      value: form.text("order"),
+      options: boardOrders.map((order) => [order, orderLabels[order]] as const),
+      faults,
+    }),
+    textField({
+      name: "attributes",
+      label: "Attributes",
+      value: form.text("attributes"),
+      hint: html`The users' attributes that entries show, such as <code>avatarUrl</code>. Callers with a publishable key see them too.`,
+      faults,
+      below: true,
+    }),
+    tailFields(draft, "What occurs from then on does not count."),
+  ]
+}
+
+const names = () => [
+  "name",
+  ...sharedNames,
+  "score.currency",
+  "windows.*",
+  "windows",
+  "order",
+  "attributes.*",
+]
+
+/** The first entries of the first window. */
+const topShown = 5
+
+const topOf = (visit: PlaceVisit, board: Board): Effect.Effect<Content, never> =>
+  Effect.map(
+    Effect.result(
+      visit.ask("leaderboards.entries", {
+        params: { id: board.id },
+        query: { limit: String(topShown) },
+      }),
+    ),
+    (found): Html => {
+      const key = encodeURIComponent(board.key)
+      const link = html`<p><a href="${visit.base}/leaderboard?board=${key}">Show the entries</a></p>`
+      if (found._tag === "Failure" || found.success.entries.length === 0) return link
+      const rows = found.success.entries.map(({ displayName, rank, score, userId }) => [
+        count(rank),
+        userLink(visit.base, userId, displayName),
+        count(score),
+      ])
+      return html`${table("First entries", ["Rank", "User", board.score.currency], rows)}${link}`
+    },
+  )
+
+export const boardRoutes: ReadonlyArray<Route> = kindRoutes<Board, undefined>({
+  noun: "leaderboard",
+  nameOf: ({ name }) => name,
+  lifecycle: "period",
+  isBuiltIn: isXp,
+  loss: "Its entries are gone for good, those of past windows too.",
+  purpose:
+    "A leaderboard ranks users by the amounts of a currency that they earn, over all time and in each day, week or month.",
+  choices: () => Effect.undefined,
+  blank: new Map([
+    ["currency", "xp"],
+    ["order", "desc"],
+    ...boardWindows.map((window) => [`windows.${window}`, "true"] as const),
+  ]),
+  textsOf,
+  preset: [],
+  fields,
+  names,
+  draftOf,
+  patchOf,
+  more: (visit, board) => (board.status === "archived" ? Effect.undefined : topOf(visit, board)),
+  heads: ["Ranks by", "Windows", "For", "Period"],
+  cellsIn: () =>
+    Effect.succeed((board) => [
+      `${board.score.currency}, ${orderLabels[board.order]}`,
+      board.windows.map((window) => windowLabels[window].toLowerCase()).join(", "),
+      board.segment === null ? "everyone" : isolated(board.segment),
+      periodWords(board),
+    ]),
+})

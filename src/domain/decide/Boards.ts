@@ -1,0 +1,117 @@
+/**
+ * The scores of an event or a reward on leaderboards, and their revocation.
+ *
+ * What a decision credits of a currency scores on each board of this currency that counts when the
+ * event occurred, and of whose segment the user is a member before it: in the score of all time, and
+ * in the open windows that contain the event. A whole board (`isWhole`) that does not count notes the
+ * amount as missed. What backfills of badges and merges pay scores in no window.
+ *
+ * A revocation takes a score back exactly, but not from closed windows. What is left of a score
+ * counts as reached by the revocation: in a tie it comes last.
+ *
+ * Cost: nothing in an environment without boards of its own; else a comparison for each currency
+ * that has one, and a fact for each board that is touched, at most `boardsOfCurrencyMax` of a currency.
+ */
+import { type Board, boardsByCurrency, isWhole } from "../project/BoardDefinition.ts"
+import { paysAt } from "../project/Definition.ts"
+import type { ProjectState } from "../project/Project.ts"
+import type { Fact, FactOf, JournalRecord } from "../record/Record.ts"
+import type { Membership } from "../user/Membership.ts"
+import { noBoardScores, noWindows, type UserState } from "../user/User.ts"
+import { type WindowKind, windowKinds, type Zone, zoneOf } from "../values/Calendar.ts"
+import { openWindows } from "./openWindows.ts"
+
+/** The index of each window that counts. */
+type Indexes = { -readonly [Kind in WindowKind]?: number }
+
+/** The parts of a decision in progress (`Draft`) that scores need. */
+interface Scoring {
+  readonly facts: Array<Fact>
+  readonly user: UserState | undefined
+  readonly project: ProjectState
+  readonly membership: Membership
+  readonly now: number
+  readonly occurredAt: number
+  /** The local day of the project on which the event occurred. */
+  readonly day: number
+  readonly zone: Zone
+  /** What the decision has credited of a currency. */
+  readonly gained: (key: string) => number
+}
+
+/** Scores on the boards of the currencies that the decision has credited. */
+export const creditBoards = (draft: Scoring): void => {
+  const index = boardsByCurrency(draft.project.leaderboards)
+  if (index.size === 0) return
+  for (const [currency, boards] of index) {
+    const amount = draft.gained(currency)
+    if (amount > 0) for (const board of boards) creditBoard(draft, board, amount)
+  }
+}
+
+const creditBoard = (draft: Scoring, board: Board, amount: number): void => {
+  const { facts, membership, now, occurredAt, project, user, zone } = draft
+  const { id: boardId } = board
+  if (!paysAt(board, occurredAt)) {
+    if (isWhole(board)) facts.push({ kind: "board.scored", boardId, amount, missed: true })
+    return
+  }
+  if (!membership.has(board.segment)) return
+  const { windows } = user?.boards.get(boardId) ?? noBoardScores
+  const open = openWindows(windows, project, zone.dayAt(now), draft.day)
+  const indexes: Indexes = {}
+  let counts = false
+  for (const window of board.windows) {
+    const index = window === "all_time" ? undefined : open?.[window]
+    if (window !== "all_time" && index !== undefined) indexes[window] = index
+    if (window === "all_time" || index !== undefined) counts = true
+  }
+  if (counts) facts.push({ kind: "board.scored", boardId, amount, ...indexes })
+}
+
+/** Credits the open windows of the board `xp` that contain the event. */
+export const creditWindows = (draft: Scoring, amount: number): void => {
+  const { day, facts, now, project, user, zone } = draft
+  const credit = openWindows(user?.windows ?? noWindows, project, zone.dayAt(now), day)
+  if (credit === undefined) return
+  const { daily, monthly, weekly } = credit
+  facts.push(
+    // Usually all three windows are open, and a literal is faster than a spread.
+    daily !== undefined && weekly !== undefined && monthly !== undefined
+      ? { kind: "windows.credited", amount, daily, weekly, monthly }
+      : { kind: "windows.credited", amount, ...credit },
+  )
+}
+
+/** The facts that take the scores of the record `found` back. */
+export const undoneScores = (
+  user: UserState,
+  project: ProjectState,
+  now: number,
+  { facts }: JournalRecord,
+): ReadonlyArray<FactOf<"board.scored">> =>
+  facts.flatMap((fact) => {
+    if (fact.kind !== "board.scored") return []
+    const { amount, boardId, kind, missed } = fact
+    const { windows } = user.boards.get(boardId) ?? noBoardScores
+    const open = openAmong(fact, windows, project, now)
+    return { kind, boardId, amount: -amount, ...(missed && { missed }), ...open }
+  })
+
+/** The windows of a credit from which a revocation takes it back: the user's latest, if open. */
+export const openAmong = (
+  credit: Indexes,
+  latest: UserState["windows"],
+  project: ProjectState,
+  now: number,
+): Indexes => {
+  const today = zoneOf(project.settings.timezone).dayAt(now)
+  const open = openWindows(latest, project, today, today)
+  const debit: Indexes = {}
+  for (const kind of windowKinds) {
+    const index = credit[kind]
+    if (index === undefined || index !== open?.[kind]) continue
+    if (latest[kind].index === index) debit[kind] = index
+  }
+  return debit
+}

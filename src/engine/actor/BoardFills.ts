@@ -1,0 +1,69 @@
+/**
+ * Fills leaderboards that were just made from the states of all users. Meanwhile records move users
+ * on them as on all boards: both give a user the places of the durable state, so their order does not
+ * matter.
+ *
+ * A running engine fills in the background (`BoardFills`). Recovery fills before it goes on
+ * (`fillBoards`): the journal may close a window of the new board, and a state that was stored after
+ * that has scores in it.
+ *
+ * Cost: a decode of each user's state, once for all boards of an environment that were made at a time.
+ * Yields to the event loop after `boardFillTurnMs`.
+ */
+import { Cause, Effect, Latch } from "effect"
+import type { JournalRecord } from "../../domain/record/Record.ts"
+import { limits } from "../../Limits.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import { prefixesEnd } from "../users/BucketTable.ts"
+import type { Environment, Environments } from "./Environments.ts"
+
+/** Lists all users on the boards that are not filled yet. */
+export const fillBoards = Effect.fnUntraced(function* (environment: Environment) {
+  const { boards } = environment
+  const empty = [...boards.further.values()].filter(({ isFilled }) => !isFilled)
+  if (empty.length === 0) return
+  let turnEndsAt = performance.now() + limits.boardFillTurnMs
+  for (let prefix = 0; prefix < prefixesEnd; ) {
+    const { next, users } = environment.usersFrom(prefix)
+    prefix = next
+    for (const user of users) {
+      if (!user.profile.hidden) for (const each of empty) each.place(user)
+    }
+    for (const each of empty) each.filledTo = next
+    if (performance.now() < turnEndsAt) continue
+    yield* yieldToEventLoop
+    turnEndsAt = performance.now() + limits.boardFillTurnMs
+  }
+})
+
+export class BoardFills {
+  readonly #environments: Environments
+  /** Open at the start: a follower may have made boards. */
+  readonly #woken = Latch.makeUnsafe(true)
+
+  constructor(environments: Environments) {
+    this.#environments = environments
+  }
+
+  /** A record is durable. It may have made a board. */
+  committed({ facts, subject }: JournalRecord): void {
+    if (subject.actor !== "project") return
+    if (facts.some(({ kind }) => kind.startsWith("leaderboard."))) this.#woken.openUnsafe()
+  }
+
+  /** Never ends. */
+  readonly run: Effect.Effect<never> = Effect.gen({ self: this }, function* () {
+    while (true) {
+      yield* this.#woken.await
+      this.#woken.closeUnsafe()
+      for (const environment of this.#environments) {
+        // A defect in one user's state must not end the process: it would do so at each start.
+        yield* Effect.catchCause(fillBoards(environment), (cause) =>
+          Cause.hasDies(cause)
+            ? Effect.logError("A leaderboard could not be filled", cause)
+            : Effect.failCause(cause),
+        )
+      }
+    }
+  })
+}

@@ -1,0 +1,53 @@
+/** The bytes of the scores on leaderboards in a user's state (`UserCodec.ts`). */
+import { type BoardScores, noWindows } from "../../domain/user/User.ts"
+import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
+import { bad, type Reader, writeByte, writeNumber } from "./StateBytes.ts"
+
+/** What was counted and missed, the latest record, and each window that has scores. */
+export const writeBoard = ({ counted, missed, sequence, windows }: BoardScores): void => {
+  writeNumber(counted)
+  writeNumber(missed)
+  writeNumber(sequence)
+  writeByte(windowKinds.reduce((count, kind) => count + slotsOf(windows[kind]), 0))
+  for (let kind = 0; kind < windowKinds.length; kind++) {
+    const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } =
+      windows[windowKinds[kind]!]
+    if (sequence > 0) writeScore(2 * kind, index, xp, sequence)
+    if (sequenceBefore > 0) writeScore(2 * kind + 1, indexBefore, xpBefore, sequenceBefore)
+  }
+}
+
+const slotsOf = ({ sequence, sequenceBefore }: BoardScores["windows"][WindowKind]): number =>
+  Number(sequence > 0) + Number(sequenceBefore > 0)
+
+const writeScore = (slot: number, index: number, score: number, sequence: number): void => {
+  writeByte(slot)
+  writeNumber(index)
+  writeNumber(score)
+  writeNumber(sequence)
+}
+
+export const readBoard = (reader: Reader): BoardScores => {
+  const counted = reader.number()
+  const missed = reader.number()
+  const sequence = reader.number()
+  const count = reader.byte()
+  if (count === 0) return { counted, missed, sequence, windows: noWindows }
+  const windows = { ...noWindows }
+  let last = -1
+  for (let left = count; left > 0; left--) {
+    const slot = reader.byte()
+    if (slot <= last || slot >= 2 * windowKinds.length) throw bad("a score has no place")
+    last = slot
+    const index = reader.number()
+    const xp = reader.number()
+    const sequence = reader.number()
+    if (sequence <= 0) throw bad("a score has no record")
+    const kind = windowKinds[slot >>> 1]!
+    windows[kind] =
+      (slot & 1) === 0
+        ? { ...windows[kind], index, xp, sequence }
+        : { ...windows[kind], indexBefore: index, xpBefore: xp, sequenceBefore: sequence }
+  }
+  return { counted, missed, sequence, windows }
+}

@@ -1,0 +1,423 @@
+/** Operations on leaderboards as definitions, and reads of their entries. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { boardOrders, boardWindows } from "../../domain/project/BoardDefinition.ts"
+import { limits } from "../../Limits.ts"
+import {
+  ApiKey,
+  distinct,
+  limitQuery,
+  list,
+  OpenTo,
+  oneOf,
+  pageFields,
+  text,
+  UserId,
+  UserNamed,
+  wholeNumber,
+} from "./Common.ts"
+import {
+  DefinitionKey,
+  listQuery,
+  newMembers,
+  patchMembers,
+  patchWords,
+  pathOf,
+  shownMembers,
+  statusWords,
+} from "./DefinitionShapes.ts"
+import { definitionEndpoints } from "./definitionEndpoints.ts"
+import {
+  boardEntries,
+  boardEntry,
+  boardLookup,
+  boardStats,
+  leaderboard,
+  leaderboardsPage,
+} from "./examples/boardExamples.ts"
+import { leaderboardId } from "./examples/exampleIds.ts"
+import { BoardAt, BoardWindowKind, PreviousRank, WindowShown } from "./Leaderboard.ts"
+import {
+  LeaderboardConflict,
+  LeaderboardNotFound,
+  readProblems,
+  UseConflict,
+  UserNotFound,
+  writeProblems,
+} from "./Problems.ts"
+
+const Name = text(1, limits.titleCharactersMax).annotate({
+  description: "Name for people.",
+  examples: ["Gem hunters"],
+})
+
+const currencyOf = DefinitionKey.annotate({
+  description: "The key of a currency without a refill: `xp`, `points` or your own.",
+  examples: ["gems"],
+})
+
+const Score = Schema.Struct({ currency: currencyOf }).annotate({
+  identifier: "BoardScore",
+  description:
+    "What users are ranked by: the amounts that they earn of a currency. Spending and expiry do not lower a score.",
+  examples: [{ currency: "gems" }],
+})
+
+const Windows = list(oneOf(boardWindows), 1, boardWindows.length)
+  .check(distinct<string>([], (window) => window))
+  .annotate({
+    description:
+      "The windows in which users are ranked: over all time, and in each day, ISO week and month in the project's time zone. Default: all four.",
+    examples: [["all_time", "weekly"]],
+  })
+
+const Order = oneOf(boardOrders).annotate({
+  description:
+    "`desc`: the highest score is first. `asc`: the lowest. Of equal scores, the one that was reached first comes first. Default `desc`.",
+  examples: ["desc"],
+})
+
+const Attributes = list(text(1, limits.attributeNameCharactersMax), 0, limits.boardAttributesMax)
+  .check(distinct<string>([], (name) => name))
+  .annotate({
+    description:
+      "The names of the users' attributes that entries show, such as `avatarUrl`: also to callers with a publishable key. Default: none.",
+    examples: [["avatarUrl"]],
+  })
+
+export const NewLeaderboard = Schema.Struct({
+  ...newMembers("name"),
+  name: Name,
+  score: Score,
+  windows: Schema.optionalKey(Windows),
+  order: Schema.optionalKey(Order),
+  attributes: Schema.optionalKey(Attributes),
+}).annotate({
+  identifier: "NewLeaderboard",
+  description: "A leaderboard to create.",
+  examples: [
+    { name: "Gem hunters", score: { currency: "gems" }, windows: ["all_time", "weekly"] },
+    {
+      name: "Season 1",
+      score: { currency: "xp" },
+      startsAt: "2026-11-02T00:00:00Z",
+      endsAt: "2026-12-14T00:00:00Z",
+    },
+  ],
+})
+
+export const LeaderboardPatch = Schema.Struct({
+  ...patchMembers,
+  name: Schema.optionalKey(Name),
+  score: Schema.optionalKey(
+    Schema.Struct({ currency: Schema.optionalKey(currencyOf) }).annotate({
+      identifier: "BoardScorePatch",
+      description: "What users are ranked by.",
+      examples: [{ currency: "gems" }],
+    }),
+  ),
+  windows: Schema.optionalKey(Schema.NullOr(Windows)),
+  order: Schema.optionalKey(Schema.NullOr(Order)),
+  attributes: Schema.optionalKey(Schema.NullOr(Attributes)),
+}).annotate({
+  identifier: "LeaderboardPatch",
+  examples: [{ name: "Gem masters" }, { status: "paused" }],
+})
+
+export const LeaderboardDefinition = Schema.Struct({
+  id: Schema.String.annotate({
+    description: "Laurel's id of the leaderboard.",
+    examples: [leaderboardId],
+  }),
+  ...shownMembers,
+  name: Schema.String.annotate({ description: "Name for people.", examples: ["Gem hunters"] }),
+  score: Schema.Struct({
+    currency: Schema.String.annotate({
+      description: "The key of the currency.",
+      examples: ["gems"],
+    }),
+  }).annotate({ description: "What users are ranked by." }),
+  windows: Schema.Array(oneOf(boardWindows)).annotate({
+    description: "The windows in which users are ranked.",
+    examples: [leaderboard.windows],
+  }),
+  order: oneOf(boardOrders).annotate({
+    description: "Whether the highest or the lowest score is first.",
+    examples: ["desc"],
+  }),
+  attributes: Schema.Array(Schema.String).annotate({
+    description: "The names of the users' attributes that entries show.",
+    examples: [["avatarUrl"]],
+  }),
+}).annotate({
+  identifier: "LeaderboardDefinition",
+  description: "A leaderboard: what it ranks users by, and in which windows.",
+  examples: [leaderboard],
+})
+
+export const LeaderboardList = Schema.Struct({
+  leaderboards: Schema.Array(LeaderboardDefinition).annotate({
+    description: "In the order of creation; `xp` is first.",
+  }),
+  ...pageFields("leaderboards"),
+}).annotate({
+  identifier: "LeaderboardList",
+  description: "A page of the leaderboards.",
+  examples: [leaderboardsPage],
+})
+
+const Rank = Schema.Int.annotate({
+  description: "Equal scores share a rank, and the next rank skips: 1, 1, 3.",
+  examples: [1],
+})
+
+const ScoreShown = Schema.Int.annotate({
+  description: "What the user earned in the window.",
+  examples: [340],
+})
+
+export const BoardEntry = Schema.Struct({
+  rank: Rank,
+  userId: UserId,
+  displayName: Schema.NullOr(Schema.String).annotate({
+    description: "The user's current display name; null: none.",
+    examples: ["Ada"],
+  }),
+  attributes: Schema.Record(
+    Schema.String,
+    Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]),
+  ).annotate({
+    description: "The attributes that the leaderboard names, of those that the user has.",
+    examples: [boardEntry.attributes],
+  }),
+  score: ScoreShown,
+  previousRank: PreviousRank,
+}).annotate({
+  identifier: "BoardEntry",
+  description: "A user's rank and score.",
+  examples: [boardEntry],
+})
+
+/** The members of each read of a window. */
+const windowRead = {
+  leaderboard: Schema.String.annotate({
+    description: "The key of the leaderboard.",
+    examples: ["gem-hunters"],
+  }),
+  window: WindowShown,
+}
+
+const filling = Schema.Boolean.annotate({
+  description:
+    "Whether the leaderboard was just published and lists users from their states, so that some are still missing: for seconds with a million users.",
+  examples: [false],
+})
+
+const total = Schema.Int.annotate({ description: "Number of users listed.", examples: [1] })
+
+export const BoardEntries = Schema.Struct({
+  ...windowRead,
+  entries: Schema.Array(BoardEntry).annotate({ description: "In the order of ranks." }),
+  total,
+  limit: Schema.Int.annotate({
+    description: "Maximum number of entries on this page.",
+    examples: [20],
+  }),
+  offset: Schema.Int.annotate({
+    description: "Number of entries before this page.",
+    examples: [0],
+  }),
+  hasMore: Schema.Boolean.annotate({
+    description: "Whether more entries follow this page.",
+    examples: [false],
+  }),
+  filling,
+  me: Schema.optionalKey(Schema.NullOr(BoardEntry)).annotate({
+    description: "With `around`: the entry of that user, on this page or not; null: not listed.",
+  }),
+}).annotate({
+  identifier: "BoardEntries",
+  description: "A page of a leaderboard.",
+  examples: [boardEntries],
+})
+
+const windowQuery = {
+  window: Schema.optionalKey(
+    BoardWindowKind.annotate({
+      description: "One of the leaderboard's windows. Default: the first of them.",
+      examples: ["weekly"],
+    }),
+  ),
+  at: Schema.optionalKey(BoardAt),
+}
+
+export const BoardLookupRequest = Schema.Struct({
+  users: list(UserId, 1, limits.boardLookupMax).annotate({
+    description: "The ids of the users, such as friends; each counts once.",
+    examples: [["user-42", "user-7"]],
+  }),
+  ...windowQuery,
+}).annotate({
+  identifier: "BoardLookupRequest",
+  description: "The users to look up.",
+  examples: [{ users: ["user-42", "user-7"], window: "weekly" }],
+})
+
+const FoundEntry = Schema.Struct({
+  userId: UserId,
+  rankAmong: Schema.NullOr(Schema.Int).annotate({
+    description:
+      "The rank among the listed users of this look-up; equal scores share it. Null: not listed.",
+    examples: [1],
+  }),
+  entry: Schema.NullOr(BoardEntry).annotate({
+    description: "The entry on the whole leaderboard; null: not listed.",
+  }),
+}).annotate({ identifier: "FoundEntry", description: "The place of a user who was looked up." })
+
+export const BoardLookup = Schema.Struct({
+  ...windowRead,
+  users: Schema.Array(FoundEntry).annotate({
+    description:
+      "In the order of ranks; those who are not listed come last. Who was merged into another user stands under the id of that user.",
+  }),
+  total,
+  filling,
+}).annotate({
+  identifier: "BoardLookup",
+  description: "The places of users on a leaderboard.",
+  examples: [boardLookup],
+})
+
+export const BoardStats = Schema.Struct({
+  ...windowRead,
+  participants: Schema.Int.annotate({ description: "Number of users listed.", examples: [1432] }),
+  distribution: Schema.Array(
+    Schema.Struct({
+      percent: Schema.Finite.annotate({ description: "The share of the users.", examples: [10] }),
+      score: Schema.Int.annotate({
+        description: "The last score within this share, from the first rank on.",
+        examples: [120],
+      }),
+    }).annotate({ identifier: "ScoreAt", description: "The score at a share of the users." }),
+  ).annotate({
+    description:
+      "The scores at 0, 1, 5, 10, 25, 50, 75, 90 and 100 percent of the users: 0 is the first entry, 100 the last one. Empty: nobody is listed.",
+  }),
+  filling,
+}).annotate({
+  identifier: "BoardStats",
+  description: "How many users a leaderboard lists, and how their scores are distributed.",
+  examples: [boardStats],
+})
+
+const params = pathOf("leaderboard", leaderboardId)
+
+const entriesProblems = [...readProblems, LeaderboardNotFound, UserNotFound] as const
+
+export const Leaderboards = HttpApiGroup.make("leaderboards")
+  .add(
+    ...definitionEndpoints({
+      path: "/v1/leaderboards",
+      params,
+      readers: ["read"],
+      notFound: LeaderboardNotFound,
+      create: {
+        payload: NewLeaderboard,
+        success: LeaderboardDefinition,
+        summary: "Create a leaderboard",
+        description: `Ranks users by the amounts of a currency that they earn with events and with rewards that you grant. It counts what occurs from \`startsAt\` on and before \`endsAt\`, while it is active. A leaderboard without a \`segment\` and without a \`startsAt\` lists at once what users have ever earned in its \`all_time\` window; its other windows, and every window of the others, count from the publication on. With a \`segment\`, what a user earns counts while the user is a member; who leaves keeps the entry. A late event counts in the windows that are open on its arrival and contain it. What backfills of badges pay counts in \`all_time\` only. An environment holds at most ${limits.boardsMax} leaderboards that are not archived, \`xp\` among them, and ${limits.boardsOfCurrencyMax} of one currency.`,
+      },
+      list: {
+        query: listQuery("leaderboards"),
+        success: LeaderboardList,
+        summary: "List leaderboards",
+        description:
+          "Lists the leaderboards of the key's project and environment: all except archived ones, or all with the given status. The leaderboard `xp`, which `GET /v1/leaderboard` reads, always exists.",
+      },
+      get: {
+        success: LeaderboardDefinition,
+        summary: "Read a leaderboard",
+        description: "Returns the definition of a leaderboard by its id or key.",
+      },
+      update: {
+        payload: LeaderboardPatch,
+        success: LeaderboardDefinition,
+        error: [...writeProblems, LeaderboardNotFound, LeaderboardConflict],
+        summary: "Change a leaderboard",
+        description: `${patchWords}
+
+\`score\`, \`windows\`, \`order\`, \`segment\` and \`startsAt\` change only while it is a draft. A paused leaderboard counts nothing and shows its entries. The status and the end of the leaderboard \`xp\` cannot change.
+
+${statusWords}`,
+      },
+      delete: {
+        success: HttpApiSchema.NoContent.annotate({ description: "The leaderboard is archived." }),
+        error: [...readProblems, LeaderboardNotFound, UseConflict],
+        summary: "Archive a leaderboard",
+        description:
+          "Its entries are gone for good, those of past windows too. The leaderboard `xp` cannot be archived (409 `in_use`). Archiving twice returns 404.",
+      },
+    }),
+    HttpApiEndpoint.get("entries", "/v1/leaderboards/:id/entries", {
+      params,
+      query: {
+        ...windowQuery,
+        around: Schema.optionalKey(
+          UserId.annotate({
+            description:
+              "Centres the page on this user, instead of `offset`. For a user who is not listed, returns the first page with `me: null`. Not with a publishable key.",
+            examples: ["user-42"],
+          }),
+        ),
+        limit: limitQuery,
+        offset: Schema.optionalKey(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
+      },
+      success: BoardEntries,
+      error: entriesProblems,
+    })
+      .annotate(OpenTo, OpenTo.clients)
+      .annotate(UserNamed, ({ query }) => query.around)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Read the entries of a leaderboard",
+          description:
+            "Ranks users in a window. Hidden users and users without a score in the window are not listed, and leave past windows too. A draft lists nobody.",
+        }),
+      ),
+    HttpApiEndpoint.post("lookup", "/v1/leaderboards/:id/lookup", {
+      params,
+      payload: BoardLookupRequest,
+      success: BoardLookup,
+      error: [...writeProblems, LeaderboardNotFound],
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Look users up on a leaderboard",
+          description:
+            "Returns the ranks of users, such as friends: on the whole leaderboard, and among each other. Changes nothing. An `Idempotency-Key` is ignored.",
+        }),
+      ),
+    HttpApiEndpoint.get("stats", "/v1/leaderboards/:id/stats", {
+      params,
+      query: windowQuery,
+      success: BoardStats,
+      error: [...readProblems, LeaderboardNotFound],
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Read statistics of a leaderboard",
+          description:
+            "Returns how many users a window lists, and how their scores are distributed.",
+        }),
+      ),
+  )
+  .middleware(ApiKey)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Leaderboards",
+      description: "Users ranked by the amounts that they earn, in several windows.",
+    }),
+  )

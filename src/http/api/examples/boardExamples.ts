@@ -1,0 +1,68 @@
+/** Leaderboards in replies. */
+import { changes } from "./definitionExamples.ts"
+import { leaderboardId, onlyPage, userId } from "./exampleIds.ts"
+
+export const leaderboard = {
+  id: leaderboardId,
+  key: "gem-hunters",
+  name: "Gem hunters",
+  description: null,
+  status: "active",
+  startsAt: null,
+  endsAt: null,
+  score: { currency: "gems" },
+  windows: ["all_time", "weekly"],
+  order: "desc",
+  segment: null,
+  attributes: ["avatarUrl"],
+  metadata: {},
+  ...changes,
+} as const
+
+export const leaderboardsPage = { leaderboards: [leaderboard], ...onlyPage } as const
+
+export const boardEntry = {
+  rank: 1,
+  userId,
+  displayName: "Ada",
+  attributes: { avatarUrl: "https://example.com/ada.png" },
+  score: 340,
+  previousRank: 3,
+} as const
+
+/** The week from Monday, 26 October, in Berlin. Winter time began on the day before. */
+const window = {
+  kind: "weekly",
+  startsAt: "2026-10-25T23:00:00.000Z",
+  endsAt: "2026-11-01T23:00:00.000Z",
+} as const
+
+const read = { leaderboard: leaderboard.key, window } as const
+
+export const boardEntries = {
+  ...read,
+  entries: [boardEntry],
+  total: 1,
+  limit: 20,
+  offset: 0,
+  hasMore: false,
+  filling: false,
+  me: boardEntry,
+} as const
+
+export const boardLookup = {
+  ...read,
+  users: [
+    { userId, rankAmong: 1, entry: boardEntry },
+    { userId: "user-7", rankAmong: null, entry: null },
+  ],
+  total: 1,
+  filling: false,
+} as const
+
+export const boardStats = {
+  ...read,
+  participants: 1,
+  distribution: [0, 1, 5, 10, 25, 50, 75, 90, 100].map((percent) => ({ percent, score: 340 })),
+  filling: false,
+}

@@ -1,0 +1,181 @@
+/** Leaderboards as definitions, and reads of their entries. */
+import { Effect } from "effect"
+import type { BoardChange } from "../../domain/decide/BoardDefinitions.ts"
+import { definitionNotFound } from "../../domain/decide/Kind.ts"
+import {
+  type Board,
+  type BoardWindow,
+  boardDefaults,
+} from "../../domain/project/BoardDefinition.ts"
+import { definitionOf } from "../../domain/project/DefinitionKey.ts"
+import type { UserState } from "../../domain/user/User.ts"
+import { invalidRequest } from "../../domain/values/Errors.ts"
+import { isoTimeOrNull, parseIsoTime } from "../../domain/values/isoTime.ts"
+import type { BoardEntry } from "../../engine/boards/ReadBoard.ts"
+import type { Engine } from "../../engine/Engine.ts"
+import { limits } from "../../Limits.ts"
+import type { LeaderboardPatch, Leaderboards, NewLeaderboard } from "../api/Leaderboards.ts"
+import type { Handlers } from "../contract/Interpreter.ts"
+import { kindOperations } from "./definitionOperations.ts"
+import { foundOr, named, newMembers, patchOf, showDefinition } from "./Shapes.ts"
+
+/** The shares of users whose scores statistics show. */
+const percents = [0, 1, 5, 10, 25, 50, 75, 90, 100]
+
+export const boardHandlers = (engine: Engine["Service"]): Handlers<typeof Leaderboards> => ({
+  ...kindOperations(engine, "leaderboard", {
+    made: newBoard,
+    changed: boardChange,
+    show: showBoard,
+  }),
+  entries: {
+    handle: ({ caller: { environment }, params, query }) =>
+      readEntries(engine, environment, params.id, query),
+  },
+  lookup: {
+    handle: ({ caller: { environment }, params, payload }) =>
+      Effect.gen(function* () {
+        const { board, kind, query } = yield* asked(engine, environment, params.id, payload, "/")
+        const { filling, places, total, ...window } = yield* engine.lookUpOnBoard(
+          environment,
+          query,
+          payload.users,
+        )
+        const shown = showIn(engine, environment, board)
+        const users = places.map(({ entry, rankAmong, userId }) => ({
+          userId,
+          rankAmong,
+          entry: entry && shown(entry),
+        }))
+        return { body: { ...windowOf(board, kind, window), users, total, filling } }
+      }),
+  },
+  stats: {
+    handle: ({ caller: { environment }, params, query: wanted }) =>
+      Effect.gen(function* () {
+        const found = yield* asked(engine, environment, params.id, wanted, "query/")
+        const { filling, scores, total, ...window } = yield* engine.readBoardScores(
+          environment,
+          found.query,
+          percents,
+        )
+        const of = windowOf(found.board, found.kind, window)
+        return { body: { ...of, participants: total, distribution: scores, filling } }
+      }),
+  },
+})
+
+interface WindowAsked {
+  readonly at?: string
+  readonly window?: BoardWindow
+}
+
+/** The board that a path names, and the window of it that a request asks for. */
+const asked = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  environment: string,
+  id: string,
+  { at, window }: WindowAsked,
+  pointer: string,
+) {
+  const { leaderboards } = yield* engine.readProject(environment)
+  const board = yield* foundOr(definitionOf(leaderboards, id), boardNotFound)
+  if (board.set === "archived") return yield* Effect.fail(boardNotFound)
+  const kind = window ?? board.windows[0]!
+  if (!board.windows.includes(kind)) {
+    const detail = `must be one of the leaderboard's windows: ${board.windows.join(", ")}`
+    const fault = { pointer: `${pointer}window`, code: "invalid_value", detail }
+    return yield* Effect.fail(invalidRequest([fault]))
+  }
+  const time = at === undefined ? undefined : { at: parseIsoTime(at) ?? at }
+  return { board, kind, query: { board: board.id, window: kind, ...time } }
+})
+
+const readEntries = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  environment: string,
+  id: string,
+  query: WindowAsked & {
+    readonly around?: string
+    readonly limit?: number
+    readonly offset?: number
+  },
+) {
+  const { around, limit = limits.pageDefault } = query
+  if (around !== undefined && query.offset !== undefined) return yield* Effect.fail(twoPlaces)
+  const found = yield* asked(engine, environment, id, query, "query/")
+  const page = yield* engine.readBoard(environment, {
+    ...found.query,
+    limit,
+    offset: query.offset ?? 0,
+    ...(around !== undefined && { around }),
+  })
+  const shown = showIn(engine, environment, found.board)
+  const { filling, me, offset, total } = page
+  const entries = page.entries.map(shown)
+  const hasMore = offset + entries.length < total
+  const of = windowOf(found.board, found.kind, page)
+  const body = { ...of, entries, total, limit, offset, hasMore, filling }
+  return { body: me === undefined ? body : { ...body, me: me && shown(me) } }
+})
+
+/** How entries of the board are shown, with its attributes. */
+const showIn = (engine: Engine["Service"], environment: string, { attributes }: Board) =>
+  attributes.length === 0
+    ? (entry: BoardEntry) => showEntry(entry, {})
+    : (entry: BoardEntry) => {
+        const user = Effect.runSync(engine.readUser(environment, entry.userId))
+        return showEntry(entry, shownAttributes(user, attributes))
+      }
+
+const boardNotFound = definitionNotFound("leaderboard")
+
+const twoPlaces = invalidRequest([
+  {
+    pointer: "query/offset",
+    code: "invalid_value",
+    detail: "must not be sent together with around",
+  },
+])
+
+const windowOf = (
+  { key }: Board,
+  kind: BoardWindow,
+  { endsAt, startsAt }: { readonly startsAt: number | null; readonly endsAt: number | null },
+) => ({
+  leaderboard: key,
+  window: { kind, startsAt: isoTimeOrNull(startsAt), endsAt: isoTimeOrNull(endsAt) },
+})
+
+const showEntry = (
+  { displayName, previousRank, rank, score, userId }: BoardEntry,
+  attributes: UserState["profile"]["attributes"],
+) => ({ rank, userId, displayName, attributes, score, previousRank })
+
+const shownAttributes = (
+  user: UserState | undefined,
+  names: ReadonlyArray<string>,
+): UserState["profile"]["attributes"] => {
+  const all = user?.profile.attributes ?? {}
+  return Object.fromEntries(
+    names.filter((name) => Object.hasOwn(all, name)).map((name) => [name, all[name]!]),
+  )
+}
+
+export const newBoard = (payload: typeof NewLeaderboard.Type, id: string) => {
+  const { attributes = [], name, order = "desc", score, windows } = payload
+  const members = { windows: windows ?? boardDefaults.windows, order, attributes }
+  return { id, ...newMembers(payload), name, score, ...members }
+}
+
+const boardChange = (patch: typeof LeaderboardPatch.Type): BoardChange => {
+  const { attributes, order, windows } = patch
+  return named({
+    ...patchOf(patch),
+    windows: windows === null ? boardDefaults.windows : windows,
+    order: order === null ? ("desc" as const) : order,
+    attributes: attributes === null ? [] : attributes,
+  })
+}
+
+const showBoard = (board: Board, now: number) => showDefinition(board, now)

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { cellsOf, expectMarked, fieldsOf } from "../pageForm.ts"
+import { roundTrip } from "./roundTrip.ts"
+import { base, type Json, startWorld, type World } from "./world.ts"
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld()
+})
+afterAll(() => world.server.stop())
+
+const boards = `${base}/leaderboards`
+const simple = { name: "Points", currency: "points", order: "desc", "windows.all_time": "true" }
+const create = async (fields: Record<string, string>): Promise<Json> => {
+  const { location, text } = await world.owner.post(`${boards}/new`, fields)
+  if (location === null) throw new Error(text)
+  const [, id] = /\/leaderboards\/(ldb_\w+)\?done=[\w-]+$/.exec(location)!
+  return (await world.api("GET", `/v1/leaderboards/${id}`)).json
+}
+
+describe("The form of a leaderboard", () => {
+  it("creates the typed leaderboard, and only one however often it is sent", async () => {
+    const page = await world.owner.get(`${boards}/new`)
+    const { "windows.daily": _, ...blank } = fieldsOf(page.text, `${boards}/new`)
+    const fields = {
+      ...blank,
+      name: "Season 1",
+      key: "season",
+      currency: "points",
+      order: "asc",
+      attributes: "avatarUrl plan",
+      startsAt: "2026-01-01T01:00:00+01:00",
+    }
+    const board = await create(fields)
+    expect(board).toMatchObject({
+      name: "Season 1",
+      key: "season",
+      score: { currency: "points" },
+      windows: ["all_time", "weekly", "monthly"],
+      order: "asc",
+      attributes: ["avatarUrl", "plan"],
+      startsAt: "2026-01-01T00:00:00.000Z",
+    })
+    expect((await create(fields)).id).toBe(board.id)
+  })
+
+  it("marks the fields of a refusal", async () => {
+    for (const [name, bad] of Object.entries({ currency: "rubies", startsAt: "soon" })) {
+      const fields = { ...simple, [name]: bad }
+      expectMarked(await world.owner.post(`${boards}/new`, fields), name, bad)
+    }
+  })
+
+  it("saves any leaderboard of the API unchanged", async () => {
+    await roundTrip(world, {
+      schema: "NewLeaderboard",
+      list: "leaderboards",
+      // A currency has few leaderboards.
+      count: 15,
+      edit: (body: Json) => {
+        body.score = { currency: "points" }
+        body.status = "draft"
+        if (body.attributes !== undefined) body.attributes = ["avatarUrl", "plan"]
+        if (body.windows !== undefined) body.windows = ["all_time", "weekly"]
+      },
+    }).finally(async () => {
+      const { leaderboards } = (await world.api("GET", "/v1/leaderboards?status=draft&limit=100"))
+        .json
+      for (const { id } of leaderboards) await world.api("DELETE", `/v1/leaderboards/${id}`)
+    })
+  })
+})
+
+describe("The pages of leaderboards", () => {
+  it("list them, and buttons pause, resume and archive all but xp", async () => {
+    const { id, version } = await create({ ...simple, name: "Listed" })
+    const { text } = await world.owner.get(`${boards}?status=active`)
+    const name = `<a href="${boards}/${id}"><bdi>Listed</bdi></a><br><code>listed</code>`
+    expect(cellsOf(text, name).slice(0, 4)).toEqual([
+      "active",
+      "points, highest score first",
+      "all time",
+      "everyone",
+    ])
+    expect(text).not.toContain(`${boards}/ldb_xp/archive`)
+    const press = async (verb: string, at: number) => {
+      await world.owner.post(`${boards}/${id}/${verb}`, { version: String(at) })
+      return (await world.api("GET", `/v1/leaderboards/${id}`)).json.status
+    }
+    expect(await press("pause", version)).toBe("paused")
+    expect(await press("resume", version + 1)).toBe("active")
+    expect(await press("archive", version + 2)).toBe("archived")
+    expect((await world.owner.get(`${boards}/${id}`)).status).toBe(200)
+  })
+
+  it("show the entries of the windows of a leaderboard", async () => {
+    const board = await create({ ...simple, name: "Entries", "windows.weekly": "true" })
+    await world.api("POST", "/v1/users/seen/rewards", { type: "points", amount: 7 })
+    await world.api("PUT", "/v1/users/seen", { displayName: "<b>Seen</b>" })
+    const link = `${base}/leaderboard?board=entries`
+    const own = (await world.owner.get(`${boards}/${board.id}`)).text
+    expect(own).toContain(`href="${link}"`)
+    expect(own).toContain("&lt;b&gt;Seen&lt;/b&gt;")
+    const { text } = await world.owner.get(`${link}&window=weekly`)
+    expect(text).toContain("&lt;b&gt;Seen&lt;/b&gt;")
+    expect(text).toMatch(/<th[^>]*>points<\/th>/)
+    expect(text).toContain("window=all_time&amp;board=entries")
+    expect(text).not.toContain("window=daily&amp;board=entries")
+    const around = await world.owner.get(`${link}&around=seen`)
+    expect(around.text).toMatch(/<strong><a href="[^"]+seen">/)
+    expect((await world.owner.get(`${base}/leaderboard?board=none`)).status).toBe(404)
+  })
+})

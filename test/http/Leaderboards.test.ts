@@ -1,0 +1,367 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { limits } from "../../src/Limits.ts"
+import { faultsOf, isoTime, Place, problemOf } from "./definitions.ts"
+import { startServer, type TestServer } from "./fixture.ts"
+import { RunningClock } from "./RunningClock.ts"
+
+let server: TestServer
+const clock = new RunningClock("2026-11-03T12:00:00Z")
+beforeAll(async () => {
+  server = await startServer({ clock })
+})
+afterAll(() => server.stop())
+
+let places = 0
+const newPlace = () => new Place(server, `boards${places++}`)
+const gems = { name: "Gem hunters", score: { currency: "gems" } }
+
+const placeWithGems = async () => {
+  const place = newPlace()
+  await place.post("/v1/currencies", { key: "gems", name: "Gems" })
+  return place
+}
+
+const earn = async (place: Place, userId: string, amount: number, more: object = {}) =>
+  (
+    await place.post(`/v1/users/${userId}/rewards`, {
+      reward: { currencies: { gems: amount }, ...more },
+    })
+  ).json
+
+const rowsOf = async (place: Place, query = "") =>
+  (await place.get(`/v1/leaderboards/gem-hunters/entries${query}`)).json.entries.map(
+    ({ rank, score, userId }: Record<string, unknown>) => [rank, userId, score],
+  )
+
+/** Reads the entries until the board is filled. */
+const filled = async (place: Place, key = "gem-hunters") => {
+  for (;;) {
+    const { json } = await place.get(`/v1/leaderboards/${key}/entries`)
+    if (!json.filling) return json
+  }
+}
+
+describe("leaderboards", () => {
+  it("are created with defaults, read and listed behind the leaderboard xp", async () => {
+    const place = await placeWithGems()
+    const { headers, json, status } = await place.post("/v1/leaderboards", gems)
+    expect(status).toBe(201)
+    expect(headers.location).toBe(`/v1/leaderboards/${json.id}`)
+    expect(json).toEqual({
+      id: expect.stringMatching(/^ldb_[0-9a-f]{32}$/),
+      key: "gem-hunters",
+      name: "Gem hunters",
+      description: null,
+      metadata: {},
+      status: "active",
+      startsAt: null,
+      endsAt: null,
+      score: { currency: "gems" },
+      windows: ["all_time", "daily", "weekly", "monthly"],
+      order: "desc",
+      segment: null,
+      attributes: [],
+      version: 1,
+      createdAt: expect.stringMatching(isoTime),
+      updatedAt: json.createdAt,
+    })
+    expect((await place.get("/v1/leaderboards/gem-hunters")).json).toEqual(json)
+    const { leaderboards, total } = (await place.get("/v1/leaderboards")).json
+    expect(leaderboards.map(({ key }: { key: string }) => key)).toEqual(["xp", "gem-hunters"])
+    expect(total).toBe(2)
+  })
+
+  it("list at once what users ever earned, spent and expired amounts too", async () => {
+    const place = await placeWithGems()
+    await earn(place, "ada", 5)
+    await earn(place, "bob", 9)
+    await place.post("/v1/users/bob/spends", { currencies: { gems: 8 } })
+    await place.post("/v1/leaderboards", gems)
+    await filled(place)
+    expect(await rowsOf(place)).toEqual([
+      [1, "bob", 9],
+      [2, "ada", 5],
+    ])
+    // What was earned before counts in no window.
+    expect(await rowsOf(place, "?window=weekly")).toEqual([])
+    await earn(place, "ada", 4)
+    await earn(place, "cyd", 1)
+    expect(await rowsOf(place)).toEqual([
+      [1, "bob", 9],
+      [1, "ada", 9],
+      [3, "cyd", 1],
+    ])
+    expect(await rowsOf(place, "?window=weekly")).toEqual([
+      [1, "ada", 4],
+      [2, "cyd", 1],
+    ])
+  })
+
+  it("follow an undo, hidden users, merges and erasures", async () => {
+    const place = await placeWithGems()
+    await place.post("/v1/leaderboards", gems)
+    await earn(place, "ada", 5)
+    const { rewardId } = await earn(place, "ada", 7)
+    await earn(place, "bob", 6)
+    await earn(place, "cyd", 2)
+    expect(await rowsOf(place, "?window=daily&limit=1")).toEqual([[1, "ada", 12]])
+    expect((await place.delete(`/v1/users/ada/rewards/${rewardId}`)).status).toBe(200)
+    for (const query of ["", "?window=daily", "?window=monthly"]) {
+      expect(await rowsOf(place, query)).toEqual([
+        [1, "bob", 6],
+        [2, "ada", 5],
+        [3, "cyd", 2],
+      ])
+    }
+    await place.put("/v1/users/bob", { hidden: true })
+    expect((await rowsOf(place))[0]).toEqual([1, "ada", 5])
+    await place.put("/v1/users/bob", { hidden: false })
+    expect((await rowsOf(place))[0]).toEqual([1, "bob", 6])
+    expect((await place.post("/v1/users/cyd/merge", { into: "ada" })).status).toBe(200)
+    for (const query of ["", "?window=weekly"]) {
+      expect(await rowsOf(place, query)).toEqual([
+        [1, "ada", 7],
+        [2, "bob", 6],
+      ])
+    }
+    await place.delete("/v1/users/bob")
+    expect(await rowsOf(place)).toEqual([[1, "ada", 7]])
+  })
+
+  it("with the lowest score first rank by it, in every window", async () => {
+    const place = await placeWithGems()
+    await place.post("/v1/leaderboards", { ...gems, order: "asc" })
+    for (const [userId, amount] of [
+      ["ada", 5],
+      ["bob", 2],
+      ["cyd", 5],
+    ] as const) {
+      await earn(place, userId, amount)
+    }
+    for (const query of ["", "?window=daily"]) {
+      expect(await rowsOf(place, query)).toEqual([
+        [1, "bob", 2],
+        [2, "ada", 5],
+        [2, "cyd", 5],
+      ])
+    }
+  })
+
+  it("count members of their segment only, and who leaves keeps the entry", async () => {
+    const place = await placeWithGems()
+    await earn(place, "ada", 50)
+    await place.put("/v1/users/ada", { attributes: { plan: "pro" } })
+    await place.post("/v1/segments", {
+      key: "pro",
+      name: "Pro",
+      conditions: [{ kind: "attribute", attribute: "plan", op: "eq", value: "pro" }],
+    })
+    await place.post("/v1/leaderboards", { ...gems, segment: "pro" })
+    await earn(place, "ada", 3)
+    await earn(place, "bob", 4)
+    await place.put("/v1/users/ada", { attributes: { plan: "free" } })
+    await earn(place, "ada", 8)
+    expect(await rowsOf(place)).toEqual([[1, "ada", 3]])
+    expect(await rowsOf(place, "?window=weekly")).toEqual([[1, "ada", 3]])
+    expect(problemOf(await place.delete("/v1/segments/pro"))).toEqual([409, "in_use"])
+  })
+
+  it("count nothing while they are drafts or paused, or outside of their period", async () => {
+    const place = await placeWithGems()
+    const change = async (body: object) =>
+      (await place.patch("/v1/leaderboards/gem-hunters", body)).json
+    await place.post("/v1/leaderboards", { ...gems, status: "draft" })
+    await earn(place, "ada", 2)
+    expect(await rowsOf(place)).toEqual([])
+    expect(await change({ windows: ["all_time", "daily"], status: "active" })).toMatchObject({
+      status: "active",
+      windows: ["all_time", "daily"],
+    })
+    await filled(place)
+    expect(await rowsOf(place)).toEqual([[1, "ada", 2]])
+    await change({ status: "paused" })
+    const { rewardId } = await earn(place, "ada", 30)
+    expect(await rowsOf(place)).toEqual([[1, "ada", 2]])
+    await change({ status: "active" })
+    await earn(place, "ada", 1)
+    expect(await rowsOf(place)).toEqual([[1, "ada", 3]])
+    // What was missed is not taken back.
+    await place.delete(`/v1/users/ada/rewards/${rewardId}`)
+    expect(await rowsOf(place)).toEqual([[1, "ada", 3]])
+    await change({ endsAt: "2026-11-03T11:00:00Z" })
+    await earn(place, "ada", 9)
+    expect(await rowsOf(place)).toEqual([[1, "ada", 3]])
+    const season = { key: "season", name: "Season", score: { currency: "gems" } }
+    await place.post("/v1/leaderboards", { ...season, startsAt: "2026-11-03T13:00:00Z" })
+    await earn(place, "ada", 1)
+    const entriesOf = async () => (await place.get("/v1/leaderboards/season/entries")).json.entries
+    expect(await entriesOf()).toEqual([])
+    clock.set("2026-11-03T13:00:00Z")
+    await earn(place, "ada", 5)
+    expect(await entriesOf()).toMatchObject([{ userId: "ada", score: 5 }])
+  })
+
+  it("close their windows, which stay readable, with the ranks of the window before", async () => {
+    const place = await placeWithGems()
+    await place.post("/v1/leaderboards", gems)
+    await earn(place, "ada", 3)
+    await earn(place, "bob", 1)
+    clock.set("2026-11-04T12:00:00Z")
+    await earn(place, "bob", 7)
+    const { json } = await place.get("/v1/leaderboards/gem-hunters/entries?window=daily&around=ada")
+    expect(json).toMatchObject({
+      leaderboard: "gem-hunters",
+      window: { kind: "daily", startsAt: "2026-11-04T00:00:00.000Z" },
+      entries: [{ rank: 1, userId: "bob", score: 7, previousRank: 2 }],
+      total: 1,
+      me: null,
+    })
+    expect(await rowsOf(place, "?window=daily&at=2026-11-03")).toEqual([
+      [1, "ada", 3],
+      [2, "bob", 1],
+    ])
+  })
+
+  it("show the attributes that they name, and look friends up", async () => {
+    const place = await placeWithGems()
+    await place.post("/v1/leaderboards", { ...gems, attributes: ["avatarUrl", "constructor"] })
+    await place.put("/v1/users/ada", {
+      displayName: "Ada",
+      attributes: { avatarUrl: "https://example.com/a.png", plan: "pro" },
+    })
+    for (const [userId, amount] of [
+      ["ada", 5],
+      ["bob", 9],
+      ["cyd", 5],
+      ["dan", 7],
+    ] as const) {
+      await earn(place, userId, amount)
+    }
+    const ada = {
+      rank: 3,
+      userId: "ada",
+      displayName: "Ada",
+      attributes: { avatarUrl: "https://example.com/a.png" },
+      score: 5,
+      previousRank: null,
+    }
+    const path = "/v1/leaderboards/gem-hunters"
+    expect((await place.get(`${path}/entries?around=ada&limit=1`)).json.entries).toEqual([ada])
+    const { json, status } = await place.post(`${path}/lookup`, {
+      users: ["cyd", "nobody", "ada", "bob", "ada"],
+      window: "weekly",
+    })
+    expect(status).toBe(200)
+    expect(json).toMatchObject({
+      leaderboard: "gem-hunters",
+      window: { kind: "weekly" },
+      users: [
+        { userId: "bob", rankAmong: 1, entry: { rank: 1 } },
+        { userId: "ada", rankAmong: 2, entry: ada },
+        { userId: "cyd", rankAmong: 2, entry: { rank: 3 } },
+        { userId: "nobody", rankAmong: null, entry: null },
+      ],
+      total: 4,
+    })
+    const stats = (await place.get(`${path}/stats`)).json
+    expect(stats.participants).toBe(4)
+    expect(stats.distribution).toEqual(
+      [0, 1, 5, 10, 25, 50, 75, 90, 100].map((percent, index) => ({
+        percent,
+        score: [9, 9, 9, 9, 9, 7, 5, 5, 5][index],
+      })),
+    )
+  })
+
+  it("refuse what they cannot do", async () => {
+    const place = await placeWithGems()
+    await place.post("/v1/leaderboards", { ...gems, windows: ["all_time", "daily"] })
+    const path = "/v1/leaderboards/gem-hunters"
+    const faults = async (body: object) => faultsOf(await place.patch(path, body))
+    for (const [member, value] of [
+      ["score", { currency: "xp" }],
+      ["windows", ["weekly"]],
+      ["order", "asc"],
+      ["startsAt", "2026-12-01T00:00:00Z"],
+    ] as const) {
+      expect(await faults({ [member]: value })).toEqual([[`/${member}`, "invalid_value"]])
+    }
+    const created = async (body: object) =>
+      faultsOf(await place.post("/v1/leaderboards", { ...gems, key: "other", ...body }))
+    expect(await created({ score: { currency: "rubies" } })).toEqual([
+      ["/score/currency", "unknown_reference"],
+    ])
+    await place.post("/v1/currencies", {
+      key: "hearts",
+      name: "Hearts",
+      max: 5,
+      refill: { amount: 1, everyMinutes: 30 },
+    })
+    expect(await created({ score: { currency: "hearts" } })).toEqual([
+      ["/score/currency", "not_allowed"],
+    ])
+    expect(
+      faultsOf(
+        await place.patch("/v1/currencies/gems", {
+          max: 5,
+          refill: { amount: 1, everyMinutes: 30 },
+        }),
+      ),
+    ).toEqual([expect.arrayContaining(["/refill", "not_allowed"])])
+    expect(problemOf(await place.delete("/v1/currencies/gems"))).toEqual([409, "in_use"])
+    expect(await created({ windows: [] })).toEqual([["/windows", "too_short"]])
+    expect(faultsOf(await place.get(`${path}/entries?window=weekly`))).toEqual([
+      ["query/window", "invalid_value"],
+    ])
+    expect(faultsOf(await place.get(`${path}/entries?around=a&offset=1`))).toEqual([
+      ["query/offset", "invalid_value"],
+    ])
+    const users = (count: number) => ({
+      users: Array.from({ length: count }, (_, index) => `u${index}`),
+    })
+    expect((await place.post(`${path}/lookup`, users(limits.boardLookupMax))).status).toBe(200)
+    expect((await place.post(`${path}/lookup`, users(limits.boardLookupMax + 1))).status).toBe(400)
+    expect((await place.get("/v1/leaderboards/none/entries")).status).toBe(404)
+    expect((await place.delete(path)).status).toBe(204)
+    expect((await place.get(`${path}/entries`)).status).toBe(404)
+    expect((await place.get(path)).json.status).toBe("archived")
+  })
+
+  it("have the board xp, whose status and scores cannot change", async () => {
+    const place = newPlace()
+    await place.post("/v1/users/ada/rewards", { type: "xp", amount: 10 })
+    const { json } = await place.get("/v1/leaderboards/xp/entries?window=daily")
+    expect(json.entries).toMatchObject([{ rank: 1, userId: "ada", score: 10 }])
+    expect((await place.patch("/v1/leaderboards/xp", { name: "Score" })).json.name).toBe("Score")
+    for (const status of ["paused", "archived"]) {
+      expect(problemOf(await place.patch("/v1/leaderboards/xp", { status }))).toEqual([
+        409,
+        "in_use",
+      ])
+    }
+    expect(problemOf(await place.delete("/v1/leaderboards/xp"))).toEqual([409, "in_use"])
+    expect((await place.patch("/v1/leaderboards/xp", { order: "asc" })).status).toBe(400)
+    expect(
+      (await place.patch("/v1/leaderboards/xp", { endsAt: "2026-12-01T00:00:00Z" })).status,
+    ).toBe(400)
+  })
+
+  it("are up to their limits, of one currency and in all", async () => {
+    const place = newPlace()
+    const currencies = 6
+    for (let n = 0; n < currencies; n++) {
+      await place.post("/v1/currencies", { key: `c${n}`, name: `C${n}` })
+    }
+    const create = async (currency: string) =>
+      (await place.post("/v1/leaderboards", { name: "Board", score: { currency } })).status
+    for (let n = 0; n < limits.boardsOfCurrencyMax; n++) expect(await create("c0")).toBe(201)
+    expect(await create("c0")).toBe(409)
+    // With the board xp.
+    let boards = 1 + limits.boardsOfCurrencyMax
+    for (let n = 1; boards < limits.boardsMax; n = (n % (currencies - 1)) + 1) {
+      expect(await create(`c${n}`)).toBe(201)
+      boards++
+    }
+    expect(await create("xp")).toBe(409)
+  })
+})

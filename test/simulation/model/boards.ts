@@ -1,0 +1,122 @@
+/** The scores on leaderboards of a currency: what each decision earned there, added up. */
+import type { Board } from "../../../src/domain/project/BoardDefinition.ts"
+import { windowKinds } from "./calendar.ts"
+import type { Definitions } from "./Definitions.ts"
+import { pays } from "./Definitions.ts"
+import {
+  credited,
+  type Entry,
+  earning,
+  type Happened,
+  type Log,
+  type Scored,
+  standing,
+  type Windows,
+} from "./log.ts"
+import { stillOpen, windowsFor } from "./windows.ts"
+
+/** The board `xp` is that of the windows of xp. */
+const others = (boards: ReadonlyArray<Board>): ReadonlyArray<Board> =>
+  boards.filter(({ key }) => key !== "xp")
+
+/** Whether the score of all time is what the user ever earned. */
+const hasAll = ({ segment, startsAt }: Board): boolean => segment === null && startsAt === null
+
+/** The log in which the score on the board stands in the place of xp. */
+export const onBoard = (log: Log, boardId: string): Log => {
+  const seen = new Map<Happened, Happened>()
+  return log.flatMap((entry): ReadonlyArray<Entry> => {
+    if (entry.kind === "event" || entry.kind === "reward") {
+      const scored = entry.boards.get(boardId)
+      const xp = scored === undefined || scored.missed ? 0 : scored.amount
+      const shown = { ...entry, xp, windows: scored?.windows ?? {} }
+      seen.set(entry, shown)
+      return [shown]
+    }
+    if (entry.kind !== "undone") return []
+    return [{ ...entry, of: seen.get(entry.of)!, windows: entry.boards.get(boardId) ?? {} }]
+  })
+}
+
+/** The boards on which a decision scores that has given all it gives. */
+export const scoresOf = (
+  before: Log,
+  entry: Happened,
+  { closed, leaderboards, settings }: Definitions,
+  date: string,
+  now: number,
+  isIn: (segment: string | null) => boolean,
+): ReadonlyArray<readonly [string, Scored]> => {
+  const byCurrency = Map.groupBy(
+    others(leaderboards).filter(({ set }) => set === "published" || set === "paused"),
+    ({ score }) => score.currency,
+  )
+  return [...byCurrency].flatMap(([currency, boards]) => {
+    const amount = credited(entry, currency)
+    return amount === 0
+      ? []
+      : boards.flatMap((board) => {
+          const nowhere = { amount, missed: true, windows: {} }
+          if (!pays(board, entry.occurredAt)) {
+            return hasAll(board) ? [[board.id, nowhere] as const] : []
+          }
+          if (!isIn(board.segment)) return []
+          const own = onBoard(before, board.id)
+          const all = windowsFor(own, settings.timezone, closed, date, now)
+          const windows: Windows = {}
+          for (const kind of windowKinds) {
+            const first = all[kind]
+            if (first !== undefined && board.windows.includes(kind)) windows[kind] = first
+          }
+          const isNowhere = !board.windows.includes("all_time") && Object.keys(windows).length === 0
+          return isNowhere ? [] : [[board.id, { amount, missed: false, windows }] as const]
+        })
+  })
+}
+
+/** The windows of the boards from which an undo takes what the decision scored. */
+export const openScores = (
+  before: Log,
+  of: Happened,
+  { closed, settings }: Definitions,
+  now: number,
+): ReadonlyMap<string, Windows> =>
+  new Map(
+    [...of.boards].map(([boardId, { windows }]) => [
+      boardId,
+      stillOpen(onBoard(before, boardId), windows, settings.timezone, closed, now),
+    ]),
+  )
+
+const sum = (numbers: ReadonlyArray<number>): number =>
+  numbers.reduce((total, number) => total + number, 0)
+
+/** The score of all time, and the record that set it. */
+export const totalOn = (
+  log: Log,
+  board: Board,
+): { readonly score: number; readonly since: number } => {
+  const { id, score } = board
+  const scored = standing(log).flatMap(({ boards }) => boards.get(id) ?? [])
+  const missed = sum(scored.flatMap((one) => (one.missed ? one.amount : [])))
+  const counted = sum(scored.flatMap((one) => (one.missed ? [] : one.amount)))
+  const earned = sum(earning(log).map((entry) => credited(entry, score.currency)))
+  const since = onBoard(log, id).findLast(
+    (entry) => (entry.kind === "undone" ? entry.of : (entry as Happened)).xp !== 0,
+  )
+  return { score: hasAll(board) ? earned - missed : counted, since: since?.sequence ?? 0 }
+}
+
+/** The record that set the score of a window. */
+export const scoreSince = (
+  log: Log,
+  boardId: string,
+  kind: (typeof windowKinds)[number],
+  first: string,
+): number =>
+  onBoard(log, boardId).findLast(
+    (entry) =>
+      "windows" in entry &&
+      entry.windows[kind] === first &&
+      (entry.kind === "undone" ? entry.of : entry).xp !== 0,
+  )?.sequence ?? 0
