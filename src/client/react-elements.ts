@@ -72,6 +72,10 @@ export const Quests = component("laurel-quests")
 export const Leaderboard = component<{
   readonly window?: "all_time" | "daily" | "weekly" | "monthly"
   readonly limit?: number
+  /** The key of a leaderboard. Default: that of xp. */
+  readonly board?: string
+  /** With `board`: the ids of users with commas between them, who are ranked among themselves. */
+  readonly friends?: string
 }>("laurel-leaderboard")
 /** `streak`: the key of a streak. Default: the first one. */
 export const Streak = component<{ readonly streak?: string }>("laurel-streak")

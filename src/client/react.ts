@@ -24,7 +24,14 @@ import {
   useRef,
   useSyncExternalStore,
 } from "react"
-import type { LeaderboardPage, Message, Progress, User } from "./generated/types.ts"
+import type {
+  BoardEntries,
+  LeaderboardPage,
+  Message,
+  Progress,
+  Recap,
+  User,
+} from "./generated/types.ts"
 import type { Laurel, StreamOptions } from "./Laurel.ts"
 import type { LaurelError } from "./LaurelError.ts"
 import { type Watch, type WatchOptions, watch } from "./watch.ts"
@@ -94,6 +101,31 @@ export const useLeaderboard = (
 ): Reading<LeaderboardPage> =>
   useReading(["leaderboard", query], query.around, options, ({ leaderboard }, signal) =>
     leaderboard.get(query, { signal }),
+  )
+
+type EntriesQuery = NonNullable<Parameters<Laurel["leaderboards"]["entries"]>[1]>
+
+/**
+ * A page of the leaderboard with this id or key, in one of its windows. With `live` it is read at each
+ * message about the user `around`.
+ */
+export const useLeaderboardEntries = (
+  idOrKey: string,
+  query: EntriesQuery = {},
+  options: ReadOptions<BoardEntries> = {},
+): Reading<BoardEntries> =>
+  useReading(["leaderboards", idOrKey, query], query.around, options, ({ leaderboards }, signal) =>
+    leaderboards.entries(idOrKey, query, { signal }),
+  )
+
+/** What a user did in a range of days, by default this year. `data` is null before the first event. */
+export const useRecap = (
+  userId: string,
+  range: { readonly from?: string; readonly to?: string } = {},
+  options: ReadOptions<Recap | null> = {},
+): Reading<Recap | null> =>
+  useReading(["recap", userId, range], userId, options, ({ recaps }, signal) =>
+    orNull(recaps.get(userId, range, { signal })),
   )
 
 /**

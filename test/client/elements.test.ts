@@ -77,6 +77,30 @@ describe("<laurel-leaderboard>", () => {
     expect(await accessibilityFaults(page)).toEqual([])
   })
 
+  it("shows a board of another score, and friends ranked among themselves", async () => {
+    const body = { key: "coins", name: "Coins", score: { currency: "points" } }
+    expect((await server.call("POST", "/v1/leaderboards", { body })).status).toBe(201)
+    for (const [userId, amount] of Object.entries({ ada: 5, grace: 9, bob: 7 })) {
+      await server.call("POST", `/v1/users/${userId}/rewards`, { body: { type: "points", amount } })
+    }
+    const page = await open(`<laurel-leaderboard AT board="coins" label="All"></laurel-leaderboard>
+      <laurel-leaderboard AT board="coins" friends="ada, bob, nobody" user="bob" label="Friends"></laurel-leaderboard>`)
+    const rowsOf = async (name: string) => {
+      const rows = page.getByRole("table", { name }).getByRole("row")
+      await rows.nth(2).waitFor()
+      return rows.allInnerTexts()
+    }
+    expect(await rowsOf("All")).toEqual([
+      "Rank\tName\tScore",
+      "1\tgrace\t9",
+      "2\tbob\t7",
+      "3\tAda\t5",
+    ])
+    expect(await rowsOf("Friends")).toEqual(["Rank\tName\tScore", "1\tbob\t7", "2\tAda\t5"])
+    expect(await page.locator("[aria-current=true]").innerText()).toMatch(/bob/)
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+
   it("takes the colours of the page", async () => {
     const page = await open(`<style>laurel-leaderboard { --laurel-ground: rgb(1, 2, 3) }</style>
       <laurel-leaderboard AT></laurel-leaderboard>`)

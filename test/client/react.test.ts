@@ -49,6 +49,8 @@ const progressOf = (user: string) =>
 beforeAll(async () => {
   server = await startServer()
   await server.call("POST", "/v1/rules", { body: { action: "TAP", reward: { xp: 60 } } })
+  const board = { key: "tappers", name: "Tappers", score: { currency: "xp" } }
+  expect((await server.call("POST", "/v1/leaderboards", { body: board })).status).toBe(201)
   const criteria = { kind: "action_count", action: "TAP", target: 2 }
   await server.call("POST", "/v1/badges", { body: { name: "Twice", criteria } })
   script = await appScript()
@@ -103,6 +105,10 @@ describe("The hooks", () => {
     const { page } = await openRendered({ user: "tim" })
     const list = page.getByRole("list", { name: "Your badges" })
     await list.getByText("1 / 2").waitFor()
+    await page
+      .getByTitle("Year")
+      .getByText(/^1 events, rank \d$/)
+      .waitFor()
     await track("tim")
     await page.evaluate(`document.querySelector("laurel-badges").refresh()`)
     await list.getByText("Twice · earned").waitFor()

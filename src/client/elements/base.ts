@@ -15,6 +15,10 @@ const table = {
   },
   recaps: { get: "GET users/*/recap query" },
   leaderboard: { get: "GET leaderboard query" },
+  leaderboards: {
+    entries: "GET leaderboards/*/entries query",
+    lookup: "POST leaderboards/*/lookup body",
+  },
 } satisfies Table
 
 /** A server that renders pages has no `HTMLElement`. */
@@ -78,7 +82,7 @@ export type Words = Readonly<Record<string, string>>
 export abstract class ClientElement extends Base {
   static readonly observedAttributes = [
     ...["url", "key", "user", "label", "refresh-seconds", "live", "window", "limit"],
-    ...["streak", "from", "to", "seconds"],
+    ...["streak", "from", "to", "seconds", "board", "friends"],
   ]
   /** The words that the element shows. Replace them to translate the element. */
   abstract words: Words

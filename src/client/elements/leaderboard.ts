@@ -1,12 +1,22 @@
-import type { LeaderboardPage } from "../generated/types.ts"
 import type { Laurel } from "../Laurel.ts"
 import { commonWords, LaurelElement, make, named, number, type Words } from "./base.ts"
 
+interface Row {
+  readonly userId: string
+  readonly displayName: string | null
+  readonly rank: number
+  readonly score: number
+  /** Of the board of xp. */
+  readonly level?: number
+}
+
 /**
- * `<laurel-leaderboard>`: the board of the attribute `window` with `limit` rows. If `user` is set,
- * the row of this user is marked and in the middle.
+ * `<laurel-leaderboard>`: the board with the key in the attribute `board` (default: that of xp), in the
+ * window `window`, with `limit` rows. If `user` is set, the row of this user is marked and in the
+ * middle. `friends`, ids with commas between them, shows these users alone, ranked among themselves;
+ * it needs `board`.
  */
-export class LaurelLeaderboard extends LaurelElement<LeaderboardPage> {
+export class LaurelLeaderboard extends LaurelElement<ReadonlyArray<Row>> {
   words: Words = {
     ...commonWords,
     leaderboard: "Leaderboard",
@@ -14,28 +24,50 @@ export class LaurelLeaderboard extends LaurelElement<LeaderboardPage> {
     name: "Name",
     level: "Level",
     xp: "XP",
+    score: "Score",
   }
 
-  protected read({ leaderboard }: Laurel, signal: AbortSignal): Promise<LeaderboardPage> {
-    const query = { window: "window", around: "user", limit: "limit" }
-    const given = Object.entries(query).map(([name, attribute]) => [
-      name,
-      this.getAttribute(attribute) ?? undefined,
-    ])
-    return leaderboard.get(Object.fromEntries(given), { signal })
+  protected async read(
+    { leaderboard, leaderboards }: Laurel,
+    signal: AbortSignal,
+  ): Promise<ReadonlyArray<Row>> {
+    const given = (names: Readonly<Record<string, string>>) =>
+      Object.fromEntries(
+        Object.entries(names).map(([name, attribute]) => [
+          name,
+          this.getAttribute(attribute) ?? undefined,
+        ]),
+      )
+    const query = given({ window: "window", around: "user", limit: "limit" })
+    const [board, friends] = [this.getAttribute("board"), this.getAttribute("friends")]
+    if (board === null) {
+      const { entries } = await leaderboard.get(query, { signal })
+      return entries.map(({ xp, ...entry }) => ({ ...entry, score: xp }))
+    }
+    if (friends === null) return (await leaderboards.entries(board, query, { signal })).entries
+    const ids = friends.split(",").map((id) => id.trim())
+    const body = { ...given({ window: "window" }), users: ids }
+    const { users } = await leaderboards.lookup(board, body, { signal })
+    return users.flatMap(({ entry, rankAmong, userId }) =>
+      entry === null ? [] : [{ ...entry, userId, rank: rankAmong! }],
+    )
   }
 
-  protected draw({ entries }: LeaderboardPage): ReadonlyArray<Node> {
+  protected draw(entries: ReadonlyArray<Row>): ReadonlyArray<Node> {
     const { words } = this
     if (entries.length === 0) return this.empty("leaderboard")
-    const heads = [words.rank, words.name, words.level, words.xp].map((text) => {
+    const isOfXp = !this.hasAttribute("board")
+    const titles = isOfXp
+      ? [words.rank, words.name, words.level, words.xp]
+      : [words.rank, words.name, words.score]
+    const heads = titles.map((text) => {
       const head = make("th", text!) as HTMLTableCellElement
       head.scope = "col"
       return head
     })
-    const rows = entries.map(({ displayName, level, rank, userId, xp }) => {
+    const rows = entries.map(({ displayName, level, rank, score, userId }) => {
       const name = make("bdi", displayName ?? userId)
-      const cells = [number(rank), name, number(level), number(xp)]
+      const cells = [number(rank), name, ...(isOfXp ? [number(level!)] : []), number(score)]
       const row = make("tr", ...cells.map((cell) => make("td", cell)))
       if (userId === this.getAttribute("user")) row.ariaCurrent = "true"
       return row

@@ -6,8 +6,10 @@ import type { Laurel } from "../../../src/client/Laurel.ts"
 import {
   LaurelProvider,
   useLeaderboard,
+  useLeaderboardEntries,
   useMessages,
   useProgress,
+  useRecap,
   useUser,
 } from "../../../src/client/react.ts"
 import { Badges } from "../../../src/client/react-elements.ts"
@@ -43,6 +45,13 @@ const Board = ({ user }: Pick<AppProps, "user">) => {
   )
 }
 
+const Year = ({ user }: Pick<AppProps, "user">) => {
+  const { data: recap } = useRecap(user, {}, { refreshSeconds: 0 })
+  const { data: board } = useLeaderboardEntries("tappers", { around: user }, { refreshSeconds: 0 })
+  const words = recap ? `${recap.totals.events} events` : "No events"
+  return h("p", { title: "Year" }, `${words}, rank ${board?.me?.rank ?? "none"}`)
+}
+
 const News = ({ user }: Pick<AppProps, "user">) => {
   const [news, setNews] = useState<ReadonlyArray<string>>([])
   useMessages({ userId: user, events: "badge.earned" }, ({ type }) => setNews([...news, type]))
@@ -58,6 +67,7 @@ export const App = ({ client, initial, user }: AppProps) =>
     h(Level, { user, ...(initial !== undefined && { initial }) }),
     h(Board, { user }),
     h(News, { user }),
+    h(Year, { user }),
     h(Badges, { user, refreshSeconds: 0, words: { badges: "Your badges" } }),
   )
 
