@@ -166,6 +166,13 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const cause = { kind: "clock", id: null }
     return { userId: "coins-expired", currency: "coins", amount: 4, total: 0, cause }
   },
+  "currency.level_changed": async ({ ask, grant }) => {
+    const table = [{ key: "silver", name: "Silver", from: 3 }]
+    await ask("POST", "/v1/currencies", { key: "miles", name: "Miles", levels: { table } })
+    await grant("level-of-miles", { reward: { currencies: { miles: 4 } } })
+    const to = { number: 1, key: "silver", name: "Silver" }
+    return { userId: "level-of-miles", currency: "miles", from: null, to }
+  },
   "level.changed": async ({ grant }) => {
     await grant("level", { type: "xp", amount: 350 })
     return { userId: "level", from: 1, to: 3, levels: [2, 3] }

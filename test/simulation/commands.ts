@@ -173,9 +173,9 @@ const expiring = (random: Random, pendingDays: number | null): Currency["expiry"
 }
 
 /** Levels of a currency that does not refill, by a table or a curve. Some levels pay. */
-const levels = (run: Surroundings, { key, refill }: Currency): Currency["levels"] => {
+const levels = (run: Surroundings, currency: Currency): Currency["levels"] => {
   const { random } = run
-  if (refill !== null || key === "xp" || random.chance(0.4)) return null
+  if (isRefilling(currency) || currency.key === "xp" || random.chance(0.4)) return null
   const of = random.pick(["earned", "balance"] as const)
   if (random.chance(0.3)) return { of, curve: { kind: "linear", xpPerLevel: random.pick([4, 25]) } }
   const from = random.pick([0, 5])
@@ -342,7 +342,7 @@ export const randomCurrencyEdit = (run: Surroundings): ReadonlyArray<ProjectFact
   const edited = withRefillBefore(currency, { ...currency, ...changed }, now)
   const isKept = random.chance(0.5) && endsLate(edited)
   const expiry = isKept ? undefined : expiryOf(random, edited)
-  const isSame = edited.refill === null && random.chance(0.6)
+  const isSame = !isRefilling(edited) && random.chance(0.6)
   const more = { ...expiry, levels: isSame ? currency.levels : levels(run, edited) }
   return [{ kind: "currency.updated", currency: { ...edited, ...more } }]
 }

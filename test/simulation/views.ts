@@ -2,12 +2,13 @@
 
 import { replyOf } from "../../src/domain/message/UserReply.ts"
 import { isWhole, isXpBoard } from "../../src/domain/project/BoardDefinition.ts"
+import { hasLevels } from "../../src/domain/project/Currency.ts"
 import { isCounting, questPeriodOf, statusAt } from "../../src/domain/project/Definition.ts"
 import { levelAt } from "../../src/domain/project/Level.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import { streakTime } from "../../src/domain/project/StreakDefinition.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
-import { hasLevels, standingOf } from "../../src/domain/user/CurrencyLevel.ts"
+import { standingOf } from "../../src/domain/user/CurrencyLevel.ts"
 import { endingsOf } from "../../src/domain/user/Expiry.ts"
 import { pendingAt } from "../../src/domain/user/Lots.ts"
 import { metricProgress } from "../../src/domain/user/Progress.ts"
@@ -379,6 +380,12 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
       Object.entries(reply.freezes ?? {}).map(([key, { capped = 0, ...change }]) => [
         key,
         { ...change, capped },
+      ]),
+    ),
+    levels: Object.fromEntries(
+      Object.entries(reply.levels ?? {}).map(([key, { after, before }]) => [
+        key,
+        [before?.number ?? 0, after?.number ?? 0] as const,
       ]),
     ),
     balances: reply.balances,

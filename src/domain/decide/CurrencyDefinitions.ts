@@ -87,9 +87,9 @@ const faultsOf = (currency: Currency, before: Currency | undefined): ReadonlyArr
     faults.push({ pointer: "/pendingDays", code: "not_allowed", detail })
   }
   if (currency.refill !== null) faults.push(...refillFaults(currency))
-  if (currency.levels !== null) faults.push(...levelFaults(currency, currency.levels))
+  const hadRefill = before !== undefined && isRefilling(before)
+  if (currency.levels !== null) faults.push(...levelFaults(currency, currency.levels, hadRefill))
   if (currency.expiry !== null) {
-    const hadRefill = before !== undefined && isRefilling(before)
     faults.push(...expiryFaults(currency, currency.expiry, hadRefill))
   }
   return faults
@@ -121,18 +121,19 @@ const refillFaults = (currency: Currency): ReadonlyArray<Fault> => {
 }
 
 /**
- * The levels of xp are those of the project's curve. With `refill`, time alone would change a level,
- * and nobody would be told.
+ * The levels of xp are those of the project's curve. A balance that refills has no record of its
+ * growth, so nobody would be told of a level.
  */
 const levelFaults = (
   { key, refill }: Currency,
   { curve, table }: CurrencyLevels,
+  hadRefill: boolean,
 ): ReadonlyArray<Fault> => {
   const detail =
     key === "xp"
       ? "is not allowed for xp: the project's levelCurve has its levels"
-      : refill !== null
-        ? "is not allowed with refill"
+      : refill !== null || hadRefill
+        ? "is not allowed for a currency that has or had a refill"
         : undefined
   if (detail !== undefined) return [{ pointer: "/levels", code: "not_allowed", detail }]
   return table === undefined ? partFaults(curve, curveMembers, "/levels/curve") : tableFaults(table)

@@ -11,7 +11,7 @@
  *
  * Order of effects of an event: segments, on the state before it; metrics; rules in the order of
  * their creation; streaks; quest steps; counts of badges. Then all that was reached pays: quests,
- * milestones, badges (which see everything earned before); level. Rules and quests pay times the
+ * milestones, badges (which see everything earned before); level, levels of currencies. Rules and quests pay times the
  * boosts that ran when the event occurred. `userId` names the user also before the first record;
  * by default that of `user`.
  */
@@ -48,6 +48,7 @@ import { countAction, decideBackfill, payAll } from "./Badges.ts"
 import { boostRefusal } from "./Boosts.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults, freezeReferenceFaults } from "./definitionChecks.ts"
+import { withLevelChanges } from "./Levels.ts"
 import {
   decideAbsorb,
   decideMerge,
@@ -158,12 +159,13 @@ export function decideUser(
     expired,
     standing,
   })
-  if (expired.length === 0) return decided
+  if (Result.isFailure(decided)) return decided
+  const { cause, facts } = decided.success
   // A decision that changes nothing, and so writes no record, leaves that to a later one.
-  return Result.map(decided, ({ cause, facts }) => ({
-    cause,
-    facts: facts.length === 0 && command.kind !== "tick" ? facts : [...expired, ...facts],
-  }))
+  const isLater = expired.length === 0 || (facts.length === 0 && command.kind !== "tick")
+  const all = isLater ? facts : [...expired, ...facts]
+  const told = command.kind === "erasure" ? all : withLevelChanges(user, project, all, now)
+  return told === facts ? decided : Result.succeed({ cause, facts: told })
 }
 
 /** What else a decision needs. `expired`: the facts of what has expired before it. */

@@ -150,6 +150,20 @@ export const OwnBoost = Schema.Struct({ ...boostOf, ...boostTimes }).annotate({
   examples: [ownBoost],
 })
 
+const LevelOfCurrency = Schema.NullOr(
+  Schema.Struct({
+    number: count(2, "Its place: the lowest level is 1."),
+    key: Schema.NullOr(Schema.String).annotate({
+      description: "Key of a named level; null: a curve makes the levels.",
+      examples: ["silver"],
+    }),
+    name: Schema.NullOr(Schema.String).annotate({
+      description: "Its name; null: it has none.",
+      examples: ["Silver"],
+    }),
+  }).annotate({ identifier: "LevelOfCurrency", description: "A level of a currency." }),
+)
+
 /** What a record did to further currencies. */
 export const furtherOutcome = {
   currencies: Schema.optionalKey(
@@ -190,6 +204,21 @@ export const furtherOutcome = {
     Schema.Array(OwnBoost).annotate({
       description: "Personal boosts that a reward gave. Absent: none.",
       examples: [[ownBoost]],
+    }),
+  ),
+  levels: Schema.optionalKey(
+    Schema.Record(
+      Schema.String,
+      Schema.Struct({
+        before: LevelOfCurrency.annotate({ description: "The level before; null: none." }),
+        after: LevelOfCurrency.annotate({ description: "The level afterwards; null: none." }),
+      }).annotate({
+        identifier: "CurrencyLevelChange",
+        description: "The level in a currency before and after.",
+      }),
+    ).annotate({
+      description: "Levels in currencies that changed, by the key of the currency. Absent: none.",
+      examples: [{ miles: { before: null, after: { number: 1, key: "silver", name: "Silver" } } }],
     }),
   ),
   balances: Schema.optionalKey(Balances),
@@ -388,6 +417,13 @@ export const factMembers = {
   },
   "currency.expired": { ...currency, ...balance },
   "currency.capped": { ...Capped.fields, source: Source },
+  "currency.level_changed": {
+    ...currency,
+    from: LevelOfCurrency.annotate({ description: "The level before; null: none." }),
+    to: LevelOfCurrency.annotate({
+      description: "The level afterwards, which may be lower; null: none.",
+    }),
+  },
   "level.changed": {
     from: count(4, "The level before."),
     to: count(5, "The level afterwards; lower if xp were revoked."),

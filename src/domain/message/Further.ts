@@ -11,7 +11,7 @@ import type { MembersOf } from "./FactMembers.ts"
 /** What a reply says of further currencies, of cut and pending credits, freezes and boosts. */
 type Further = Pick<
   MembersOf<"event.tracked">,
-  "balances" | "boostsEarned" | "capped" | "currencies" | "freezes" | "pending"
+  "balances" | "boostsEarned" | "capped" | "currencies" | "freezes" | "levels" | "pending"
 >
 
 /** The members of `Further` that a reply has; `undefined`: none. */
@@ -21,6 +21,7 @@ export const furtherOf = ({
   capped,
   currencies,
   freezes,
+  levels,
   pending,
 }: { readonly [Name in keyof Further]: Further[Name] | undefined }): Further | undefined =>
   balances === undefined &&
@@ -28,12 +29,14 @@ export const furtherOf = ({
   capped === undefined &&
   currencies === undefined &&
   freezes === undefined &&
+  levels === undefined &&
   pending === undefined
     ? undefined
     : {
         ...(currencies !== undefined && { currencies }),
         ...(capped !== undefined && { capped }),
         ...(freezes !== undefined && { freezes }),
+        ...(levels !== undefined && { levels }),
         ...(pending !== undefined && { pending }),
         ...(boostsEarned !== undefined && { boostsEarned }),
         ...(balances !== undefined && { balances }),
@@ -112,4 +115,13 @@ export const showOwnBoost = ({ boostId, endsAt, key, name, startsAt }: BoostRef)
   name,
   startsAt: isoTime(startsAt),
   endsAt: isoTime(endsAt),
+})
+
+/** The changes, with that of a level in a currency. */
+export const withLevel = (
+  before: FurtherChange | undefined,
+  { currency, from, to }: FactOf<"currency.level_changed">,
+): FurtherChange => ({
+  ...before,
+  levels: { ...before?.levels, [currency]: { before: from, after: to } },
 })

@@ -160,6 +160,7 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
     case "currency.refunded":
     case "currency.expired":
     case "currency.capped":
+    case "currency.level_changed":
       return currencyMembers(fact)
     case "level.changed":
       return { from: fact.from, to: fact.to }
@@ -290,6 +291,8 @@ const currencyMembers = (
       const { amount, currency, shortfall, total } = fact
       return { currency, amount, total, shortfall }
     }
+    case "currency.level_changed":
+      return { currency: fact.currency, from: fact.from, to: fact.to }
     case "currency.capped": {
       const { amount, by, currency, source } = fact
       return { currency, amount, by, source: showSource(source) }

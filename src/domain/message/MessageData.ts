@@ -106,6 +106,7 @@ const data = {
     ...factMembers["currency.refunded"],
   }),
   "currency.expired": content({ ...user, ...factMembers["currency.expired"] }),
+  "currency.level_changed": content({ ...user, ...factMembers["currency.level_changed"] }),
   "level.changed": content({
     ...user,
     ...factMembers["level.changed"],
@@ -337,6 +338,16 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     description:
       "An amount of a currency, or of points, ended: one message for each currency and midnight.",
     example: { ...of, cause: clock, currency: "coins", amount: 20, total: 80 },
+  },
+  "currency.level_changed": {
+    description:
+      "A user is in another level of a currency, higher or lower: one message for any number of levels.",
+    example: {
+      ...of,
+      currency: "miles",
+      from: null,
+      to: { number: 1, key: "silver", name: "Silver" },
+    },
   },
   "level.changed": {
     description: "A user's level rose or fell: one message for any number of levels.",

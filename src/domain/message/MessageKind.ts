@@ -14,6 +14,7 @@ export const messageKinds = [
   "currency.spent",
   "currency.refunded",
   "currency.expired",
+  "currency.level_changed",
   "level.changed",
   "badge.earned",
   "badge.revoked",

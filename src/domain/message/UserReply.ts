@@ -29,6 +29,7 @@ import {
   furtherAfter,
   furtherOf,
   showOwnBoost,
+  withLevel,
   withPending,
 } from "./Further.ts"
 
@@ -384,6 +385,9 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
         break
       case "level.changed":
         before = fact.from
+        break
+      case "currency.level_changed":
+        further = withLevel(further, fact)
         break
       case "event.tracked":
       case "reward.granted":

@@ -141,25 +141,26 @@ export const plusAmountOf = (
   [key]: (amounts !== undefined && Object.hasOwn(amounts, key) ? amounts[key]! : 0) + amount,
 })
 
-/** A currency with a table of levels. */
-export interface Ranked extends Currency {
-  readonly levels: Extract<CurrencyLevels, { readonly table: ReadonlyArray<NamedLevel> }>
+/** A currency with levels. */
+export interface Leveled extends Currency {
+  readonly levels: CurrencyLevels
 }
 
-/** The active currencies whose levels pay. */
-export const payingCurrencies = (
+export const hasLevels = (currency: Currency): currency is Leveled => currency.levels !== null
+
+/** The active currencies with levels, and those of them whose levels pay. */
+export const leveledCurrencies = (
   currencies: ReadonlyMap<string, Currency>,
-): ReadonlyArray<Ranked> => {
-  let paying = payers.get(currencies)
-  if (paying === undefined) {
-    paying = [...currencies.values()].filter(
-      (currency): currency is Ranked =>
-        currency.set === "published" &&
-        currency.levels?.table?.some(({ reward }) => !givesNothing(reward)) === true,
-    )
-    payers.set(currencies, paying)
+): { readonly all: ReadonlyArray<Leveled>; readonly paying: ReadonlyArray<Leveled> } => {
+  let known = leveled.get(currencies)
+  if (known === undefined) {
+    const all = [...currencies.values()].filter(hasLevels).filter(({ set }) => set === "published")
+    const pays = ({ levels: { table = [] } }: Leveled) =>
+      table.some(({ reward }) => !givesNothing(reward))
+    known = { all, paying: all.filter(pays) }
+    leveled.set(currencies, known)
   }
-  return paying
+  return known
 }
 
-const payers = new WeakMap<ReadonlyMap<string, Currency>, ReadonlyArray<Ranked>>()
+const leveled = new WeakMap<ReadonlyMap<string, Currency>, ReturnType<typeof leveledCurrencies>>()

@@ -1,6 +1,7 @@
 /** The facts about balances of xp, points and further currencies. `total` is the balance after one. */
 import type { AppliedBoost } from "../project/Boost.ts"
 import type { Amounts } from "../project/Currency.ts"
+import type { LevelRef } from "../user/CurrencyLevel.ts"
 import type { DayLots, PendingLots } from "../user/Lots.ts"
 
 /**
@@ -147,6 +148,16 @@ export type BalanceFact =
     }
   /** An event kept all lots of a currency with `inactivityDays`: none ends before `lastDay`. */
   | { readonly kind: "currency.kept"; readonly currency: string; readonly lastDay: number }
+  /**
+   * What the levels of a currency compare has changed, and the user is in another level; null: none is
+   * reached.
+   */
+  | {
+      readonly kind: "currency.level_changed"
+      readonly currency: string
+      readonly from: LevelRef | null
+      readonly to: LevelRef | null
+    }
   /** All balances after a spend or a refund of a user who has further currencies. */
   | {
       readonly kind: "balances.settled"

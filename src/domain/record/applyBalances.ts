@@ -6,7 +6,6 @@
  * of lots is that of the decision, which has seen them so.
  */
 import { limits } from "../../Limits.ts"
-import type { Amounts } from "../project/Currency.ts"
 import {
   type DayLots,
   keptUntil,
@@ -119,8 +118,13 @@ const setTotal = (
   })
 }
 
-/** Further currencies that a revocation could not take back no longer count as spent. */
-export const forgive = (state: Folding, before: UserState, missing: Amounts = {}): void => {
+/** What a revocation could not take back no longer counts as spent. */
+export const forgive = (
+  state: Folding,
+  before: UserState,
+  { currencies: missing = {}, points }: FactOf<"event.revoked">["shortfall"],
+): void => {
+  state.pointsSpent = spentAfter(state.pointsSpent, points)
   for (const [key, amount] of Object.entries(missing)) {
     const { spent, ...balance } = balanceOf(state, key)
     own(state, before, "balances").set(key, { ...balance, spent: spentAfter(spent, amount) })

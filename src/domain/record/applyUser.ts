@@ -16,7 +16,6 @@ import {
   noBoardScores,
   pointsEarned,
   type RuleUse,
-  spentAfter,
   type UserState,
   type WindowScores,
 } from "../user/User.ts"
@@ -66,8 +65,7 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       break
     case "event.revoked":
     case "reward.revoked":
-      state.pointsSpent = spentAfter(state.pointsSpent, fact.shortfall.points)
-      forgive(state, before, fact.shortfall.currencies)
+      forgive(state, before, fact.shortfall)
       break
     case "windows.credited":
       state.windows = windowsAfter(state.windows, fact, record.sequence)

@@ -6,9 +6,10 @@
  * curve begins with level 1 at 0.
  *
  * What was earned counts also after it was spent or has expired, and no longer once it was revoked.
- * A currency with levels has no `refill`; what a former one added counts as earned.
+ * A currency with levels has no `refill`, neither now nor before, so only a record changes an amount,
+ * or an expiry, which the next record has.
  */
-import type { Currency, CurrencyLevels } from "../project/Currency.ts"
+import type { CurrencyLevels, Leveled } from "../project/Currency.ts"
 import { levelAt, levelStart } from "../project/Level.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { balanceAt } from "./Refill.ts"
@@ -23,6 +24,9 @@ export interface Level {
   readonly from: number
   readonly icon: string | null
 }
+
+/** A level as facts name it. */
+export type LevelRef = Pick<Level, "number" | "key" | "name">
 
 /** The name of a level in the state of a user. A key has no space. */
 export const levelName = (currency: string, level: string): string => `${currency} ${level}`
@@ -51,15 +55,18 @@ export const numberedLevel = ({ curve, table }: CurrencyLevels, number: number):
 export const levelAmount = (
   user: UserState | undefined,
   project: ProjectState,
-  { key, levels }: Pick<Currency, "key" | "levels">,
+  currency: Leveled,
   now: number,
-): number => {
+): number =>
+  user !== undefined && currency.levels.of === "balance"
+    ? balanceAt(user, project, currency.key, now).amount
+    : recordedAmount(user, currency)
+
+/** As of the user's last record: with what has expired since. */
+export const recordedAmount = (user: UserState | undefined, { key, levels }: Leveled): number => {
   if (user === undefined) return 0
-  const present = balanceAt(user, project, key, now)
-  if (levels?.of === "balance") return present.amount
-  // What has ended since the last record is neither in the balance nor in the lots that expired.
-  const ended = balanceOf(user, key).amount + present.refilled - present.amount
-  return present.amount + present.spent + expiredOf(user, key) + ended
+  const { amount, spent } = balanceOf(user, key)
+  return levels.of === "balance" ? amount : amount + spent + expiredOf(user, key)
 }
 
 /** A user's level, and the next one. */
@@ -73,7 +80,7 @@ export interface Standing {
 export const standingOf = (
   user: UserState,
   project: ProjectState,
-  currency: Currency & { readonly levels: CurrencyLevels },
+  currency: Leveled,
   now: number,
 ): Standing => {
   const { levels } = currency
@@ -85,8 +92,3 @@ export const standingOf = (
     next: numberedLevel(levels, number + 1),
   }
 }
-
-/** Whether the currency has levels. */
-export const hasLevels = (
-  currency: Currency,
-): currency is Currency & { readonly levels: CurrencyLevels } => currency.levels !== null

@@ -10,7 +10,7 @@
  * contract (`http/api/Segments.ts`). A new kind needs a name in `segmentConditionKinds` and an entry
  * here.
  */
-import { activeCurrency } from "../project/Currency.ts"
+import { activeCurrency, hasLevels } from "../project/Currency.ts"
 import {
   type ConditionOperator,
   conditionOperators,
@@ -27,7 +27,7 @@ import type {
   SegmentConditionName,
 } from "../project/Segment.ts"
 import { murmur3 } from "../values/murmur3.ts"
-import { hasLevels, levelAmount, levelNumber } from "./CurrencyLevel.ts"
+import { levelAmount, levelNumber } from "./CurrencyLevel.ts"
 import { metricNumber } from "./MetricState.ts"
 import { balanceAt } from "./Refill.ts"
 import { streakNow } from "./Streak.ts"

@@ -171,7 +171,7 @@ const Of = oneOf(levelBases).annotate({
   examples: ["earned"],
 })
 const levelsWords =
-  "Levels of users, by a `table` of named ones, lowest first, or by a `curve` as that of the project's settings. `levels` of a user has the present one and the next. An edit applies to all users at once, and neither pays nor takes. With `of: balance` and `yearlyOn` of `expiry`, a level is a status that must be earned again each year. Not for `xp`, whose levels are those of the project's `levelCurve`, and not with `refill`. Default: none."
+  "Levels of users, by a `table` of named ones, lowest first, or by a `curve` as that of the project's settings. `levels` of a user has the present one and the next. An edit applies to all users at once, and neither pays nor takes. With `of: balance` and `yearlyOn` of `expiry`, a level is a status that must be earned again each year. Not for `xp`, whose levels are those of the project's `levelCurve`, and not with `refill`, neither now nor before. Default: none."
 const curveWords =
   "The curve of levels without names. Where its members speak of xp, the amount of this currency counts."
 const Levels = Schema.Struct({

@@ -43,6 +43,7 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "currency.refunded": "A spend was revoked.",
   "currency.expired": "An amount of a currency, or of points, ended.",
   "currency.capped": "The user did not get a part of a credit, because of a limit of the currency.",
+  "currency.level_changed": "The level in a currency changed.",
   "level.changed": "The level changed.",
   "badge.earned": "The user earned a badge.",
   "boost.earned": "The user got a personal boost, for some minutes.",

@@ -21,7 +21,7 @@ import type { SettingsChange } from "../../domain/decide/Settings.ts"
 import { furtherOf } from "../../domain/message/Further.ts"
 import type { RewardReply, SpendReply } from "../../domain/message/UserReply.ts"
 import { ownBoostsAt } from "../../domain/project/Boost.ts"
-import type { Amounts } from "../../domain/project/Currency.ts"
+import { type Amounts, hasLevels } from "../../domain/project/Currency.ts"
 import {
   type Definition,
   type Gives,
@@ -34,7 +34,7 @@ import {
 import { levelAt, levelProgress } from "../../domain/project/Level.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/record/Record.ts"
-import { hasLevels, standingOf } from "../../domain/user/CurrencyLevel.ts"
+import { standingOf } from "../../domain/user/CurrencyLevel.ts"
 import { endingsOf } from "../../domain/user/Expiry.ts"
 import { pendingAt, pendingLotsAt } from "../../domain/user/Lots.ts"
 import { Membership } from "../../domain/user/Membership.ts"

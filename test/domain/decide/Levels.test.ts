@@ -136,6 +136,74 @@ describe("A level of a currency", () => {
   })
 })
 
+describe("A change of the level in a currency", () => {
+  const changesIn = ({ facts }: Pick<ReturnType<World["give"]>, "facts">) =>
+    facts.flatMap((fact) =>
+      fact.kind === "currency.level_changed"
+        ? [[fact.currency, fact.from?.key ?? null, fact.to?.key ?? null]]
+        : [],
+    )
+  const byBalance = () =>
+    withMiles({ levels: { ...levels, of: "balance" }, expiry: { yearlyOn: "12-31" } })
+
+  it("is told by the record, up or down, once for any number of levels, and by the reply", () => {
+    const world = byBalance()
+    const given = world.give({ miles: 6 })
+    expect(changesIn(given)).toEqual([["miles", null, "silver"]])
+    const named = { number: 2, key: "silver", name: "Silver" }
+    expect(given.reply.levels).toEqual({ miles: { before: null, after: named } })
+    expect(given.facts.at(-1)?.kind).toBe("reward.granted")
+    expect(world.give({ miles: 1 }).reply.levels).toBeUndefined()
+    const spent = world.spend({ miles: 4 })
+    expect(changesIn(spent)).toEqual([["miles", "silver", "bronze"]])
+    expect(changesIn(world.refund(spent))).toEqual([["miles", "bronze", "silver"]])
+    const undone = world.undo(given)
+    expect(changesIn(undone)).toEqual([["miles", "silver", null]])
+    expect(undone.reply.levels).toEqual({ miles: { before: named, after: null } })
+  })
+
+  it("by an expiry is told by the record that has it, whatever its cause", () => {
+    const [ticked, told] = [byBalance(), byBalance()]
+    for (const world of [ticked, told]) {
+      world.give({ miles: 6 })
+      world.at("2027-01-01T00:00:00Z")
+    }
+    expect(changesIn(ticked.do({ kind: "tick" }))).toEqual([["miles", "silver", null]])
+    expect(changesIn(ticked.give({ miles: 2 }))).toEqual([["miles", null, "bronze"]])
+    // The status of the past year and the credit of the new one are one change.
+    expect(changesIn(told.give({ miles: 2 }))).toEqual([["miles", "silver", "bronze"]])
+  })
+
+  it("by what was earned is none if it is spent or ends, and one if it is undone", () => {
+    const world = withMiles({ expiry: { afterDays: 1 } })
+    const given = world.give({ miles: 6 })
+    world.spend({ miles: 5 })
+    world.now += 3 * 86_400_000
+    expect(changesIn(world.do({ kind: "tick" }))).toEqual([])
+    expect(changesIn(world.undo(given))).toEqual([["miles", "silver", null]])
+  })
+
+  it("of a curve has numbers, and an edit of the levels tells nobody", () => {
+    const curve = { kind: "linear", xpPerLevel: 2 } as const
+    const world = withMiles({ levels: { of: "earned", curve } })
+    const { reply } = world.give({ miles: 5 })
+    const unnamed = { key: null, name: null }
+    expect(reply.levels?.miles).toEqual({
+      before: { number: 1, ...unnamed },
+      after: { number: 3, ...unnamed },
+    })
+    world.currency(miles)
+    expect(changesIn(world.give({ miles: 1 }))).toEqual([])
+  })
+
+  it("by a merge is that of the user who stays", () => {
+    const [member, visitor] = [byBalance(), byBalance()]
+    visitor.give({ miles: 3 })
+    member.give({ miles: 2 })
+    expect(changesIn(member.absorb(visitor, "visitor"))).toEqual([["miles", "bronze", "silver"]])
+  })
+})
+
 describe("Levels of two users", () => {
   const pair = () => [withMiles(), withMiles()] as const
 
@@ -203,6 +271,18 @@ describe("The definition of levels", () => {
     expect(world.refusal(deleting).code).toBe("in_use")
     world.ask({ kind: "updateCurrency", currencyId: "gems", change: { levels: null } })
     world.ask(deleting)
+  })
+
+  it("is none of a currency that refills or refilled", () => {
+    const refill = { amount: 1, everyMinutes: 1 }
+    const hearts = currencyWith({ id: "cur_hearts", key: "hearts", max: 5, refill })
+    world.ask({ kind: "createCurrency", currency: hearts })
+    const change = { levels: { of: "earned", table: [levelWith("a", 1)] } } as const
+    const editing = { kind: "updateCurrency", currencyId: "hearts", change } as const
+    expect(world.faults(editing)).toEqual([["/levels", "not_allowed"]])
+    world.now += 60_000
+    world.ask({ kind: "updateCurrency", currencyId: "hearts", change: { refill: null } })
+    expect(world.faults(editing)).toEqual([["/levels", "not_allowed"]])
   })
 
   it("has no reward for a level from 0, which everybody has", () => {

@@ -6,7 +6,7 @@ import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import { recordId } from "../../../src/domain/values/Ids.ts"
 import { Fact } from "../../../src/http/api/History.ts"
 import { World } from "../decide/World.ts"
-import { boostWith } from "../definitions.ts"
+import { boostWith, levelWith } from "../definitions.ts"
 
 const shownOf = (record: JournalRecord) =>
   record.facts.filter(isShown).map((fact) => historyFact(record, fact))
@@ -61,7 +61,9 @@ const everything = () => {
   world.undo(world.complete("m"))
   world.streak({ id: "stk_iced", key: "iced", freezes: { initial: 0, max: 1, everyDays: null } })
   world.undo(world.do({ kind: "reward", reward: { freezes: { iced: 2 } } }))
-  world.currency({ id: "cur_stars", key: "stars", expiry: { afterDays: 1 }, pendingDays: null })
+  const starLevels = { of: "balance", table: [levelWith("one", 1)] } as const
+  const stars = { id: "cur_stars", key: "stars", levels: starLevels }
+  world.currency({ ...stars, expiry: { afterDays: 1 }, pendingDays: null })
   world.give({ stars: 1 })
   world.now += 2 * 86_400_000
   world.do({ kind: "tick" })

@@ -19,7 +19,7 @@ import type { Fact, JournalRecord } from "../../../src/domain/record/Record.ts"
 import { recordId } from "../../../src/domain/values/Ids.ts"
 import { limits } from "../../../src/Limits.ts"
 import { World } from "../decide/World.ts"
-import { boostWith, questWith, ruleWith } from "../definitions.ts"
+import { boostWith, levelWith, questWith, ruleWith } from "../definitions.ts"
 
 const messagesOf = (record: JournalRecord): ReadonlyArray<Message> =>
   record.facts.flatMap((_, index) =>
@@ -68,7 +68,8 @@ const everything = (): World => {
   const gems = world.give({ gems: 5 })
   world.refund(world.spend({ gems: 2 }))
   world.undo(gems)
-  world.currency({ id: "cur_coins", key: "coins", expiry: { afterDays: 1 } })
+  const levels = { of: "balance", table: [levelWith("one", 1)] } as const
+  world.currency({ id: "cur_coins", key: "coins", expiry: { afterDays: 1 }, levels })
   world.give({ coins: 1 })
   const swipe = { key: "swipe", action: "SWIPE", where: [], target: 1 }
   world.quest({ id: "qst_swipe", steps: [swipe], claim: "manual" })

@@ -1,7 +1,7 @@
 /** Named levels of a currency. */
 import { describe, expect, it } from "vitest"
-import type { LevelBasis } from "../../../src/domain/project/Currency.ts"
-import { hasLevels, standingOf } from "../../../src/domain/user/CurrencyLevel.ts"
+import { hasLevels, type LevelBasis } from "../../../src/domain/project/Currency.ts"
+import { standingOf } from "../../../src/domain/user/CurrencyLevel.ts"
 import { World } from "../decide/World.ts"
 import { levelWith } from "../definitions.ts"
 

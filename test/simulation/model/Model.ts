@@ -42,7 +42,7 @@ import { dateAt } from "./calendar.ts"
 import { activeIn, awardAll, awardOne, gift, keptBy } from "./credits.ts"
 import { type Definitions, pays } from "./Definitions.ts"
 import { holdingOf, type When } from "./holdings.ts"
-import { levelOf } from "./levels.ts"
+import { levelAmountOf, levelIn, levelOf } from "./levels.ts"
 import type {
   Amounting,
   Awarded,
@@ -100,6 +100,8 @@ export interface Outcome {
       readonly capped: number
     }
   }
+  /** The numbers of levels in currencies that changed, by key: before and after. */
+  readonly levels: { readonly [key: string]: readonly [number, number] }
   /** All balances, if the user has further currencies that are active. */
   readonly balances: Amounts | undefined
   readonly level: { readonly before: number; readonly after: number }
@@ -614,6 +616,7 @@ export class Model {
           return [key, { earned, total, capped: cut }]
         }),
       ),
+      levels: levelChanges(before, after, place, now),
       balances: shownBalances(after, place, now),
       level: { before: levelOf(levelCurve, xpBefore), after: levelOf(levelCurve, xp) },
       badges: shownAwards(after, entry.badges, now),
@@ -651,6 +654,26 @@ const lostOwned = (before: Log, after: Log): ReadonlyArray<Owned> => {
   })
 }
 
+/**
+ * The levels in currencies that a decision changed. The level before is that of the user's last
+ * record: what has expired since counts as lost by this decision.
+ */
+export const levelChanges = (
+  before: Log,
+  after: Log,
+  place: Place,
+  now: number,
+): Outcome["levels"] =>
+  Object.fromEntries(
+    place.currencies.flatMap(({ key, levels, set }) => {
+      if (levels === null || set !== "published") return []
+      const then = before.at(-1)?.at ?? now
+      const was = levelIn(levels, levelAmountOf(before, key, levels, { ...place, now: then }))
+      const is = levelIn(levels, levelAmountOf(after, key, levels, { ...place, now }))
+      return was === is ? [] : [[key, [was, is] as const]]
+    }),
+  )
+
 const useKey = (userId: string, { id, kind }: Named): string => JSON.stringify([userId, kind, id])
 
 /** The project's zone at `ms`; for events before the user's creation, its zone at the creation. */
@@ -668,6 +691,7 @@ export const nothingDone: Outcome = {
   capped: [],
   pending: [],
   expired: {},
+  levels: {},
   balances: undefined,
   level: { before: 1, after: 1 },
   badges: [],

@@ -95,6 +95,14 @@ const sourceText = ({ id, kind }: FactOf<"xp.earned">["source"], base: string): 
   return html`by <a href="${base}/${list}/${id}">${kind} <code>…${id?.slice(-6)}</code></a>`
 }
 
+const levelWords = (fact: FactOf<"currency.level_changed" | "level.changed">): Content =>
+  fact.kind === "level.changed"
+    ? `Level ${fact.from} → ${fact.to}`
+    : html`Level in ${fact.currency}: ${levelText(fact.from)} → ${levelText(fact.to)}`
+
+const levelText = (level: FactOf<"currency.level_changed">["from"]): Content =>
+  level === null ? "none" : isolated(level.name ?? count(level.number))
+
 const tierText = (tier: FactOf<"badge.earned">["tier"]): Content =>
   tier !== undefined && html`, ${isolated(tier.name)}`
 
@@ -192,8 +200,9 @@ const factText = (fact: Fact, base: string): Content => {
       return `${fact.currency} −${count(fact.amount)} (${count(fact.total)}) expired`
     case "currency.capped":
       return html`${count(fact.amount)} ${fact.currency} cut (${capWords[fact.by]}) ${sourceText(fact.source, base)}`
+    case "currency.level_changed":
     case "level.changed":
-      return `Level ${fact.from} → ${fact.to}`
+      return levelWords(fact)
     case "badge.earned":
     case "badge.revoked":
       return badgeText(fact, base)

@@ -183,7 +183,9 @@ describe("Amounts of further currencies", () => {
     const made = await read("/v1/currencies/fame")
     expect(made.levels).toEqual({ of: "balance", table: [{ ...row, from: 2, reward }] })
     await world.api("POST", "/v1/users/zoe/rewards", { reward: { currencies: { fame: 3 } } })
-    expect((await world.owner.get(`${base}/users/zoe`)).text).toContain(", level ")
+    const zoe = (await world.owner.get(`${base}/users/zoe`)).text
+    expect(zoe).toContain(", level ")
+    expect(zoe).toContain("Level in fame: none → ")
     expect((await world.owner.get(currencies)).text).toContain("Silver, by balance")
     const own = `${currencies}/${made.id}`
     const save = async (fields: Record<string, string>) => {
