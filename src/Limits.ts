@@ -131,6 +131,8 @@ export const limits = {
   badgeTiersMax: 20,
   /** Badges that a badge lists. */
   listedBadgesMax: 50,
+  /** Badges and tiers in opening balances. */
+  openingBadgesMax: 200,
   /** How often a user earns a repeatable badge. */
   badgeTimesMax: 1_000_000,
   boostsMax: 1_000,

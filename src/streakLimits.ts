@@ -6,6 +6,8 @@ export const streakLimits = {
   streakNeedsMax: 50,
   streakMilestonesMax: 50,
   streakMilestoneTargetMax: 10_000,
+  /** The length of a streak in opening balances. */
+  streakOpeningMax: 100_000,
   streakFreezesMax: 366,
   streakEveryDaysMax: 366,
   /** Former freezes and rest days of a streak; the oldest also apply to all earlier periods. */

@@ -23,6 +23,7 @@ describe("A guide", () => {
     "currencies",
     "badges",
     "quests",
+    "moving-in",
     "language-app",
     "leaderboards",
     "event",

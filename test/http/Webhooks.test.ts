@@ -303,6 +303,15 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     await ask("PUT", "/v1/users/user-created", { displayName: "Ada" })
     return { userId: "user-created", cause: { kind: "profile", id: null } }
   },
+  "user.opened": async ({ ask }) => {
+    await ask("POST", "/v1/streaks", { key: "brought", name: "Brought along" })
+    const body = { balances: { xp: 150 }, streaks: { brought: { current: 0, best: 9 } } }
+    await ask("PUT", "/v1/users/opened/opening", body)
+    const streaks = [{ key: "brought", current: 0, best: 9 }]
+    const balances = { xp: 150, points: 0 }
+    const cause = { kind: "opening", id: null }
+    return { userId: "opened", balances, level: 2, streaks, badges: [], cause }
+  },
   "user.merged": async ({ ask, grant }) => {
     await grant("visitor-7", { type: "xp", amount: 20 })
     await grant("member-7", { type: "xp", amount: 30 })

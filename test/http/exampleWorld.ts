@@ -136,6 +136,7 @@ const kindOf: Readonly<Record<string, string>> = {
 export const realPath = (path: string, real: RealIds): string =>
   path
     .replace("/users/{id}/merge", "/users/visitor-7/merge")
+    .replace("/users/{id}/opening", "/users/newcomer-3/opening")
     .replace("{eventId}", real.evt!)
     .replace("{rewardId}", real.rwd!)
     .replace("{spendId}", real.spd!)

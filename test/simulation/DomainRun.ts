@@ -179,6 +179,10 @@ export class DomainRun implements Surroundings {
     const own = this.#recordsOf(userId)
     const first = firstOf(command, own)
     if (first !== undefined && isNamed(command)) return this.#repeat(userId, command, first)
+    if (first !== undefined && command.kind === "opening") {
+      const decided = decideRepeat(command, first, false)
+      return Result.isFailure(decided) ? { refused: decided.failure.code } : outcomeOf(first)
+    }
     const decided = decideRecalling(own, (past) =>
       decideUser(user, this.project, command, this.now, found, undefined, past, userId),
     )
@@ -249,6 +253,8 @@ export class DomainRun implements Surroundings {
           : { refused: "conflict" }
       case "start":
         return this.model.start(userId, command, this.definitions, moment)
+      case "opening":
+        return this.model.open(userId, command, this.definitions, moment)
       case "tick":
         return undefined
     }
@@ -298,7 +304,7 @@ export class DomainRun implements Surroundings {
     const { random } = this
     const made = randomCommand(this, userId)
     if (!isNamed(made) || random.chance(0.6)) return made
-    const id = `id${random.integer(0, 20)}`
+    const id = `id${random.integer(0, 12)}`
     const first = firstOf({ ...made, id }, this.#recordsOf(userId))?.cause
     if (first === undefined || !isNamed(first) || random.chance(0.3)) return { ...made, id }
     const retry: Named = random.chance(0.5) ? first : JSON.parse(JSON.stringify(first), reversed)

@@ -181,6 +181,8 @@ export class Oracle {
         return known ? undefined : { refused: "user_not_found" }
       case "start":
         return model.start(userId, command, definitions, moment)
+      case "opening":
+        return model.open(userId, command, definitions, moment)
       case "tick":
         model.tick(userId, definitions, moment)
         return undefined

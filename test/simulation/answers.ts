@@ -1,6 +1,7 @@
 /** The records that answers are about. */
 
-import type { UserReply } from "../../src/domain/message/UserReply.ts"
+import { isDeepStrictEqual } from "node:util"
+import { replyOf, type UserReply } from "../../src/domain/message/UserReply.ts"
 import type { JournalRecord, UserCommand } from "../../src/domain/record/Record.ts"
 import { duplicateKey, ownIdKey } from "../../src/domain/record/Record.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
@@ -28,6 +29,14 @@ export const recordOf = (
     case "spend": {
       const name = recordNameOf("spd", reply.spendId)
       return records.find(({ sequence }) => sequence === name?.sequence)
+    }
+    case "opening": {
+      // The user may have been erased between two openings.
+      const own = records.filter(
+        ({ cause, subject }) =>
+          cause.kind === "opening" && subject.actor === "user" && subject.userId === userId,
+      )
+      return own.find((record) => isDeepStrictEqual(replyOf(record), reply)) ?? own[0]
     }
     case "revocation":
     case "refund":

@@ -46,6 +46,7 @@ import type { Profile } from "../../src/domain/user/User.ts"
 import type { Metadata } from "../../src/domain/values/Metadata.ts"
 import { countInHistory } from "./model/badges.ts"
 import type { Model } from "./model/Model.ts"
+import { isNew, randomOpening } from "./openings.ts"
 import type { Random } from "./random.ts"
 
 /** The state of a run for which a random command is made. */
@@ -966,6 +967,7 @@ const backfill = (
 
 export const randomCommand = (run: Surroundings, userId: string): UserCommand => {
   const { project, random, records } = run
+  if (random.chance(isNew(run, userId) ? 0.6 : 0.005)) return randomOpening(run, userId)
   const kind = random.next()
   const questIds = [...project.quests.keys(), "qst_none"]
   if (kind < 0.04) return { kind: "start", questId: random.pick(questIds) }

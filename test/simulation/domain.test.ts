@@ -8,12 +8,14 @@ import { seeds } from "./random.ts"
 import { stateView } from "./views.ts"
 
 const users = ["__proto__", "constructor"]
+/** Users who come once there are definitions, which their opening balances name. */
+const late = ["toString", "valueOf", "isPrototypeOf", "hasOwnProperty"]
 
 const play = (seed: number, steps: number): DomainRun => {
   const run = new DomainRun(seed)
   let step = 0
   try {
-    for (; step < steps; step++) run.step(users)
+    for (; step < steps; step++) run.step(step < 0.6 * steps ? users : [...users, ...late])
   } catch (error) {
     throw new Error(`In step ${step} of seed ${seed}`, { cause: error })
   }

@@ -23,6 +23,8 @@ export const replayEqualsLive = ({ journal, users }: DomainRun): void => {
   assert.deepEqual(replayed, users)
 }
 
+const none = { amount: 0, spent: 0 }
+
 /** Amounts earned and revoked in the history add up to the balances. */
 export const historyAddsUp = ({ records, users }: DomainRun): void => {
   for (const [userId, user] of users) {
@@ -33,6 +35,12 @@ export const historyAddsUp = ({ records, users }: DomainRun): void => {
     for (const { facts, subject } of records) {
       if (subject.actor !== "user" || subject.userId !== userId) continue
       for (const fact of facts) {
+        if (fact.kind === "user.opened") {
+          const { points = none, xp = none, ...further } = fact.balances
+          sums.xp += xp.amount
+          sums.points += points.amount
+          for (const [key, { amount }] of Object.entries(further)) add(key, amount)
+        }
         if (fact.kind === "xp.earned") sums.xp += fact.amount
         if (fact.kind === "xp.revoked") sums.xp -= fact.amount
         if (fact.kind === "points.earned") sums.points += fact.amount
@@ -62,7 +70,8 @@ export const historyAddsUp = ({ records, users }: DomainRun): void => {
 }
 
 /**
- * An undo of all events and rewards, in any order, leaves only days of streaks and what these gave.
+ * An undo of all events and rewards, in any order, leaves only days of streaks and what these gave,
+ * and what the user had at the opening.
  */
 export const undoneToNothing = (run: DomainRun): void => {
   for (const userId of run.users.keys()) {
@@ -79,8 +88,15 @@ export const undoneToNothing = (run: DomainRun): void => {
       run.project,
       run.now,
     )
-    // What a badge paid in a backfill stays. A spend may have used it up.
-    const kept = run.model.log(userId).filter((entry) => entry.kind === "backfilled")
+    // What a badge paid in a backfill stays, as an opening does. A spend may have used it up.
+    const kept = run.model
+      .log(userId)
+      .filter((entry) => entry.kind === "backfilled" || entry.kind === "opened")
+    const had = new Set(
+      kept.flatMap(({ badges, kind }) =>
+        kind === "opened" ? badges.map(({ badgeId }) => badgeId) : [],
+      ),
+    )
     const keptOf = (key: string) => kept.reduce((sum, entry) => sum + credited(entry, key), 0)
     for (const [key, { amount, since, spent }] of user.balances) {
       // What time added is nobody's to take back.
@@ -89,7 +105,7 @@ export const undoneToNothing = (run: DomainRun): void => {
       }
     }
     // No points are left either: the debt of a spend that was not undone is forgiven.
-    assert(pointsEarned <= keptOf("points"), "more points than backfills gave")
+    assert(pointsEarned <= keptOf("points"), "more points than stay")
     assert.deepEqual({ xp, questCount }, { xp: keptOf("xp"), questCount: 0 })
     const began = run.model.log(userId).flatMap((one) => (one.kind === "began" ? one.questId : []))
     for (const [questId, quest] of Object.entries(quests)) {
@@ -129,7 +145,8 @@ export const undoneToNothing = (run: DomainRun): void => {
           run.project.badges
             .values()
             .some(({ id, key }) => criteria.badges.includes(key) && id in badges))
-      assert(kind === "streak" || kind === "level" || isKept || isLatest || isListed)
+      const stays = had.has(badgeId) || kind === "streak" || kind === "level"
+      assert(stays || isKept || isLatest || isListed)
     }
   }
 }

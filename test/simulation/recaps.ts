@@ -37,12 +37,15 @@ export const compareRecaps = Effect.fnUntraced(function* (
     })
     const keys = new Set(["xp", "points", ...Object.keys(currencies)])
     for (const key of keys) {
-      const entries = earning(log).filter((entry) => isIn(dayOf(zone, entry), from, to))
+      const entries = earned(log).filter((entry) => isIn(dayOf(zone, entry), from, to))
       const amount = entries.reduce((sum, entry) => sum + credited(entry, key), 0)
       expect({ key, amount: currencies[key] ?? 0 }).toEqual({ key, amount })
     }
   }
 })
+
+/** What gave amounts, but for what the user brought along. */
+const earned = (log: Log) => earning(log).filter(({ kind }) => kind !== "opened")
 
 const isIn = (date: string, from: string, to: string) => date >= from && date <= to
 
@@ -79,7 +82,7 @@ const expectedOf = (log: Log, zone: string, from: string, to: string) => {
 const bestOf = (log: Log, zone: string, from: string, to: string) => {
   const days = new Map<string, { date: string; xp: number; events: number }>()
   const stands = new Set<unknown>(standing(log))
-  for (const entry of earning(log)) {
+  for (const entry of earned(log)) {
     const date = dayOf(zone, entry)
     const isEvent = entry.kind === "event" && stands.has(entry)
     if (!isIn(date, from, to) || (entry.xp === 0 && !isEvent)) continue

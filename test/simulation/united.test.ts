@@ -82,6 +82,7 @@ const sumOf = (records: ReadonlyArray<JournalRecord>, key: string): number => {
 }
 
 const changeOf = (fact: Fact, key: string): number => {
+  if (fact.kind === "user.opened") return fact.balances[key]?.amount ?? 0
   const [family, change] = fact.kind.split(".") as [string, string]
   if (!("amount" in fact)) return 0
   const of = family === "currency" && "currency" in fact ? fact.currency : family
@@ -204,7 +205,8 @@ const undo = (merged: Merged): void => {
 }
 
 const nothingIsLeft = ({ merge, records, user }: Merged): void => {
-  const paid = records.filter(({ cause }) => cause.kind === "backfill" || cause.kind === "absorb")
+  const stays = ["backfill", "absorb", "opening"]
+  const paid = records.filter(({ cause }) => stays.includes(cause.kind))
   // The merge says what the other user gained, not what was earned.
   assert(user.xp <= sumOf(paid, "xp"), "xp")
   const given = paid.flatMap(({ facts }) => facts.filter(({ kind }) => kind === "boost.earned"))

@@ -357,7 +357,7 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
       balances: reply.balances,
     }
   }
-  if (reply.kind === "merge") return nothingDone
+  if (reply.kind === "merge" || reply.kind === "opening") return nothingDone
   const badges = reply.badges
     .map(({ earnedAt, id, tier, times }) => ({
       id,

@@ -19,6 +19,7 @@ export const operations = {
     get: "GET users/*",
     put: "PUT users/* body key",
     erase: "DELETE users/* - key",
+    open: "PUT users/*/opening body key",
     progress: "GET users/*/progress",
     streaks: "GET users/*/streaks",
     startQuest: "POST users/*/quests/*/start - key",

@@ -59,6 +59,7 @@ import {
   type Standing,
 } from "./Merge.ts"
 import { countMetrics, takeRecount } from "./Metrics.ts"
+import { decideOpening } from "./Opening.ts"
 import { completeByEvent, countSteps, decideStart, expireQuests } from "./Quests.ts"
 import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
@@ -95,6 +96,7 @@ export interface UserRefusals {
   readonly erasure: "user_not_found"
   readonly backfill: "conflict"
   readonly start: "quest_not_found" | "quest_not_active" | "quest_locked" | "conflict"
+  readonly opening: "invalid_request" | "opening_closed"
   readonly tick: "user_not_found" | "conflict"
   readonly merge: MergeRefusal
   readonly absorb: "user_not_found" | "balance_overflow" | "conflict"
@@ -209,6 +211,8 @@ const decideKind = (
       return decideBackfill(user, project, command, now) satisfies DecidedKind<"backfill">
     case "start":
       return decideStart(userId, user, project, command, now) satisfies DecidedKind<"start">
+    case "opening":
+      return decideOpening(user, project, command, now) satisfies DecidedKind<"opening">
     case "tick":
       return decideTick(user, project, command, now, expired) satisfies DecidedKind<"tick">
     case "merge":

@@ -3,7 +3,7 @@
  * changes nothing, and gets the outcome of the first. The repeat may be a retry, whose content is
  * that of the first, or the caller may have used the id for something else: `differs` tells the two
  * apart. A spend with other content is refused, because its caller takes any other answer for a
- * payment.
+ * payment. Opening balances have no id: a user has them once, and other ones are refused.
  *
  * The content is what the caller sent: all members of the command but its id. A retry may carry a
  * fresh time, or none, so `occurredAt` counts only if both have it. Whether an event was imported
@@ -11,6 +11,7 @@
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
+import type { Opening } from "../record/Opening.ts"
 import type { Cause, JournalRecord, Named, TrackedEvent } from "../record/Record.ts"
 import { differences } from "../values/differences.ts"
 import { type LaurelError, laurelError } from "../values/Errors.ts"
@@ -24,18 +25,26 @@ export interface Repeat {
 
 /** Decides `command`, whose id the cause of `first` has. */
 export const decideRepeat = (
-  command: Named,
+  command: Named | Opening,
   first: JournalRecord,
   revoked: boolean,
-): Result.Result<Repeat, LaurelError<"id_reused">> => {
+): Result.Result<Repeat, LaurelError<"id_reused" | "opening_closed">> => {
   const differs = contentDifferences(command, first.cause)
+  if (command.kind === "opening" && differs.length > 0) {
+    return Result.fail(
+      laurelError("opening_closed", `${opened}: ${differs.join(", ")}.`, { differs }),
+    )
+  }
   return command.kind === "spend" && differs.length > 0
     ? Result.fail(idReused(differs))
     : Result.succeed({ differs, revoked })
 }
 
 /** Where the content of a repeat differs from that of the first, the cause of its record. */
-export const contentDifferences = (command: Named, first: Cause): ReadonlyArray<string> => {
+export const contentDifferences = (
+  command: Named | Opening,
+  first: Cause,
+): ReadonlyArray<string> => {
   const { occurredAt, ...content } = contentOf(command)
   const { occurredAt: before, ...contentBefore } = contentOf(first)
   const areDated = occurredAt !== undefined && before !== undefined
@@ -43,6 +52,8 @@ export const contentDifferences = (command: Named, first: Cause): ReadonlyArray<
     ? differences({ ...content, occurredAt }, { ...contentBefore, occurredAt: before }, most)
     : differences(content, contentBefore, most)
 }
+
+const opened = "The opening balances of the user were set with other content"
 
 const most = limits.differencesMax
 

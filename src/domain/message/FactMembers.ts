@@ -471,6 +471,36 @@ export const factMembers = {
   "streak.freezes_revoked": freezes,
   "streak.freezes_capped": { ...freezes, source: Source },
   "user.created": {},
+  "user.opened": {
+    balances: Balances,
+    level: Level,
+    streaks: Schema.Array(Schema.Struct(streak).annotate({ identifier: "OpenedStreak" })).annotate({
+      description: "The streaks that the user had, as of the opening.",
+      examples: [[{ key: "daily", current: 12, best: 40 }]],
+    }),
+    badges: Schema.Array(
+      Schema.Struct({
+        ...badge,
+        earnedAt: Schema.String.annotate({
+          description: "When the user earned it.",
+          format: "date-time",
+          examples: ["2025-03-01T00:00:00.000Z"],
+        }),
+      }).annotate({ identifier: "OpenedBadge" }),
+    ).annotate({
+      description: "The badges that the user had.",
+      examples: [
+        [
+          {
+            badgeId: "bdg_01a1fc1e64c07345932e273286b5ca30",
+            key: "first-lesson",
+            name: "First lesson",
+            earnedAt: "2025-03-01T00:00:00.000Z",
+          },
+        ],
+      ],
+    }),
+  },
   "user.updated": {
     profile: Schema.Struct(profileMembers).annotate({
       description: "The whole profile afterwards.",

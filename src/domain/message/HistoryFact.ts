@@ -21,6 +21,7 @@ import { furtherOf, showOwnBoost } from "./Further.ts"
 import {
   type EventReply,
   grantedOf,
+  openedMembers,
   type RevocationReply,
   type RewardReply,
   replyOf,
@@ -102,13 +103,13 @@ export const HistoryCause = Schema.Union([
     description: "A backfill awarded the badge.",
   }),
   Schema.Struct({
-    kind: Schema.Literals(["profile", "start", "merge", "clock"]).annotate({
+    kind: Schema.Literals(["profile", "start", "opening", "merge", "clock"]).annotate({
       description: "The other cause.",
     }),
   }).annotate({
     identifier: "CauseOther",
     description:
-      "`profile`: a change of the profile. `start`: a request that started a quest. `merge`: another user was merged into this one. `clock`: the passage of time, or the recount of a metric in the background.",
+      "`profile`: a change of the profile. `start`: a request that started a quest. `opening`: the balances that the user brought along. `merge`: another user was merged into this one. `clock`: the passage of time, or the recount of a metric in the background.",
   }),
 ])
 
@@ -194,6 +195,7 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
     case "streak.freezes_capped":
       return streakMembers(fact)
     case "user.created":
+    case "user.opened":
     case "user.updated":
     case "user.merged":
       return userMembers(fact)
@@ -227,11 +229,13 @@ const questMembers = (
 }
 
 const userMembers = (
-  fact: FactOf<"user.created" | "user.updated" | "user.merged">,
+  fact: FactOf<"user.created" | "user.opened" | "user.updated" | "user.merged">,
 ): MembersOf<ShownKind> => {
   switch (fact.kind) {
     case "user.created":
       return {}
+    case "user.opened":
+      return openedMembers(fact)
     case "user.updated":
       return { profile: fact.profile }
     case "user.merged":
@@ -375,6 +379,7 @@ const causeOf = (record: JournalRecord): CauseType => {
       return { kind: "clock" }
     case "profile":
     case "start":
+    case "opening":
       return { kind: cause.kind }
     case "absorb":
       return { kind: "merge" }

@@ -28,6 +28,7 @@ const user = {
       "profile",
       "backfill",
       "start",
+      "opening",
       "merge",
       "clock",
     ]).annotate({ description: "Kind of cause." }),
@@ -37,7 +38,7 @@ const user = {
   }).annotate({
     identifier: "MessageCause",
     description:
-      "The cause. `start`: a request that started a quest. `clock`: the passing of time.",
+      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `clock`: the passing of time.",
   }),
 }
 
@@ -159,6 +160,7 @@ const data = {
     total: count("Number of users on its board."),
   }),
   "user.created": content(user),
+  "user.opened": content({ ...user, ...factMembers["user.opened"] }),
   "user.deleted": content({ ...sequence, userId: user.userId }),
   "user.merged": content({ ...user, ...factMembers["user.merged"] }),
   "webhook.disabled": content({
@@ -484,6 +486,17 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       startsAt: "2026-10-26T00:00:00.000Z",
       endsAt: "2026-11-02T00:00:00.000Z",
       total: 1_432,
+    },
+  },
+  "user.opened": {
+    description: "The balances, streaks and badges of a user from before were set.",
+    example: {
+      ...of,
+      cause: { kind: "opening", id: null },
+      balances: { xp: 1_250, points: 340 },
+      level: 5,
+      streaks: [{ key: "daily", current: 12, best: 40 }],
+      badges: [{ ...lesson, earnedAt: "2025-03-01T00:00:00.000Z" }],
     },
   },
   "user.created": {

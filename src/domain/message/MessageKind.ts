@@ -38,6 +38,7 @@ export const messageKinds = [
   "reward.revoked",
   "leaderboard.window_closed",
   "user.created",
+  "user.opened",
   "user.deleted",
   "user.merged",
   "webhook.disabled",

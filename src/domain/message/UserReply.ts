@@ -8,6 +8,7 @@ import type { Amounts } from "../project/Currency.ts"
 import type { Badge, Gives } from "../project/Definition.ts"
 import { unscaled } from "../project/Metric.ts"
 import type { Merge } from "../record/MergeRecord.ts"
+import type { Opening } from "../record/Opening.ts"
 import {
   type BadgeRef,
   decidedAt,
@@ -23,6 +24,7 @@ import {
   type WithheldReason,
 } from "../record/Record.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
+import { isoTime } from "../values/isoTime.ts"
 import type { MembersOf } from "./FactMembers.ts"
 import {
   type FurtherChange,
@@ -170,6 +172,12 @@ export interface DoneReply {
   readonly badges: Outcome["badges"]
 }
 
+export interface OpeningReply {
+  readonly kind: "opening"
+  readonly userId: string
+  readonly opened: MembersOf<"user.opened">
+}
+
 export type UserReply =
   | EventReply
   | RewardReply
@@ -177,6 +185,7 @@ export type UserReply =
   | RevocationReply
   | RefundReply
   | MergeReply
+  | OpeningReply
   | DoneReply
 
 /** The kind of reply that a command gets. */
@@ -192,7 +201,9 @@ export type ReplyTo<Command extends UserCommand> = Command extends TrackedEvent
           ? RevocationReply
           : Command extends Merge
             ? MergeReply
-            : DoneReply
+            : Command extends Opening
+              ? OpeningReply
+              : DoneReply
 
 /**
  * The reply to the command that caused `record`, a record of a user, or to a `repeat` of that
@@ -254,6 +265,12 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
       const id = recordId(revocablePrefix[of], cause)
       return { kind: "revocation", ...outcome, of, id, ...shortfallOf(record) }
     }
+    case "opening":
+      return {
+        kind: "opening",
+        userId,
+        opened: openedMembers(record.facts.find((fact) => fact.kind === "user.opened")!),
+      }
     default:
       return { kind: "done", at: record.at, userId, badges: outcome.badges }
   }
@@ -483,6 +500,28 @@ const shownBadge = ({
 }: FactOf<"badge.earned" | "badge.revoked">) => {
   if (times !== undefined) return { id, key, name, times }
   return tier === undefined ? { id, key, name } : { id, key, name, tier }
+}
+
+/** What opening balances set, as it was then. */
+export const openedMembers = ({
+  badges,
+  balances,
+  level,
+  points,
+  streaks,
+  xp,
+}: FactOf<"user.opened">): MembersOf<"user.opened"> => {
+  const further = Object.entries(balances).map(([key, { amount }]) => [key, amount])
+  return {
+    balances: { xp, points, ...Object.fromEntries(further) },
+    level,
+    streaks: Object.entries(streaks).map(([key, { best, broken, length }]) => ({
+      key,
+      current: broken ? 0 : length,
+      best,
+    })),
+    badges: badges.map(({ earnedAt, ...badge }) => ({ ...badge, earnedAt: isoTime(earnedAt) })),
+  }
 }
 
 /** The number is 0 or null where no event is left. */

@@ -75,7 +75,7 @@ export class Past {
     let earned = false
     let windows: PastScore["windows"] = {}
     for (const fact of facts) {
-      if (fact.kind === "xp.earned") earned = true
+      if (fact.kind === "xp.earned" || (fact.kind === "user.opened" && fact.xp > 0)) earned = true
       if (fact.kind === "windows.credited") windows = fact
       if (fact.kind === "user.merged") {
         earned ||= Object.hasOwn(fact.gained, "xp")

@@ -19,6 +19,7 @@ import type { Metadata } from "../values/Metadata.ts"
 import type { BalanceFact, Shortfall, Source } from "./BalanceFact.ts"
 import type { BoostFact } from "./BoostFact.ts"
 import type { Absorb, Erasing, Merge, MergeEnd, MergeFact } from "./MergeRecord.ts"
+import type { Opening, OpeningFact } from "./Opening.ts"
 import type { StreakFact } from "./StreakFact.ts"
 
 /**
@@ -143,6 +144,7 @@ export type UserCommand =
   | Erasure
   | Backfill
   | QuestStart
+  | Opening
   | Tick
   | Merge
   | Absorb
@@ -225,6 +227,7 @@ export type UserFact =
   | BalanceFact
   | MergeFact
   | BoostFact
+  | OpeningFact
   /**
    * The xp of the record (negative for a revocation), and the index of each window that it counts
    * for; a closed window is absent. `sequences`: for a revocation, the records that set the
@@ -530,10 +533,15 @@ export const duplicateKey = (cause: Cause): string | undefined => {
       return cause.id === undefined ? undefined : ownIdKey(cause.kind, cause.id)
     case "revocation":
       return revocationKey(cause.sequence)
+    case "opening":
+      return openingKey
     default:
       return undefined
   }
 }
+
+/** The deduplication key of a user's opening balances: a user has them once. */
+const openingKey = "o"
 
 /** The deduplication key of the revocation of the record with this sequence. */
 export const revocationKey = (sequence: number): string => `v${sequence}`

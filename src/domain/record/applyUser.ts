@@ -7,6 +7,7 @@ import { limits } from "../../Limits.ts"
 import { withOwnBoost, withoutOwnBoost } from "../project/Boost.ts"
 import { awardName } from "../project/Definition.ts"
 import { levelName } from "../user/CurrencyLevel.ts"
+import { noLots, sumOfDays } from "../user/Lots.ts"
 import { type MetricState, metricTotal, plusEvent } from "../user/MetricState.ts"
 import { isKept, type StreakCounts, type StreakState } from "../user/Streak.ts"
 import {
@@ -25,6 +26,7 @@ import {
   assertBalance,
   assertBehind,
   assertOwner,
+  assertPart,
   assertTotal,
 } from "../values/invariants.ts"
 import { countIn, withCount } from "../values/Periods.ts"
@@ -111,6 +113,9 @@ const foldProgress = (
       state.boosts = change(state.boosts, { key, startsAt, endsAt })
       break
     }
+    case "user.opened":
+      foldOpening(state, before, fact, record)
+      break
     case "streak.progressed":
     case "streak.extended":
     case "streak.counted":
@@ -153,6 +158,35 @@ const follow = (
 ): number => {
   assertBehind(what, sequence, before, last)
   return sequence
+}
+
+const foldOpening = (
+  state: Folding,
+  before: UserState,
+  { badges, balances, levels = [], lots = {}, points, streaks, xp }: FactOf<"user.opened">,
+  { sequence }: JournalRecord,
+): void => {
+  state.xp = xp
+  if (xp > 0) state.scoreSequence = sequence
+  state.points = points
+  for (const [key, balance] of Object.entries(balances)) {
+    assertBalance(`earned ${key}`, balance.amount + balance.spent)
+    if (key === "points") state.pointsSpent = balance.spent
+    else if (key !== "xp") own(state, before, "balances").set(key, balance)
+  }
+  for (const [key, open] of Object.entries(lots)) {
+    assertPart(key, sumOfDays(open), balances[key]!.amount)
+    own(state, before, "expiring").set(key, { open, expired: noLots })
+  }
+  for (const name of levels) own(state, before, "levelsPaid").set(name, 1)
+  for (const [key, streak] of Object.entries(streaks)) {
+    own(state, before, "streaks").set(key, streak)
+  }
+  for (const { badgeId, earnedAt, tier: { key: tier = "" } = {} } of badges) {
+    const earned = own(state, before, "badges")
+    earned.set(badgeId, [...(earned.get(badgeId) ?? []), { tier, earnedAt }])
+    own(state, before, "badgesPaid").set(awardName(badgeId, tier), 1)
+  }
 }
 
 const foldBadge = (

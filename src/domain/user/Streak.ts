@@ -34,7 +34,7 @@
  * freezes, walks all ranges and grants.
  */
 import { limits } from "../../Limits.ts"
-import { type StreakTerms, streakTime } from "../project/StreakDefinition.ts"
+import { type Streak, type StreakTerms, streakTime } from "../project/StreakDefinition.ts"
 import {
   Periods,
   periodAt,
@@ -300,6 +300,25 @@ export const noStreak: StreakState = {
   freezes: 0,
   best: 0,
   broken: true,
+}
+
+/**
+ * The streak that a user had before: `current` periods in a row up to `last`, and the longest run.
+ * The milestones up to the longest run count as paid.
+ */
+export const openedStreak = (
+  definition: Streak,
+  zones: Zones,
+  had: { readonly current: number; readonly best: number; readonly last: number | undefined },
+  now: number,
+): StreakState => {
+  const { best, current, last } = had
+  const paid = definition.milestones.map(({ target }) => target).filter((target) => target <= best)
+  const days: StreakState["days"] =
+    last === undefined || current === 0 ? [] : [[last - current + 1, last]]
+  const past = { days, bestForgotten: best, ...(paid.length > 0 && { paid }) }
+  const streak = walked({ ...noStreak, ...past }, definition, zones)
+  return { ...streak, broken: streakNow(streak, definition, zones, now).current === 0 }
 }
 
 /** How many freezes fit at `now`: into the running streak, or into the beginning of the next. */

@@ -23,6 +23,7 @@ export const errorKinds = {
   leaderboard_not_found: { status: 404, title: "Leaderboard not found" },
   boost_not_found: { status: 404, title: "Boost not found" },
   boost_not_active: { status: 409, title: "Boost not active" },
+  opening_closed: { status: 409, title: "Opening closed" },
   currency_not_found: { status: 404, title: "Currency not found" },
   metric_not_found: { status: 404, title: "Metric not found" },
   event_not_found: { status: 404, title: "Event not found" },

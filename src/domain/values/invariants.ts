@@ -27,6 +27,12 @@ export const assertLots = (what: string, amount: number, ended: number): void =>
   throw new BrokenInvariant(`${ended} of ${what} ended, not ${amount}`)
 }
 
+/** What ends of a balance is at most the balance. */
+export const assertPart = (what: string, part: number, whole: number): void => {
+  if (part > 0 && part <= whole) return
+  throw new BrokenInvariant(`${part} of ${whole} ${what} would end`)
+}
+
 /** The total of a metric is a safe integer, and that which its record names. */
 export const assertTotal = (
   metricId: string,

@@ -68,6 +68,7 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "streak.freezes_revoked": "Freezes that a reward gave were revoked, as far as they were left.",
   "streak.freezes_capped": "Freezes that a streak did not get, since it has its maximum.",
   "user.created": "The user was created.",
+  "user.opened": "Balances, streaks and badges from before were set.",
   "user.updated": "The user's profile was changed.",
   "user.merged": "Another user was merged into this one.",
 }

@@ -71,6 +71,7 @@ const exampleOf = (code: ProblemCode, more: Partial<Occurrence> = {}) => {
     ...(code === "insufficient_scope" && { scope: "read", neededScopes: ["full", "ingest"] }),
     ...(code === "version_conflict" && { version: 4 }),
     ...(code === "id_reused" && { differs: ["/amount"] }),
+    ...(code === "opening_closed" && { differs: ["/balances/xp"] }),
   }
 }
 
@@ -240,6 +241,16 @@ export const MergeConflict = problem(
       instance: "/v1/users/visitor-7/merge",
     },
   },
+)
+const openingConflicts = ["opening_closed", "idempotency_in_progress"] as const
+export const OpeningConflict = declare(
+  "OpeningConflict",
+  openingConflicts,
+  Schema.Struct({
+    ...members,
+    code: codeOf(openingConflicts),
+    differs: differs("For `opening_closed`, if the user has an opening", "/balances/xp"),
+  }),
 )
 export const RewardConflict = problem("RewardConflict", [
   "badge_not_active",

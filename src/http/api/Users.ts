@@ -39,12 +39,14 @@ import {
   userToken,
 } from "./examples/userExamples.ts"
 import { HistoryKindIn, HistoryPage } from "./History.ts"
+import { NewOpening, OpeningOutcome } from "./Opening.ts"
 import {
   BodyTooLarge,
   bodyProblems,
   EventNotFound,
   keyedProblems,
   MergeConflict,
+  OpeningConflict,
   QuestNotFound,
   QuestStartConflict,
   RewardConflict,
@@ -284,6 +286,21 @@ export const Users = HttpApiGroup.make("users")
           summary: "Create or change a user",
           description:
             "Changes the members of the profile that the body names; creates a new user. Replies once the change is on disk; 404 means that the user was erased before the reply. A repeat with the same `Idempotency-Key` changes nothing, and shows the user as it is now.",
+        }),
+      ),
+    HttpApiEndpoint.put("open", "/v1/users/:id/opening", {
+      params: { id: UserId.annotate({ examples: ["newcomer-3"] }) },
+      headers: idempotencyHeaders,
+      payload: NewOpening,
+      success: OpeningOutcome,
+      error: [...writeProblems, OpeningConflict],
+    })
+      .annotate(OpenTo, [])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Set the opening balances of a user",
+          description:
+            "Sets balances, streaks and dated badges of a user who moves in from another system, once, before the first event, reward or spend; creates a new user. Nothing is paid, and xp count on the leaderboard of all time alone. The same request again answers the same, also later; with other content, or once the user has a history, it is refused (409 `opening_closed`). It cannot be undone: erase the user, or grant and spend the difference.",
         }),
       ),
     HttpApiEndpoint.delete("erase", "/v1/users/:id", {

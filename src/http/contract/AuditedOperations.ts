@@ -97,6 +97,7 @@ export const notLogged: ReadonlyArray<OperationName> = [
   "events.trackBatch",
   "events.importBatch",
   "users.put",
+  "users.open",
   "users.merge",
   "users.startQuest",
   "users.createToken",

@@ -3,6 +3,7 @@ import type { Accounts } from "../../accounts/Accounts.ts"
 import type { RevocationReply, RewardReply } from "../../domain/message/UserReply.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
+import type { Opening } from "../../domain/record/Opening.ts"
 import type { GrantedReward, Revocable, Revocation, Spending } from "../../domain/record/Record.ts"
 import { segmentsOf } from "../../domain/user/Membership.ts"
 import { questProgress } from "../../domain/user/Progress.ts"
@@ -19,6 +20,7 @@ import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Answer, Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { continueWith } from "../../storage/exitOf.ts"
+import type { NewOpening } from "../api/Opening.ts"
 import type { NewSpend } from "../api/Spends.ts"
 import type { ProfileChange, StartedQuest, User } from "../api/UserShapes.ts"
 import type { Users } from "../api/Users.ts"
@@ -312,7 +314,7 @@ const stateOf = (user: UserState): object =>
 const profileHandlers = (
   engine: Engine["Service"],
   erasureMs: number,
-): Pick<UserHandlers, "put" | "erase" | "merge"> => ({
+): Pick<UserHandlers, "put" | "open" | "erase" | "merge"> => ({
   put: {
     handle: ({ caller: { environment }, idempotency, params: { id: userId }, payload }) => {
       const command = { kind: "profile", change: profileChange(payload) } as const
@@ -320,6 +322,19 @@ const profileHandlers = (
       return Effect.flatMap(asked, ({ replayed }) =>
         Effect.map(show(engine, environment, userId), (reply) => ({ ...reply, replayed })),
       )
+    },
+  },
+  open: {
+    handle: ({ caller: { environment }, idempotency, params: { id: userId }, payload }) => {
+      const asked = engine.askUser(
+        environment,
+        { userId, command: openingOf(payload) },
+        idempotency,
+      )
+      return Effect.map(asked, ({ replayed, reply }) => ({
+        body: { userId: reply.userId, ...reply.opened },
+        replayed,
+      }))
     },
   },
   merge: {
@@ -345,6 +360,12 @@ const profileHandlers = (
       )
     },
   },
+})
+
+const openingOf = ({ badges, ...given }: typeof NewOpening.Type): Opening => ({
+  kind: "opening",
+  ...given,
+  ...(badges && { badges: badges.map((one) => ({ ...one, earnedAt: Date.parse(one.earnedAt) })) }),
 })
 
 /** Spells the time zone canonically: calendars are cached by the zone's name. */

@@ -83,7 +83,9 @@ describe("The facts in a history", () => {
       onExcessProperty: "error",
     })
     const kinds = new Set<string>()
-    for (const record of everything().records) {
+    const mover = new World()
+    mover.do({ kind: "opening", balances: { points: 1 } })
+    for (const record of [...everything().records, ...mover.records]) {
       for (const fact of shownOf(record)) {
         kinds.add(fact.kind)
         const decoded = decode(JSON.parse(JSON.stringify(fact)))

@@ -96,11 +96,14 @@ describe("A message", () => {
   const told = records.flatMap(messagesOf)
 
   it("is made of each public fact, and matches its schema", () => {
-    for (const message of told) expect(decode(message)).toEqual(message)
+    const mover = new World()
+    const { record } = mover.do({ kind: "opening", balances: { xp: 1 } })
+    const all = [...told, ...messagesOf(record)]
+    for (const message of all) expect(decode(message)).toEqual(message)
     const expected = messageKinds.filter((kind) =>
       /^(?!webhook|leaderboard|quest\.(cr|up))/.test(kind),
     )
-    expect([...new Set(told.map(({ type }) => type))].toSorted()).toEqual(expected.toSorted())
+    expect([...new Set(all.map(({ type }) => type))].toSorted()).toEqual(expected.toSorted())
   })
 
   it("says who, when, and why", () => {
@@ -350,6 +353,7 @@ describe("A pattern of kinds", () => {
     expect(chosen("user.*", "user.created", "level.changed")).toEqual([
       "level.changed",
       "user.created",
+      "user.opened",
       "user.deleted",
       "user.merged",
     ])

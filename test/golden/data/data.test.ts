@@ -48,7 +48,7 @@ describe("The golden data", () => {
       }
       const imported = yield* Effect.scoped(importLines(importing, alone))
       expect([archived.faults, imported.faults]).toEqual([[], []])
-      expect(imported.counts).toMatchObject({ users: 3 })
+      expect(imported.counts).toMatchObject({ users: 4 })
       const now = () => Date.parse(golden.at)
       const log = yield* openAuditStore({ disk: nodeDisk, directory, now })
       const { entries } = yield* log.read({})

@@ -177,6 +177,12 @@ await serve(directory, first, async (url) => {
     hidden: true,
     timezone: "Asia/Tokyo",
   })
+  await ask("PUT", "/v1/users/dan/opening", {
+    balances: { xp: 40, points: 9 },
+    earned: { points: 20 },
+    streaks: { daily: { current: 3, best: 5, lastDay: "2026-10-28" } },
+    badges: [{ badge: "given", earnedAt: "2025-05-01T10:00:00Z" }],
+  })
   await post("/v1/events", { userId: "gone", action: "TAP" })
   await ask("DELETE", "/v1/users/gone")
   await spend(url)

@@ -7,10 +7,12 @@
  * command changes nothing.
  */
 
+import { isDeepStrictEqual } from "node:util"
 import type { AppliedBoost } from "../../../src/domain/project/Boost.ts"
 import type { Amounts } from "../../../src/domain/project/Currency.ts"
 import type { Gives } from "../../../src/domain/project/Definition.ts"
 import { isCounting } from "../../../src/domain/project/Definition.ts"
+import type { Opening } from "../../../src/domain/record/Opening.ts"
 import type {
   Backfill,
   GrantedReward,
@@ -59,6 +61,7 @@ import type {
   Warning,
 } from "./log.ts"
 import { measure, measuredTotals, zoneNow } from "./metrics.ts"
+import { openedBy } from "./opening.ts"
 import { completeByHand, countForSteps, revertedBy, shareDone, startByHand } from "./quests.ts"
 import { type Named, whereDiffers } from "./repeats.ts"
 import { boosted, ruleGifts } from "./rules.ts"
@@ -501,6 +504,34 @@ export class Model {
     if (asked === undefined) return nothingDone
     if ("refused" in asked) return asked
     this.#append(userId, { kind: "began", sequence, at: now, ...asked })
+    return nothingDone
+  }
+
+  /** Sets what the user had before, once. */
+  open(
+    userId: string,
+    command: Opening,
+    definitions: Definitions,
+    { now, sequence }: Moment,
+  ): Outcome | Refused {
+    const before = this.log(userId)
+    const first = before.find((entry) => entry.kind === "opened")
+    if (first !== undefined) {
+      return isDeepStrictEqual(first.command, command) ? nothingDone : { refused: "opening_closed" }
+    }
+    if (!before.every(({ kind }) => ["profile", "began", "ticked"].includes(kind))) {
+      return { refused: "opening_closed" }
+    }
+    const had = openedBy(command, this.place(userId, definitions), now)
+    if (had === undefined) return { refused: "invalid_request" }
+    this.#append(userId, {
+      ...noAmounts(),
+      kind: "opened",
+      sequence,
+      at: now,
+      command,
+      ...had,
+    })
     return nothingDone
   }
 

@@ -61,7 +61,7 @@ const awardsOf = (log: Log): ReadonlyMap<string, HeldAward> => {
       for (const award of badges) {
         const name = nameOf(award)
         const before = held.get(name)
-        if (award.times === undefined) held.set(name, { ...award, earnedAt: at, sequence })
+        if (award.times === undefined) held.set(name, { earnedAt: at, ...award, sequence })
         else {
           const times = award.times + (before?.times ?? 0)
           held.set(name, { ...award, times, earnedAt: before?.earnedAt ?? at, sequence })

@@ -205,7 +205,7 @@ const credit = (key: string, asked: number, { definitions, log, to, zone }: Rece
 const happenedAt = (entry: Entry): number => ("occurredAt" in entry ? entry.occurredAt : 0)
 
 /** The last day of a credit. */
-const endOf = (
+export const endOf = (
   expiry: NonNullable<Currency["expiry"]>,
   days: { readonly day: number; readonly today: number; readonly active: number },
   pendingDays: number,

@@ -97,7 +97,19 @@ export class Holding {
 
   /** What a decision does. */
   take(entry: Entry, places: Places): void {
-    if (entry.kind === "event" || entry.kind === "reward" || entry.kind === "backfilled") {
+    if (entry.kind === "opened") {
+      const spent = amountIn(entry.spent, this.#key)
+      // What time had added before is set, too.
+      if (entry.currencies.has(this.#key)) this.balance = 0
+      this.balance -= spent
+      this.spent += spent
+    }
+    if (
+      entry.kind === "event" ||
+      entry.kind === "reward" ||
+      entry.kind === "backfilled" ||
+      entry.kind === "opened"
+    ) {
       for (const { currency, lastDay } of "kept" in entry ? entry.kept : []) {
         if (currency === this.#key) this.#keep(lastDay)
       }
@@ -225,6 +237,7 @@ export const holdingOf = (log: Log, key: string, { courses, now, places }: When)
     wait(entry.at)
     holding.pass(entry.at, places)
     holding.take(entry, places)
+    if (entry.kind === "opened" && entry.currencies.has(key)) since = entry.at
     // Full, if only until the next record of the same millisecond: the wait begins again.
     const max = own.findLast(({ at }) => at <= clock)?.max
     if (max != null && holding.balance >= max) since = clock

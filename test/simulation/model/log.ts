@@ -5,6 +5,7 @@
 
 import type { Amounts } from "../../../src/domain/project/Currency.ts"
 import type { CapReason } from "../../../src/domain/record/BalanceFact.ts"
+import type { Opening } from "../../../src/domain/record/Opening.ts"
 import type { Profile } from "../../../src/domain/user/User.ts"
 import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 import type { Metadata } from "../../../src/domain/values/Metadata.ts"
@@ -163,6 +164,8 @@ export interface Awarded {
   paidTimes?: number
   /** Of a lost repeatable badge: how often the user still has it. */
   readonly kept?: number
+  /** When it was earned, if not with the decision. */
+  readonly earnedAt?: number
 }
 
 /** An undo. */
@@ -232,7 +235,39 @@ export interface Refunded {
   readonly spent: Spent
 }
 
-export type Entry = Happened | Undone | Spent | Refunded | ProfileSet | Backfilled | Began | Ticked
+/**
+ * What the user had before. Its credits are all that the user ever earned; nothing but changes of the
+ * profile and starts of quests comes before it.
+ */
+export interface Opened extends Amounting {
+  readonly kind: "opened"
+  readonly sequence: number
+  readonly at: number
+  readonly command: Opening
+  /** What was spent before, by currency. */
+  readonly spent: Amounts
+  readonly runs: ReadonlyMap<string, OpenedRun>
+}
+
+/** A streak that the user had. `last`: the last period; absent: none runs. */
+export interface OpenedRun {
+  readonly best: number
+  readonly current: number
+  readonly last?: number
+  /** The milestones that do not pay any more. */
+  readonly paid: ReadonlyArray<number>
+}
+
+export type Entry =
+  | Opened
+  | Happened
+  | Undone
+  | Spent
+  | Refunded
+  | ProfileSet
+  | Backfilled
+  | Began
+  | Ticked
 export type Log = ReadonlyArray<Entry>
 
 export const happened = (log: Log): ReadonlyArray<Happened> =>
@@ -244,13 +279,18 @@ export const standing = (log: Log): ReadonlyArray<Happened> => {
   return happened(log).filter((entry) => !undone.has(entry))
 }
 
-/** What gave amounts and was not undone. A backfill cannot be undone. */
-export const earning = (log: Log): ReadonlyArray<Happened | Backfilled> => {
+/** What gave amounts and was not undone. A backfill and an opening cannot be undone. */
+export const earning = (log: Log): ReadonlyArray<Happened | Backfilled | Opened> => {
   const stands = new Set<Entry>(standing(log))
   return log.filter(
-    (entry): entry is Happened | Backfilled => entry.kind === "backfilled" || stands.has(entry),
+    (entry): entry is Happened | Backfilled | Opened =>
+      entry.kind === "backfilled" || entry.kind === "opened" || stands.has(entry),
   )
 }
+
+/** The streak that the user had at the opening. */
+export const openedRun = (log: Log, key: string): OpenedRun | undefined =>
+  log.find((entry) => entry.kind === "opened")?.runs.get(key)
 
 export const amountIn = (amounts: Amounts, key: string): number =>
   Object.entries(amounts).find(([name]) => name === key)?.[1] ?? 0

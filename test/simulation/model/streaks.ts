@@ -19,6 +19,7 @@ import {
   type Happened,
   happened,
   type Log,
+  openedRun,
   standing,
   type Warning,
 } from "./log.ts"
@@ -75,7 +76,7 @@ const placeOf = (places: Places, day: number): string | undefined => {
 }
 
 /** The number of the day, the ISO week or the month of a day; the next one has the next number. */
-const periodOf = (every: Streak["every"], day: number): number => {
+export const periodOf = (every: Streak["every"], day: number): number => {
   const { dayOfWeek, month, year } = Temporal.PlainDate.from(dateOf(day))
   if (every === "week") return (day - dayOfWeek + 4) / 7
   return every === "month" ? (year - 1970) * 12 + month - 1 : day
@@ -126,11 +127,17 @@ const events = (log: Log): ReadonlyArray<Happened> =>
 
 /** The periods that were kept. An undone event keeps its period. */
 const keptPeriods = (log: Log, key: string): ReadonlySet<number> =>
-  new Set(
-    events(log).flatMap(({ streaks }) =>
+  new Set([
+    ...openedPeriods(log, key),
+    ...events(log).flatMap(({ streaks }) =>
       streaks.filter((one) => one.key === key && one.keeps).map(({ period }) => period),
     ),
-  )
+  ])
+
+const openedPeriods = (log: Log, key: string): ReadonlyArray<number> => {
+  const { current = 0, last = 0 } = openedRun(log, key) ?? {}
+  return Array.from({ length: current }, (_, index) => last - index)
+}
 
 /** What events that were not undone added in periods that are not kept, by period and need. */
 export const openCounts = (log: Log, key: string) => {
@@ -180,10 +187,12 @@ export const countedFor = (
 }
 
 /** The milestones that paid the user, by records that were not undone. */
-export const paidMilestones = (log: Log, key: string): ReadonlyArray<number> =>
-  standing(log).flatMap(({ milestones }) =>
+export const paidMilestones = (log: Log, key: string): ReadonlyArray<number> => [
+  ...(openedRun(log, key)?.paid ?? []),
+  ...standing(log).flatMap(({ milestones }) =>
     milestones.filter((one) => one.key === key).map(({ target }) => target),
-  )
+  ),
+]
 
 /**
  * The targets of milestones whose payments were all undone, and that the last entry of `after` pays
@@ -348,10 +357,11 @@ export const streakOf = (log: Log, definition: Streak, places: Places, now: numb
   const { runs, waiting } = walkOf(log, definition, places)
   const run = runs.at(-1)
   const { initial, max } = definition.freezes
+  const had = openedRun(log, definition.key)?.best ?? 0
   if (run === undefined) {
-    return { current: 0, best: 0, freezes: Math.min(max, initial + waiting), lastDay: null }
+    return { current: 0, best: had, freezes: Math.min(max, initial + waiting), lastDay: null }
   }
-  const best = Math.max(...runs.map(({ days }) => days))
+  const best = Math.max(had, ...runs.map(({ days }) => days))
   const { endsAt, every } = definition
   const lastDay = dateOf(firstDayOf(every, run.last))
   // Nothing changes a streak after its end.

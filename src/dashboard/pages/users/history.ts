@@ -231,7 +231,24 @@ const factText = (fact: Fact, base: string): Content => {
     case "streak.freezes_capped":
       return streakText(fact, base)
     case "user.created":
+    case "user.opened":
+    case "user.merged":
+    case "user.updated":
+      return userText(fact)
+  }
+}
+
+const userText = (
+  fact: FactOf<"user.created" | "user.opened" | "user.merged" | "user.updated">,
+): Content => {
+  switch (fact.kind) {
+    case "user.created":
       return "User created"
+    case "user.opened":
+      return html`Opening: ${amountsText(fact.balances)}${fact.streaks.map(
+        ({ best, current, key }) =>
+          html`, streak ${isolated(key)} ${count(current)} (best ${count(best)})`,
+      )}${fact.badges.length > 0 && `, ${count(fact.badges.length)} badges`}`
     case "user.merged":
       return html`User ${isolated(fact.from)} merged into this one${Object.entries(fact.gained).map(
         ([key, amount]) => html`, +${count(amount)} ${key}`,
@@ -243,6 +260,11 @@ const factText = (fact: Fact, base: string): Content => {
     }
   }
 }
+
+const amountsText = (amounts: { readonly [key: string]: number }): string =>
+  Object.entries(amounts)
+    .map(([key, amount]) => `${count(amount)} ${key}`)
+    .join(", ")
 
 const balanceOf = (fact: Fact): string => {
   if ("currency" in fact) return fact.currency
@@ -279,6 +301,8 @@ const causeText = (cause: Cause): Content => {
       return html`Undo of <code>${cause.eventId ?? cause.rewardId ?? cause.spendId}</code>`
     case "backfill":
       return html`Backfill of badge <code>${cause.badgeId}</code>`
+    case "opening":
+      return "Opening balances"
     case "profile":
       return "Change of the profile"
     case "merge":

@@ -330,6 +330,13 @@ const movementsOf = (fact: Fact): ReadonlyArray<Movement> => {
       total,
     }))
   }
+  if (fact.kind === "user.opened") {
+    return Object.entries(fact.balances).map(([currency, { amount }]) => ({
+      currency,
+      by: amount,
+      total: amount,
+    }))
+  }
   const movement = movementOf(fact)
   return movement === undefined ? [] : [movement]
 }

@@ -93,6 +93,10 @@ export const occurrences = {
   quest_incomplete: at(events, "Not all steps of the quest are complete."),
   quest_locked: at(events, "The user has not completed the prerequisite quests."),
   boost_not_active: at(`/v1/users/${userId}/rewards`, "The boost's status is paused."),
+  opening_closed: at(
+    "/v1/users/newcomer-3/opening",
+    "The opening balances of the user were set with other content: /balances/xp.",
+  ),
   badge_not_active: at(`/v1/users/${userId}/rewards`, "The badge's status is paused."),
   invalid_transition: at(quest, "An archived definition cannot change."),
   webhook_disabled: at(`${webhook}/test`, "The webhook is disabled; enable it first."),

@@ -474,6 +474,7 @@ export const causes = [
   causeRevocation,
   { kind: "backfill", badgeId },
   { kind: "profile" },
+  { kind: "opening" },
   { kind: "merge" },
 ] as const
 
