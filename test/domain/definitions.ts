@@ -125,6 +125,7 @@ export const boardWith = ({ id = "ldb_1", ...board }: Partial<Board>): Board => 
   score: { currency: "points" },
   windows: boardWindows,
   order: "desc",
+  ties: "shared",
   attributes: [],
   ...board,
 })

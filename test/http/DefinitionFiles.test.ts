@@ -80,6 +80,7 @@ const fill = async (place: Place) => {
     score: { currency: "points" },
     windows: ["weekly"],
     order: "asc",
+    ties: "first",
     attributes: ["avatarUrl"],
     startsAt: "2030-01-01T00:00:00Z",
   })

@@ -59,6 +59,7 @@ describe("leaderboards", () => {
       score: { currency: "gems" },
       windows: ["all_time", "daily", "weekly", "monthly"],
       order: "desc",
+      ties: "shared",
       segment: null,
       attributes: [],
       version: 1,
@@ -145,6 +146,31 @@ describe("leaderboards", () => {
         [2, "cyd", 5],
       ])
     }
+  })
+
+  it("give equal scores ranks of their own, in any window, if their ties say so", async () => {
+    const place = await placeWithGems()
+    await place.post("/v1/leaderboards", { ...gems, ties: "first" })
+    for (const userId of ["bob", "ada", "cyd"]) await earn(place, userId, 5)
+    await earn(place, "dan", 1)
+    const ranks = async (query: string) =>
+      (await rowsOf(place, query)).map(([rank, userId]: ReadonlyArray<unknown>) => [rank, userId])
+    const own = [
+      [1, "bob"],
+      [2, "ada"],
+      [3, "cyd"],
+      [4, "dan"],
+    ]
+    expect(await ranks("")).toEqual(own)
+    expect(await ranks("?window=weekly")).toEqual(own)
+    const path = "/v1/leaderboards/gem-hunters"
+    const { users } = (await place.post(`${path}/lookup`, { users: ["cyd", "ada"] })).json
+    expect(users).toMatchObject([
+      { userId: "ada", rankAmong: 1, entry: { rank: 2 } },
+      { userId: "cyd", rankAmong: 2, entry: { rank: 3 } },
+    ])
+    expect((await place.patch(path, { ties: null })).json.ties).toBe("shared")
+    expect((await ranks("")).map(([rank]: ReadonlyArray<unknown>) => rank)).toEqual([1, 1, 1, 4])
   })
 
   it("count members of their segment only, and who leaves keeps the entry", async () => {

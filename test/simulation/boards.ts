@@ -92,7 +92,8 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
   yield* running.engine.askProject(sandbox, rule("TAP", 3))
   for (const order of boardOrders) {
     const id = `ldb_${order}`
-    const leaderboard = { id, name: order, score: { currency: "xp" }, order } as const
+    const ties = order === "asc" ? "first" : "shared"
+    const leaderboard = { id, name: order, score: { currency: "xp" }, order, ties } as const
     yield* running.engine.askProject(sandbox, { kind: "createLeaderboard", leaderboard })
   }
 
@@ -241,10 +242,18 @@ const compareBoard = Effect.fnUntraced(function* (
       score: xp,
       userId,
     })
+    const sharedRanks = expected
+      .map((entry) => turned(entry).rank)
+      .sort((one, other) => one - other)
+    const isShared = order === "desc"
     expect(further.entries.map(({ rank }) => rank)).toEqual(
-      expected.map((entry) => turned(entry).rank).sort((one, other) => one - other),
+      isShared ? sharedRanks : expected.map((_, index) => index + 1),
     )
-    const bare = further.entries.map(({ rank, score, userId }) => ({ rank, score, userId }))
+    const bare = further.entries.map(({ rank, score, userId }, index) => ({
+      rank: isShared ? rank : sharedRanks[index]!,
+      score,
+      userId,
+    }))
     expect(bare.sort(byUser)).toEqual(expected.map(turned).sort(byUser))
   }
   const offset = random.integer(0, expected.length + 1)

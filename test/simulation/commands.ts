@@ -4,6 +4,7 @@ import { recounted } from "../../src/domain/decide/RuleDefinitions.ts"
 import {
   type Board,
   boardOrders,
+  boardTies,
   boardWindows,
   isXpBoard,
 } from "../../src/domain/project/BoardDefinition.ts"
@@ -754,6 +755,7 @@ export const randomBoard = (run: Surroundings): Board => {
     score: { currency: random.pick(rankable(project)) },
     windows: windows.length > 0 ? windows : ["all_time"],
     order: random.pick(boardOrders),
+    ties: random.pick(boardTies),
     attributes: [],
     ...shared(run),
     ...(random.chance(0.5) && { segment: null, startsAt: null }),

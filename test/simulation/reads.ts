@@ -119,8 +119,11 @@ const compareFurther = Effect.fnUntraced(function* (
           one.since - other.since ||
           (one.userId < other.userId ? -1 : 1),
       )
-      const ranked = rows.map(({ score, userId }) => ({
-        rank: 1 + rows.filter((other) => sign * (other.score - score) > 0).length,
+      const ranked = rows.map(({ score, userId }, index) => ({
+        rank:
+          board.ties === "first"
+            ? index + 1
+            : 1 + rows.filter((other) => sign * (other.score - score) > 0).length,
         userId,
         score,
       }))

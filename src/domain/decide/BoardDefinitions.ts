@@ -28,6 +28,7 @@ export interface BoardChange
       | "description"
       | "windows"
       | "order"
+      | "ties"
       | "attributes"
       | "startsAt"
       | "endsAt"
@@ -39,9 +40,10 @@ export interface BoardChange
   readonly metadata?: Metadata | null
 }
 
+type Defaulted = "windows" | "order" | "ties" | "attributes"
+
 /** A board without the members that have defaults. */
-type NewBoard = Partial<Pick<Board, "windows" | "order" | "attributes">> &
-  Omit<New<Board>, "windows" | "order" | "attributes">
+type NewBoard = Partial<Pick<Board, Defaulted>> & Omit<New<Board>, Defaulted>
 
 export const boards = new Decisions<
   "leaderboard",

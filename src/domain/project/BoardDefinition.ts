@@ -18,6 +18,9 @@ export type BoardWindow = "all_time" | WindowKind
 export const boardOrders = ["desc", "asc"] as const
 export type BoardOrder = (typeof boardOrders)[number]
 
+export const boardTies = ["shared", "first"] as const
+export type BoardTies = (typeof boardTies)[number]
+
 /** A board. What decides the scores changes only while it is a draft (`scoring`). */
 export interface Board extends Targeted {
   readonly name: string
@@ -27,6 +30,11 @@ export interface Board extends Targeted {
   readonly windows: ReadonlyArray<BoardWindow>
   /** `asc`: the lowest score is first. */
   readonly order: BoardOrder
+  /**
+   * Whether equal scores share a rank (1, 1, 3), or the one that was reached first comes first
+   * (1, 2, 3).
+   */
+  readonly ties: BoardTies
   /** The attributes of users that entries show. */
   readonly attributes: ReadonlyArray<string>
 }
@@ -39,6 +47,7 @@ export const boardDefaults = {
   ...targetedDefaults,
   windows: boardWindows,
   order: "desc",
+  ties: "shared",
   attributes: [] as ReadonlyArray<string>,
 } as const
 

@@ -33,18 +33,26 @@ export interface BoardSource {
   readonly find: (userId: string) => Effect.Effect<BoardRow | undefined, Broken>
   /**
    * The rank on this board of each user in `rows`, which may come from another board; null: not
-   * listed.
+   * listed. `shared`: equal scores share a rank.
    */
   readonly ranks: (
     rows: ReadonlyArray<BoardRow>,
+    shared: boolean,
   ) => Effect.Effect<ReadonlyArray<number | null>, Broken>
 }
 
 /** How many users are listed. */
 export const totalOf = ({ gaps, size }: BoardSource): number => size - gaps.size
 
-/** The rank of a row; `first` as in `BoardRow`. Ranks are competition ranks: 1, 1, 3. */
-export const rankAt = (gaps: Gaps, first: number): number => 1 + first - gaps.before(first)
+/** The rank of a row: a competition rank (1, 1, 3) if equal scores share it, else that of its place. */
+export const rankOf = (
+  gaps: Gaps,
+  { first, position }: Pick<BoardRow, "first" | "position">,
+  shared: boolean,
+): number => {
+  const place = shared ? first : position
+  return 1 + place - gaps.before(place)
+}
 
 /** Up to `limit` rows after the first `offset` rows. */
 export const pageOf = (
@@ -70,9 +78,9 @@ export const offsetAround = (source: BoardSource, row: BoardRow, limit: number):
 /** `BoardSource.ranks` by one `find` for each user. */
 export const ranksByFind =
   (gaps: Gaps, find: BoardSource["find"]): BoardSource["ranks"] =>
-  (rows) =>
+  (rows, shared) =>
     Effect.forEach(rows, ({ userId }) =>
-      Effect.map(find(userId), (row) => (row === undefined ? null : rankAt(gaps, row.first))),
+      Effect.map(find(userId), (row) => (row === undefined ? null : rankOf(gaps, row, shared))),
     )
 
 /**
@@ -82,14 +90,16 @@ export const ranksByFind =
 export const boardInMemory = (board: Leaderboard, gaps: Gaps): BoardSource => ({
   size: board.total,
   gaps,
-  ranks: (rows) =>
+  ranks: (rows, shared) =>
     Effect.sync(() =>
       rows.map(({ member, userId }) => {
         const known = member ?? board.members.find(userId)
         const score = known === undefined ? 0 : board.score(known)
         if (score === 0) return null
-        if (gaps.size > 0 && gaps.has(board.positionOf(known!)!)) return null
-        return rankAt(gaps, board.rankOfScore(score) - 1)
+        if (gaps.size === 0 && shared) return board.rankOfScore(score)
+        const position = board.positionOf(known!)!
+        if (gaps.has(position)) return null
+        return rankOf(gaps, { position, first: board.rankOfScore(score) - 1 }, shared)
       }),
     ),
   rows: (position, end) =>

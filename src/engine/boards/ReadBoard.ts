@@ -31,7 +31,7 @@ import {
   boardInMemory,
   offsetAround,
   pageOf,
-  rankAt,
+  rankOf,
   totalOf,
 } from "./BoardSource.ts"
 import { BoardSet, FurtherBoards, type RankedEnvironment, type Windows } from "./Boards.ts"
@@ -236,13 +236,14 @@ export class BoardReader {
     rows: ReadonlyArray<BoardRow>,
   ): Effect.Effect<ReadonlyArray<BoardEntry>, LaurelError<"storage_unavailable">> {
     const { before, board } = found
+    const shared = sharesRanks(found)
     const { allTime, members, names } = boards
     const allXp = (member: number | undefined) => (member === undefined ? 0 : allTime.score(member))
     const ranksBefore =
-      before.size === 0 ? Effect.succeed(undefined) : this.#safely(before.ranks(rows))
+      before.size === 0 ? Effect.succeed(undefined) : this.#safely(before.ranks(rows, shared))
     return Effect.map(ranksBefore, (ranks) =>
-      rows.map(({ first, score, userId, member = members.find(userId) }, index) => ({
-        rank: rankAt(board.gaps, first),
+      rows.map(({ first, position, score, userId, member = members.find(userId) }, index) => ({
+        rank: rankOf(board.gaps, { first, position }, shared),
         userId,
         displayName: member === undefined ? null : names.get(member),
         score: scoreOf(found, score),
@@ -328,6 +329,9 @@ const nothingFound: Found = {
 
 const isFilling = ({ boards }: Found): boolean =>
   boards instanceof FurtherBoards && !boards.isFilled
+
+const sharesRanks = ({ boards }: Found): boolean =>
+  !(boards instanceof FurtherBoards) || boards.board.ties === "shared"
 
 /** The score of a key. */
 const scoreOf = ({ boards }: Found, key: number): number =>

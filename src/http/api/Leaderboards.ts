@@ -1,7 +1,7 @@
 /** Operations on leaderboards as definitions, and reads of their entries. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { boardOrders, boardWindows } from "../../domain/project/BoardDefinition.ts"
+import { boardOrders, boardTies, boardWindows } from "../../domain/project/BoardDefinition.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
@@ -77,6 +77,12 @@ const Order = oneOf(boardOrders).annotate({
   examples: ["desc"],
 })
 
+const Ties = oneOf(boardTies).annotate({
+  description:
+    "`shared`: equal scores share a rank, and the next rank skips: 1, 1, 3. `first`: of equal scores, the one that was reached first has the better rank: 1, 2, 3. Default `shared`.",
+  examples: ["shared"],
+})
+
 const Attributes = list(text(1, limits.attributeNameCharactersMax), 0, limits.boardAttributesMax)
   .check(distinct<string>([], (name) => name))
   .annotate({
@@ -91,6 +97,7 @@ export const NewLeaderboard = Schema.Struct({
   score: Score,
   windows: Schema.optionalKey(Windows),
   order: Schema.optionalKey(Order),
+  ties: Schema.optionalKey(Ties),
   attributes: Schema.optionalKey(Attributes),
 }).annotate({
   identifier: "NewLeaderboard",
@@ -118,6 +125,7 @@ export const LeaderboardPatch = Schema.Struct({
   ),
   windows: Schema.optionalKey(Schema.NullOr(Windows)),
   order: Schema.optionalKey(Schema.NullOr(Order)),
+  ties: Schema.optionalKey(Schema.NullOr(Ties)),
   attributes: Schema.optionalKey(Schema.NullOr(Attributes)),
 }).annotate({
   identifier: "LeaderboardPatch",
@@ -145,6 +153,10 @@ export const LeaderboardDefinition = Schema.Struct({
     description: "Whether the highest or the lowest score is first.",
     examples: ["desc"],
   }),
+  ties: oneOf(boardTies).annotate({
+    description: "Whether equal scores share a rank.",
+    examples: ["shared"],
+  }),
   attributes: Schema.Array(Schema.String).annotate({
     description: "The names of the users' attributes that entries show.",
     examples: [["avatarUrl"]],
@@ -167,7 +179,7 @@ export const LeaderboardList = Schema.Struct({
 })
 
 const Rank = Schema.Int.annotate({
-  description: "Equal scores share a rank, and the next rank skips: 1, 1, 3.",
+  description: "By `ties` of the leaderboard, equal scores share a rank or not.",
   examples: [1],
 })
 
@@ -267,7 +279,7 @@ const FoundEntry = Schema.Struct({
   userId: UserId,
   rankAmong: Schema.NullOr(Schema.Int).annotate({
     description:
-      "The rank among the listed users of this look-up; equal scores share it. Null: not listed.",
+      "The rank among the listed users of this look-up, by `ties` too. Null: not listed.",
     examples: [1],
   }),
   entry: Schema.NullOr(BoardEntry).annotate({

@@ -163,17 +163,18 @@ const shownAttributes = (
 }
 
 export const newBoard = (payload: typeof NewLeaderboard.Type, id: string) => {
-  const { attributes = [], name, order = "desc", score, windows } = payload
-  const members = { windows: windows ?? boardDefaults.windows, order, attributes }
+  const { attributes = [], name, order = "desc", score, ties = "shared", windows } = payload
+  const members = { windows: windows ?? boardDefaults.windows, order, ties, attributes }
   return { id, ...newMembers(payload), name, score, ...members }
 }
 
 const boardChange = (patch: typeof LeaderboardPatch.Type): BoardChange => {
-  const { attributes, order, windows } = patch
+  const { attributes, order, ties, windows } = patch
   return named({
     ...patchOf(patch),
     windows: windows === null ? boardDefaults.windows : windows,
     order: order === null ? ("desc" as const) : order,
+    ties: ties === null ? ("shared" as const) : ties,
     attributes: attributes === null ? [] : attributes,
   })
 }

@@ -338,13 +338,14 @@ const fileBoost = (boost: Boost) => {
 }
 
 const fileBoard = (board: Board) => {
-  const { attributes, name, order, score, windows } = board
+  const { attributes, name, order, score, ties, windows } = board
   const isUsual = windows.length === boardWindows.length && windows[0] === boardWindows[0]
   const own = {
     name,
     score,
     ...(!isUsual && { windows }),
     ...(order !== "desc" && { order }),
+    ...(ties !== "shared" && { ties }),
     ...given({ attributes }),
   }
   return fileDefinition(board, own) as Item<"leaderboards">

@@ -101,7 +101,7 @@ describe("A board that is stored", () => {
       const { environment, slices, storage, visits } = yield* stored(ids)
       const { rows, source } = yield* readBack(environment, storage)
       expect(rows.map(({ userId }) => userId)).toEqual(ids)
-      expect(yield* source.ranks(rows)).toEqual(ids.map((_, at) => at + 1))
+      expect(yield* source.ranks(rows, true)).toEqual(ids.map((_, at) => at + 1))
       const found: Array<BoardRow | undefined> = []
       for (const id of ids) found.push(yield* source.find(id))
       expect(found).toEqual(rows)

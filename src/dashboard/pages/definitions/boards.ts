@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import {
   type BoardWindow,
   boardOrders,
+  boardTies,
   boardWindows,
 } from "../../../domain/project/BoardDefinition.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
@@ -36,6 +37,7 @@ const textsOf = (board: Board) =>
     ["currency", board.score.currency],
     ...board.windows.map((window) => [`windows.${window}`, "true"] as const),
     ["order", board.order],
+    ["ties", board.ties],
     ["attributes", board.attributes.join(", ")],
   ])
 
@@ -48,6 +50,7 @@ const scoringOf = (form: Form) => ({
 
 const membersOf = (form: Form) => ({
   name: form.text("name"),
+  ties: form.text("ties"),
   attributes: form.words("attributes"),
 })
 
@@ -70,6 +73,11 @@ const windowLabels: Readonly<Record<BoardWindow, string>> = {
 }
 
 const orderLabels = { desc: "highest score first", asc: "lowest score first" } as const
+
+const tieLabels = {
+  shared: "share a rank: 1, 1, 3",
+  first: "rank by who was first: 1, 2, 3",
+} as const
 
 const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
   const { faults, form } = draft
@@ -104,6 +112,13 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
       options: boardOrders.map((order) => [order, orderLabels[order]] as const),
       faults,
     }),
+    selectField({
+      name: "ties",
+      label: "Equal scores",
+      value: form.text("ties"),
+      options: boardTies.map((ties) => [ties, tieLabels[ties]] as const),
+      faults,
+    }),
     textField({
       name: "attributes",
       label: "Attributes",
@@ -123,6 +138,7 @@ const names = () => [
   "windows.*",
   "windows",
   "order",
+  "ties",
   "attributes.*",
 ]
 
@@ -162,6 +178,7 @@ export const boardRoutes: ReadonlyArray<Route> = kindRoutes<Board, undefined>({
   blank: new Map([
     ["currency", "xp"],
     ["order", "desc"],
+    ["ties", "shared"],
     ...boardWindows.map((window) => [`windows.${window}`, "true"] as const),
   ]),
   textsOf,

@@ -13,6 +13,7 @@ export const leaderboard = {
   score: { currency: "gems" },
   windows: ["all_time", "weekly"],
   order: "desc",
+  ties: "shared",
   segment: null,
   attributes: ["avatarUrl"],
   metadata: {},

@@ -10,7 +10,13 @@ beforeAll(async () => {
 afterAll(() => world.server.stop())
 
 const boards = `${base}/leaderboards`
-const simple = { name: "Points", currency: "points", order: "desc", "windows.all_time": "true" }
+const simple = {
+  name: "Points",
+  currency: "points",
+  order: "desc",
+  ties: "shared",
+  "windows.all_time": "true",
+}
 const create = async (fields: Record<string, string>): Promise<Json> => {
   const { location, text } = await world.owner.post(`${boards}/new`, fields)
   if (location === null) throw new Error(text)
@@ -28,6 +34,7 @@ describe("The form of a leaderboard", () => {
       key: "season",
       currency: "points",
       order: "asc",
+      ties: "first",
       attributes: "avatarUrl plan",
       startsAt: "2026-01-01T01:00:00+01:00",
     }
@@ -38,6 +45,7 @@ describe("The form of a leaderboard", () => {
       score: { currency: "points" },
       windows: ["all_time", "weekly", "monthly"],
       order: "asc",
+      ties: "first",
       attributes: ["avatarUrl", "plan"],
       startsAt: "2026-01-01T00:00:00.000Z",
     })
