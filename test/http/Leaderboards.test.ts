@@ -98,6 +98,16 @@ describe("leaderboards", () => {
     ])
   })
 
+  it("list users who move in with opening balances", async () => {
+    const place = await placeWithGems()
+    await place.post("/v1/leaderboards", gems)
+    await filled(place)
+    const opening = { balances: { gems: 4 }, earned: { gems: 11 } }
+    expect((await place.put("/v1/users/ada/opening", opening)).status).toBeLessThan(300)
+    expect(await rowsOf(place)).toEqual([[1, "ada", 11]])
+    expect(await rowsOf(place, "?window=weekly")).toEqual([])
+  })
+
   it("follow an undo, hidden users, merges and erasures", async () => {
     const place = await placeWithGems()
     await place.post("/v1/leaderboards", gems)

@@ -41,7 +41,7 @@ import {
 } from "../../domain/project/BoardDefinition.ts"
 import { definitionIn } from "../../domain/project/Kinds.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
-import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
+import type { Cause, Fact, JournalRecord } from "../../domain/record/Record.ts"
 import { earnedOf, noBoardScores, type UserState } from "../../domain/user/User.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
@@ -333,8 +333,8 @@ export class Boards extends BoardSet {
       }
       return
     }
-    const isShown = cause.kind === "profile" && cause.change.hidden === false
-    if (!isShown && !facts.some(({ kind }) => changesEarned.has(kind))) return
+    if (cause.kind === "profile" ? cause.change.hidden !== false : keepsEarned.has(cause.kind))
+      return
     for (const boards of this.further.values()) boards.place(user)
     for (const fact of facts) {
       if (fact.kind === "board.scored") this.further.get(fact.boardId)?.leaveEmptied(user, fact)
@@ -455,14 +455,12 @@ export class Boards extends BoardSet {
   }
 }
 
-/** Facts after which the scores of all time may differ, beside those of events and rewards. */
-const changesEarned: ReadonlySet<Fact["kind"]> = new Set([
-  "xp.earned",
-  "points.earned",
-  "currency.earned",
-  "event.revoked",
-  "reward.revoked",
-  "user.merged",
+/** The causes of records that never change what a user ever earned, nor whether boards show the user. */
+const keepsEarned: ReadonlySet<Cause["kind"]> = new Set([
+  "tick",
+  "spend",
+  "merge",
+  "erasing",
 ] as const)
 
 /**
