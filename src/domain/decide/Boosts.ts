@@ -7,13 +7,7 @@
  * undo takes back exactly what the record gave, in any order.
  */
 import { limits } from "../../Limits.ts"
-import {
-  type Boost,
-  boostsAt,
-  noBoosts,
-  ownBoostsAt,
-  type RunningBoosts,
-} from "../project/Boost.ts"
+import { type Boost, boostsAt, ownBoostsAt, type RunningBoosts } from "../project/Boost.ts"
 import { type BoostGift, type Gives, paysAt } from "../project/Definition.ts"
 import { definitionWithKey } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
@@ -57,7 +51,7 @@ export const boostsFor = ({
 /** What a rule or a quest pays: `gives` times the boosts, rounded down. */
 export const boosted = ({ boosts }: { readonly boosts: RunningBoosts }, gives: Gives): Gives => {
   const { currencies, points, xp } = gives
-  if (boosts === noBoosts && amountsAreWhole(gives)) return gives
+  if (keepsAll(boosts, gives)) return gives
   const further = Object.entries(currencies ?? {}).map(([key, amount]) => [
     key,
     boosts.times(key, amount),
@@ -70,9 +64,9 @@ export const boosted = ({ boosts }: { readonly boosts: RunningBoosts }, gives: G
   }
 }
 
-const amountsAreWhole = ({ currencies, points, xp }: Gives): boolean => {
-  if (!Number.isInteger(xp) || !Number.isInteger(points)) return false
-  for (const key in currencies) if (!Number.isInteger(currencies[key])) return false
+const keepsAll = (boosts: RunningBoosts, { currencies, points, xp }: Gives): boolean => {
+  if (!boosts.keeps("xp", xp) || !boosts.keeps("points", points)) return false
+  for (const key in currencies) if (!boosts.keeps(key, currencies[key]!)) return false
   return true
 }
 

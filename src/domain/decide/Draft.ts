@@ -171,7 +171,7 @@ export class Draft {
     this.credit("xp", gives.xp, source)
     this.credit("points", gives.points, source)
     if (gives.currencies !== undefined) {
-      for (const [key, amount] of Object.entries(gives.currencies)) this.credit(key, amount, source)
+      for (const key in gives.currencies) this.credit(key, gives.currencies[key]!, source)
     }
     if (gives.freezes !== undefined) {
       for (const [key, amount] of Object.entries(gives.freezes)) {
@@ -482,17 +482,20 @@ export class Draft {
     // Spent amounts count, since a refund may return them, and so do all that count as earned.
     const exceeds = (key: string) =>
       this.balance(key) + balanceOf(this.user, key).spent + this.#expired(key) > limits.balanceMax
-    const name = exceeds("xp")
-      ? "xp"
-      : exceeds("points")
-        ? "points"
-        : this.#balances?.keys().find(exceeds)
+    const name = exceeds("xp") ? "xp" : exceeds("points") ? "points" : this.#changedBalance(exceeds)
     return name === undefined
       ? undefined
       : laurelError(
           "balance_overflow",
           `${name} would exceed ${limits.balanceMax}; nothing was changed.`,
         )
+  }
+
+  /** The first of the further balances that this decision changed for which `asked` holds. */
+  #changedBalance(asked: (key: string) => boolean): string | undefined {
+    if (this.#balances !== undefined)
+      for (const key of this.#balances.keys()) if (asked(key)) return key
+    return undefined
   }
 
   #expired(key: string): number {

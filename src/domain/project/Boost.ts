@@ -231,11 +231,17 @@ const spansSearchedMax = 1_000
 
 /* The boosts that run at a moment, and their product. */
 
-/** The product of the boosts of a currency, a fraction. */
-interface Product {
-  readonly applied: ReadonlyArray<AppliedBoost>
+/** A fraction. */
+interface Fraction {
   readonly numerator: bigint
   readonly denominator: bigint
+}
+
+/** The product of the boosts of a currency, also as numbers, which may be rounded if they are large. */
+interface Product extends Fraction {
+  readonly applied: ReadonlyArray<AppliedBoost>
+  readonly numeratorNumber: number
+  readonly denominatorNumber: number
 }
 
 /** A factor is a number of hundredths. */
@@ -248,11 +254,15 @@ const productOf = (boosts: ReadonlyArray<Boost>, currency: string): Product | un
   for (const { factor } of applied) numerator *= BigInt(Math.round(factor * factorScale))
   const denominator = BigInt(factorScale) ** BigInt(applied.length)
   const most = BigInt(limits.boostProductMax)
+  const product: Fraction =
+    numerator > most * denominator
+      ? { numerator: most, denominator: 1n }
+      : { numerator, denominator }
   return {
     applied: applied.map(({ factor, key }) => ({ key, factor })),
-    ...(numerator > most * denominator
-      ? { numerator: most, denominator: 1n }
-      : { numerator, denominator }),
+    ...product,
+    numeratorNumber: Number(product.numerator),
+    denominatorNumber: Number(product.denominator),
   }
 }
 
@@ -307,10 +317,21 @@ export class RunningBoosts {
     return this.#productOf(currency)?.applied
   }
 
+  /** Whether `times` would return the amount itself. */
+  keeps(currency: string, amount: number): boolean {
+    if (amount === 0) return true
+    return Number.isInteger(amount) && this.#productOf(currency) === undefined
+  }
+
   /** The amount, at least 0, times the boosts of the currency, rounded down. */
   times(currency: string, amount: number): number {
     const product = this.#productOf(currency)
     if (product === undefined) return Math.floor(amount)
+    // Usually the numbers are small, and faster than large integers.
+    const scaled = amount * product.numeratorNumber
+    if (Number.isInteger(amount) && Number.isSafeInteger(scaled)) {
+      return (scaled - (scaled % product.denominatorNumber)) / product.denominatorNumber
+    }
     const [digits, denominator] = fractionOf(amount)
     return Number((digits * product.numerator) / (denominator * product.denominator))
   }

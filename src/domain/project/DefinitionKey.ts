@@ -44,14 +44,21 @@ type Definitions<A extends Keyed = Keyed> = ReadonlyMap<string, A>
 
 const indexes = new WeakMap<Definitions, Map<string, string>>()
 
+/** The last answer: most credits ask about the same currencies as the credit before. */
+let asked: Definitions | undefined
+let answer = new Map<string, string>()
+
 /** The ids of definitions by their keys. A caller who adds a definition to a map adds its key. */
 export const idsByKey = (definitions: Definitions): Map<string, string> => {
+  if (asked === definitions) return answer
   let ids = indexes.get(definitions)
   if (ids === undefined) {
     ids = new Map()
     for (const { id, key } of definitions.values()) ids.set(key, id)
     indexes.set(definitions, ids)
   }
+  asked = definitions
+  answer = ids
   return ids
 }
 

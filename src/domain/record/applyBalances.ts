@@ -21,7 +21,7 @@ import {
   withReleased,
 } from "../user/Lots.ts"
 import { balanceOf, spentAfter, type UserState } from "../user/User.ts"
-import { assertBalance, assertLots } from "../values/invariants.ts"
+import { assertBalances, assertLots } from "../values/invariants.ts"
 import { countIn, type PeriodCounts, withCount } from "../values/Periods.ts"
 import { type Folding, own } from "./Folding.ts"
 import { creditedCurrency } from "./Past.ts"
@@ -105,17 +105,16 @@ const setTotal = (
     state.pointsSpent += spent
     return
   }
-  const { spent: spentBefore, ...balance } = balanceOf(state, key)
-  const spentNow = spentBefore + spent
-  assertBalance(key, total)
-  assertBalance(`spent ${key}`, spentNow)
-  assertBalance(`earned ${key}`, total + spentNow)
-  own(state, before, "balances").set(key, {
-    ...balance,
-    amount: total,
-    spent: spentNow,
-    ...(since !== undefined && { since }),
-  })
+  const known = balanceOf(state, key)
+  const spentNow = known.spent + spent
+  assertBalances(key, total, spentNow)
+  const waits = since ?? known.since
+  own(state, before, "balances").set(
+    key,
+    waits === undefined
+      ? { amount: total, spent: spentNow }
+      : { amount: total, spent: spentNow, since: waits },
+  )
 }
 
 /** What a revocation could not take back no longer counts as spent. */

@@ -1,7 +1,7 @@
 /** How the facts of a merge change the states of its two users. */
 import type { Amounts } from "../project/Currency.ts"
 import { newcomer, type UserState, type WindowScores } from "../user/User.ts"
-import { assertBalance, assertMerge } from "../values/invariants.ts"
+import { assertBalances, assertMerge } from "../values/invariants.ts"
 import type { MergeFact, UnitedPart, UnitedScore, UnitedWindows } from "./MergeRecord.ts"
 import { decidedAt, type FactOf, type JournalRecord } from "./Record.ts"
 
@@ -73,9 +73,7 @@ export const withMerged = (
     ],
   }
   for (const [key, { amount, spent }] of after.balances) {
-    assertBalance(key, amount)
-    assertBalance(`spent ${key}`, spent)
-    assertBalance(`earned ${key}`, amount + spent)
+    assertBalances(key, amount, spent)
   }
   return after
 }

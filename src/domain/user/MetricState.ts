@@ -141,10 +141,14 @@ export const plusEvent = (
   const values = [...shifted(before?.values ?? noSlots, before?.day ?? day, day)]
   if (aggregate !== "last") {
     for (const slot of slots) {
-      if (!isInSlot(slot, day, eventDay)) continue
-      values[slot] = combined(aggregate, values[slot]!, event.value)
+      // Usually the event is of the latest day: then it is in all current slots, and in no others.
+      const isIn =
+        eventDay === day ? slot === totalSlot || (slot & 1) === 1 : isInSlot(slot, day, eventDay)
+      if (isIn) values[slot] = combined(aggregate, values[slot]!, event.value)
     }
-    return { day, values, ...marksOf(before) }
+    // Usually there is no mark, and a literal is faster than a spread.
+    const hasMarks = before?.recalculating !== undefined || before?.backfilled !== undefined
+    return hasMarks ? { day, values, ...marksOf(before) } : { day, values }
   }
   const times = [...shifted(before?.times ?? noSlots, before?.day ?? day, day)]
   for (const slot of slots) {

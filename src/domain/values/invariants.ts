@@ -21,6 +21,16 @@ export const assertBalance = (what: string, balance: number): void => {
   throw new BrokenInvariant(`The balance of ${what} would be ${balance}`)
 }
 
+/** So are the balance of a currency, what was spent of it, and both together. */
+export const assertBalances = (key: string, amount: number, spent: number): void => {
+  const earned = amount + spent
+  const areWhole = Number.isSafeInteger(amount) && Number.isSafeInteger(spent)
+  if (areWhole && Number.isSafeInteger(earned) && amount >= 0 && spent >= 0) return
+  assertBalance(key, amount)
+  assertBalance(`spent ${key}`, spent)
+  assertBalance(`earned ${key}`, earned)
+}
+
 /** What expires of a currency is exactly what the lots have that ended. */
 export const assertLots = (what: string, amount: number, ended: number): void => {
   if (amount === ended && amount > 0) return

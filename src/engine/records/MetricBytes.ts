@@ -63,10 +63,18 @@ export const readMetric = (reader: Reader): MetricState => {
     return { day, values: [], days, ...(forgotten !== undefined && { forgotten }), ...more }
   }
   const there = reader.flags((1 << slotCount) - 1)
-  const read = () =>
-    Array.from({ length: slotCount }, (_, slot) =>
-      (there & (1 << slot)) === 0 ? null : reader.number(),
-    )
-  const values = read()
-  return { day, values, ...((flags & timesFlag) !== 0 && { times: read() }), ...more }
+  const values = readSlots(reader, there)
+  // Usually there is nothing more, and a literal is faster than a spread.
+  if (flags === 0) return { day, values }
+  const times = (flags & timesFlag) === 0 ? undefined : readSlots(reader, there)
+  return { day, values, ...(times !== undefined && { times }), ...more }
+}
+
+/** The values of all slots, null where `there` has no bit. */
+const readSlots = (reader: Reader, there: number): ReadonlyArray<number | null> => {
+  const values: Array<number | null> = []
+  for (let slot = 0; slot < slotCount; slot++) {
+    values.push((there & (1 << slot)) === 0 ? null : reader.number())
+  }
+  return values
 }

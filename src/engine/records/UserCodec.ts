@@ -563,7 +563,7 @@ const readBalance = (): Balance => {
   const amount = reader.number()
   const spent = reader.number()
   const since = reader.optional()
-  return { amount, spent, ...(since !== undefined && { since }) }
+  return since === undefined ? { amount, spent } : { amount, spent, since }
 }
 
 const readCount = (): number => reader.number()
