@@ -48,25 +48,34 @@ export const gift = (
 ): boolean => {
   const { to } = receiver
   const before = givenBy(to)
-  const isSome = give(gives, receiver)
-  // What a limit cut to nothing was not multiplied.
+  creditAll(gives, receiver)
+  // What a limit cut to nothing was not multiplied, and neither was what a given badge pays.
   for (const [key, amount] of givenBy(to)) {
     if (amount === (before.get(key) ?? 0)) continue
     for (const boost of running) {
       if (boost.currencies.includes(key)) to.boosts.set(boost.key, boost.factor)
     }
   }
-  return isSome
+  return giveRest(gives, receiver)
 }
 
 /** Adds amounts, freezes, and a badge only if the user does not have it; returns whether any is there. */
-const give = (
-  { badgeId, boost, currencies = {}, freezes = {}, points, xp }: Gives,
-  receiver: Receiver,
-): boolean => {
+const give = (gives: Gives, receiver: Receiver): boolean => {
+  creditAll(gives, receiver)
+  return giveRest(gives, receiver)
+}
+
+const amountsOf = ({ currencies = {}, points, xp }: Gives) =>
+  Object.entries({ xp, points, ...currencies })
+
+const creditAll = (gives: Gives, receiver: Receiver): void => {
+  for (const [key, amount] of amountsOf(gives)) credit(key, amount, receiver)
+}
+
+/** Gives all but the amounts; returns whether these or others are there. */
+const giveRest = (gives: Gives, receiver: Receiver): boolean => {
   const { definitions, to } = receiver
-  const amounts = Object.entries({ xp, points, ...currencies })
-  for (const [key, amount] of amounts) credit(key, amount, receiver)
+  const { badgeId, boost, freezes = {} } = gives
   const badge = definitions.badges.find(({ id }) => id === badgeId)
   const isHeld = badge !== undefined && badgesOf(receiver.log).has(badge.id)
   const occurredAt = "occurredAt" in to ? to.occurredAt : to.at
@@ -75,7 +84,7 @@ const give = (
   if (earned) awardOne({ badgeId: badge.id, tier: tiersOf(badge)[0]!.tier }, receiver)
   const owned = boost !== undefined && own(boost, receiver)
   to.frozen.push(...Object.entries(freezes))
-  const given = [...amounts, ...Object.entries(freezes)]
+  const given = [...amountsOf(gives), ...Object.entries(freezes)]
   return given.some(([, amount]) => amount > 0) || earned || owned
 }
 
