@@ -43,14 +43,26 @@ interface Scoring {
 export const creditBoards = (draft: Scoring): void => {
   const index = boardsByCurrency(draft.project.leaderboards)
   if (index.size === 0) return
+  // The local days of now and of the event.
+  let today: number | undefined
+  let day: number | undefined
   for (const [currency, boards] of index) {
     const amount = draft.gained(currency)
-    if (amount > 0) for (const board of boards) creditBoard(draft, board, amount)
+    if (amount <= 0) continue
+    today ??= draft.zone.dayAt(draft.now)
+    day ??= draft.day
+    for (const board of boards) creditBoard(draft, board, amount, today, day)
   }
 }
 
-const creditBoard = (draft: Scoring, board: Board, amount: number): void => {
-  const { facts, membership, now, occurredAt, project, user, zone } = draft
+const creditBoard = (
+  draft: Scoring,
+  board: Board,
+  amount: number,
+  today: number,
+  day: number,
+): void => {
+  const { facts, membership, occurredAt, project, user } = draft
   const { id: boardId } = board
   if (!paysAt(board, occurredAt)) {
     if (isWhole(board)) facts.push({ kind: "board.scored", boardId, amount, missed: true })
@@ -58,7 +70,7 @@ const creditBoard = (draft: Scoring, board: Board, amount: number): void => {
   }
   if (!membership.has(board.segment)) return
   const { windows } = user?.boards.get(boardId) ?? noBoardScores
-  const open = openWindows(windows, project, zone.dayAt(now), draft.day)
+  const open = openWindows(windows, project, today, day)
   const indexes: Indexes = {}
   let counts = false
   for (const window of board.windows) {

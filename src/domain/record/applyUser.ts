@@ -356,7 +356,11 @@ const scoreOn = (
     counted: before.counted + amount,
     missed: before.missed,
     sequence,
-    windows: windowsAfter(before.windows, { ...fact, sequences: emptied(before, fact) }, sequence),
+    windows: windowsAfter(
+      before.windows,
+      amount > 0 ? fact : { ...fact, sequences: emptied(before, fact) },
+      sequence,
+    ),
   })
 }
 
@@ -366,7 +370,6 @@ const emptied = (
   fact: FactOf<"board.scored">,
 ): NonNullable<FactOf<"windows.credited">["sequences"]> => {
   const sequences: { [Kind in WindowKind]?: number } = {}
-  if (fact.amount > 0) return sequences
   for (const kind of windowKinds) {
     const { index, xp } = windows[kind]
     if (fact[kind] === index && xp + fact.amount === 0) sequences[kind] = 0
