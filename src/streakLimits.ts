@@ -20,6 +20,11 @@ export const streakLimits = {
   /** Hours before the end of a day, or of a week or a month, at which a streak is at risk. */
   streakAtRiskDayHoursMax: 23,
   streakAtRiskHoursMax: 167,
+  /** Pauses of a streak, and the days of each. */
+  streakPausesMax: 20,
+  streakPauseDaysMax: 366,
+  /** Ranges of paused days in a user's streak; events in or before older ones add nothing. */
+  streakPauseRangesMax: 64,
   /** Days, weeks or months in a calendar of a streak. */
   streakCalendarPeriodsMax: 400,
 } as const

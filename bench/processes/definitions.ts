@@ -171,6 +171,7 @@ const richCommands: ReadonlyArray<ProjectCommand> = [
         freezes,
         milestones: [],
         atRisk: null,
+        pauses: [],
       },
     }),
   ),

@@ -166,6 +166,7 @@ export const streakWith = ({ id = "stk_daily", ...streak }: Partial<Streak>): St
   freezes: { initial: 0, max: 0, everyDays: null },
   milestones: [],
   atRisk: null,
+  pauses: [],
   ...streak,
 })
 

@@ -64,6 +64,13 @@ const summed = (more: object) => ({
   criteria: { kind: "action_sum", target: 1, action: "A", sumPath: "km", ...more },
 })
 
+/** A pause of so many days, a year apart. */
+const pause = (index: number, days: number) => {
+  const dateOf = (day: number) => new Date(day * 86_400_000).toISOString().slice(0, 10)
+  const from = 20_000 + 400 * index
+  return { from: dateOf(from), to: dateOf(from + days - 1) }
+}
+
 const accepted: ReadonlyArray<readonly [Kind, string, object]> = [
   ["quest", "a title of 1 character", { title: "t" }],
   ["quest", "a title of 200 emoji", { title: emoji.repeat(limits.titleCharactersMax) }],
@@ -185,6 +192,12 @@ const accepted: ReadonlyArray<readonly [Kind, string, object]> = [
     { atRisk: { hoursBefore: limits.streakAtRiskDayHoursMax } },
   ],
   ["streak", "the fewest hours before the end of a day", { atRisk: { hoursBefore: 1 } }],
+  [
+    "streak",
+    "the most pauses, each of the most days",
+    { pauses: times(limits.streakPausesMax, (index) => pause(index, limits.streakPauseDaysMax)) },
+  ],
+  ["streak", "a pause of one day", { pauses: [pause(0, 1)] }],
   ["streak", "the fewest freezes", { freezes: { initial: 0, max: 0, everyDays: 1 } }],
 ]
 
@@ -704,6 +717,29 @@ const refused: ReadonlyArray<readonly [Kind, string, object, string, string]> = 
     { milestones: [milestone(1), milestone(1)] },
     "/milestones/1/target",
     "duplicate",
+  ],
+  [
+    "streak",
+    "a pause too many",
+    { pauses: times(limits.streakPausesMax + 1, (index) => pause(index, 1)) },
+    "/pauses",
+    "too_long",
+  ],
+  ["streak", "a pause twice", { pauses: [pause(0, 1), pause(0, 1)] }, "/pauses/1", "duplicate"],
+  [
+    "streak",
+    "a pause of a day too many",
+    { pauses: [pause(0, limits.streakPauseDaysMax + 1)] },
+    "/pauses/0",
+    "out_of_range",
+  ],
+  ["streak", "a pause of no day", { pauses: [pause(0, 0)] }, "/pauses/0", "out_of_range"],
+  [
+    "streak",
+    "a pause of a segment that is not there",
+    { pauses: [{ ...pause(0, 1), segment: "none" }] },
+    "/pauses/0/segment",
+    "unknown_reference",
   ],
   [
     "streak",

@@ -87,6 +87,7 @@ describe("/openapi.json", () => {
       "/v1/users/{id}/segments",
       "/v1/users/{id}/streaks",
       "/v1/users/{id}/streaks/{key}/calendar",
+      "/v1/users/{id}/streaks/{key}/pauses",
       "/v1/users/{id}/tokens",
       "/v1/webhook-events",
       "/v1/webhooks",

@@ -20,6 +20,7 @@ const daily = {
   freezes: { initial: 1, max: 3, everyDays: 7 },
   milestones: [{ target: 7, reward: { points: 50 } }],
   atRisk: { hoursBefore: 4 },
+  pauses: [{ from: "2026-12-24", to: "2026-12-26" }],
 }
 
 describe("/v1/streaks", () => {
@@ -144,6 +145,53 @@ describe("GET /v1/users/:id/streaks/:key/calendar", () => {
     expect((await read("other/calendar")).code).toBe("streak_not_found")
     await place.call("DELETE", "/v1/streaks/daily")
     expect((await read("daily/calendar")).code).toBe("streak_not_found")
+  })
+})
+
+describe("POST /v1/users/:id/streaks/:key/pauses", () => {
+  const dateOf = (days: number) =>
+    new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+  const pause = (place: Place, key: string, from: number, to: number) =>
+    place.post(`/v1/users/u/streaks/${key}/pauses`, { from: dateOf(from), to: dateOf(to) })
+
+  it("revives a streak that broke on these days, once, and shows them as paused", async () => {
+    const place = newPlace()
+    const milestones = [{ target: 2, reward: { points: 5 } }]
+    const id = await place.create("/v1/streaks", { key: "days", name: "Days", milestones })
+    const occurredAt = new Date(Date.now() - 4 * 86_400_000).toISOString()
+    await place.post("/v1/events", { userId: "u", action: "TAP", occurredAt })
+    await place.track("u", "TAP")
+    const { json, status } = await pause(place, "days", -3, -1)
+    expect([status, json]).toMatchObject([
+      200,
+      { userId: "u", streak: { key: "days", current: 2, best: 2 } },
+    ])
+    const days = { from: dateOf(-3), to: dateOf(-1) }
+    expect(json.streak.pauses).toEqual([days])
+    expect((await pause(place, id, -2, -1)).json).toEqual(json)
+    const { points } = (await place.get("/v1/users/u")).json
+    expect(points).toBe(5)
+    const calendar = (await place.get("/v1/users/u/streaks/days/calendar")).json
+    const statuses = calendar.periods.map((period: { status: string }) => period.status)
+    expect(statuses).toEqual(["kept", "paused", "paused", "paused", "kept"])
+    const { facts } = (await place.get("/v1/users/u/history")).json
+    const paused = facts.filter(({ kind }: { kind: string }) => kind === "streak.paused")
+    const cause = { kind: "pause" }
+    expect(paused).toMatchObject([{ key: "days", ...days, current: 2, cause }])
+  })
+
+  it("takes from 1 day to the limit, of a streak and a user that exist", async () => {
+    const place = newPlace()
+    await place.create("/v1/streaks", { key: "days", name: "Days" })
+    expect((await pause(place, "days", 0, 0)).json.code).toBe("user_not_found")
+    await place.track("u", "TAP")
+    const most = limits.streakPauseDaysMax
+    expect((await pause(place, "days", 1, most)).status).toBe(200)
+    expect((await pause(place, "days", 1, most + 1)).json.code).toBe("invalid_request")
+    expect((await pause(place, "days", 1, 0)).json.code).toBe("invalid_request")
+    expect((await pause(place, "other", 1, 1)).json.code).toBe("streak_not_found")
+    await place.delete("/v1/streaks/days")
+    expect((await pause(place, "days", 1, 1)).json.code).toBe("streak_not_found")
   })
 })
 

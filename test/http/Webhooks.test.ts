@@ -245,6 +245,13 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const endsAt = expect.stringMatching(/T00:00:00.000Z$/)
     return { userId: "streak-at-risk", key: "risky", current: 1, freezes: 0, endsAt, cause }
   },
+  "streak.paused": async ({ ask, track }) => {
+    await track("streak-paused", "ANY")
+    const days = { from: "2026-01-01", to: "2026-01-02" }
+    await ask("POST", "/v1/users/streak-paused/streaks/daily/pauses", days)
+    const cause = { kind: "pause", id: null }
+    return { userId: "streak-paused", key: "daily", ...days, current: 1, cause }
+  },
   "quest.started": async (calls) => {
     const { id } = await quest(calls, "STARTED")
     await calls.track("quest-started", "STARTED")

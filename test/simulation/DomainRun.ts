@@ -156,7 +156,10 @@ export class DomainRun implements Surroundings {
       const warned = this.model.tick(userId, this.definitions, moment)
       assert.deepEqual(warningsOf(this.journal.at(-1)!), warned)
       this.warnings += warned.length
-    } else assert.deepEqual(this.model.warningsDue(userId, this.definitions, this.now), [])
+    } else {
+      assert.deepEqual(this.model.warningsDue(userId, this.definitions, this.now), [])
+      assert.deepEqual(this.model.pausesDue(userId, this.definitions, this.now), [])
+    }
     this.compare(userId)
     const after = this.users.get(userId)
     if (after !== undefined) assert(dueAt(after, this.project, this.now) > this.now)
@@ -255,6 +258,8 @@ export class DomainRun implements Surroundings {
         return this.model.start(userId, command, this.definitions, moment)
       case "opening":
         return this.model.open(userId, command, this.definitions, moment)
+      case "pause":
+        return this.model.pause(userId, command, this.definitions, moment)
       case "tick":
         return undefined
     }

@@ -183,6 +183,8 @@ export class Oracle {
         return model.start(userId, command, definitions, moment)
       case "opening":
         return model.open(userId, command, definitions, moment)
+      case "pause":
+        return model.pause(userId, command, definitions, moment)
       case "tick":
         model.tick(userId, definitions, moment)
         return undefined

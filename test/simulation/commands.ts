@@ -270,6 +270,26 @@ const needsOf = (
   }
 }
 
+/** Some of the pauses, and seldom a new one, around now. */
+const somePauses = (
+  { now, project, random }: Surroundings,
+  before: Streak["pauses"],
+  made: number,
+): Pick<Streak, "pauses" | "pausesMade"> => {
+  const kept = before.filter(() => random.chance(0.7))
+  const segments = [...project.segments.values()].filter(({ set }) => set !== "archived")
+  const segment = segments.length > 0 && random.chance(0.5) ? random.pick(segments).key : null
+  const added = random.chance(0.6) ? [{ ...daysNear(now, random), segment, number: made + 1 }] : []
+  const pauses = [...kept, ...added]
+  const most = made + added.length
+  return most === 0 ? { pauses } : { pauses, pausesMade: most }
+}
+
+const daysNear = (now: number, random: Random) => {
+  const from = Math.floor(now / day) + random.integer(-9, 4)
+  return { from, to: from + random.integer(0, 4) }
+}
+
 const atRisk = (every: Streak["every"], random: Random): Streak["atRisk"] =>
   random.pick([null, { hoursBefore: random.pick([1, 4, 23, every === "day" ? 12 : 100]) }])
 
@@ -299,6 +319,7 @@ export const randomStreak = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     ]),
     milestones: milestones(run),
     atRisk: atRisk(every, random),
+    ...somePauses(run, [], 0),
     ...firstVersion(now),
   }
   return [{ kind: "streak.created", streak }]
@@ -318,6 +339,7 @@ const editedStreak = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     ...needsOf(streak.key, run),
     milestones: milestones(run),
     atRisk: atRisk(streak.every, random),
+    ...somePauses(run, streak.pauses, streak.pausesMade ?? 0),
     set,
   }
   return [{ kind: "streak.updated", streak: { ...kept, ...changes, updatedAt: now } }]
@@ -1043,6 +1065,9 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
     }
   }
   if (kind < 0.935) return { kind: "erasure" }
+  if (kind < 0.945) {
+    return { kind: "pause", streak: random.pick(streakKeys), ...daysNear(run.now, random) }
+  }
   if (kind < 0.96 && project.badges.size > 0) return backfill(run, userId)
   return { kind: "tick" }
 }

@@ -505,7 +505,8 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
       for (const userId of users) {
         // What is due within this second may still come.
         const due = oracle.model.warningsDue(userId, oracle.definitions, time() - 1_000)
-        expect([userId, due]).toEqual([userId, []])
+        const pauses = oracle.model.pausesDue(userId, oracle.definitions, time() - 1_000)
+        expect([userId, due, pauses]).toEqual([userId, [], []])
       }
       yield* compareReads(running.engine, oracle, random, time(), users)
     }

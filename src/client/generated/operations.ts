@@ -24,6 +24,7 @@ export const operations = {
     streaks: "GET users/*/streaks",
     startQuest: "POST users/*/quests/*/start - key",
     streakCalendar: "GET users/*/streaks/*/calendar query",
+    pauseStreak: "POST users/*/streaks/*/pauses body key",
     segments: "GET users/*/segments",
     history: "GET users/*/history query",
     export: "GET users/*/export",

@@ -60,6 +60,7 @@ import {
 } from "./Merge.ts"
 import { countMetrics, takeRecount } from "./Metrics.ts"
 import { decideOpening } from "./Opening.ts"
+import { beginPauses, decidePause, type PauseRefusal, settlePauses } from "./Pauses.ts"
 import { completeByEvent, countSteps, decideStart, expireQuests } from "./Quests.ts"
 import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
@@ -97,6 +98,7 @@ export interface UserRefusals {
   readonly backfill: "conflict"
   readonly start: "quest_not_found" | "quest_not_active" | "quest_locked" | "conflict"
   readonly opening: "invalid_request" | "opening_closed"
+  readonly pause: PauseRefusal
   readonly tick: "user_not_found" | "conflict"
   readonly merge: MergeRefusal
   readonly absorb: "user_not_found" | "balance_overflow" | "conflict"
@@ -213,6 +215,8 @@ const decideKind = (
       return decideStart(userId, user, project, command, now) satisfies DecidedKind<"start">
     case "opening":
       return decideOpening(user, project, command, now) satisfies DecidedKind<"opening">
+    case "pause":
+      return decidePause(user, project, command, now) satisfies DecidedKind<"pause">
     case "tick":
       return decideTick(user, project, command, now, expired) satisfies DecidedKind<"tick">
     case "merge":
@@ -268,6 +272,7 @@ const decideEvent = (
   draft.keepLots()
   const entry = draft.index.byAction.get(command.action) ?? draft.index.other
   if (command.action === questCompleteAction) {
+    beginPauses(draft, entry.streaks, true)
     extendStreaks(draft, entry, command)
     const refusal = completeByEvent(draft, command)
     if (refusal !== undefined) return Result.fail(refusal)
@@ -276,6 +281,7 @@ const decideEvent = (
     if (meter !== undefined) meter.work += work
     countMetrics(draft, metrics, command.metadata)
     applyRules(draft, rules, command)
+    beginPauses(draft, entry.streaks, true)
     extendStreaks(draft, entry, command)
     countSteps(draft, steps, command.metadata)
     countAction(draft, badges, command.metadata)
@@ -391,9 +397,12 @@ const decideTick = (
 ): DecidedKind<"tick"> => {
   if (user === undefined) return Result.fail(userNotFound)
   const draft = new Draft(user.id, user, project, now)
+  if (user.streaks.size > 0) beginPauses(draft, project.streaks.values(), false)
+  const paused = draft.facts.length > 0
   breakStreaks(draft)
   warnStreaks(draft)
   expireQuests(draft)
+  if (paused && settlePauses(draft) !== undefined) return Result.fail(nothingDue)
   const { recount, ...cause } = command
   if (recount !== undefined) takeRecount(draft, user, recount)
   // A refusal writes no record.

@@ -3,7 +3,7 @@ import { limits } from "../../Limits.ts"
 import { weekdays } from "../project/Boost.ts"
 import { defaults, type New, type Status } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
-import type { Streak } from "../project/StreakDefinition.ts"
+import type { Streak, StreakPause } from "../project/StreakDefinition.ts"
 import type { Fault } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { noChange } from "./Decided.ts"
@@ -13,6 +13,7 @@ import {
   knownAs,
   metadataFaults,
   metricReferenceFaults,
+  segmentReferenceFaults,
   streakInUse,
 } from "./definitionChecks.ts"
 import { Decisions } from "./Kind.ts"
@@ -28,6 +29,7 @@ type Members = Pick<
   | "freezes"
   | "milestones"
   | "atRisk"
+  | "pauses"
   | "startsAt"
   | "endsAt"
 >
@@ -51,7 +53,8 @@ export const streaks = new Decisions<"streak", New<Streak>, StreakChange, "in_us
       ? []
       : [{ pointer: "/every", code: "invalid_value", detail: "cannot change" }]),
   ],
-  completed: (streak, before, now) => (before === undefined ? streak : dated(before, streak, now)),
+  completed: (streak, before, now) =>
+    numbered(before === undefined ? streak : dated(before, streak, now), before),
   inUse: streakInUse,
 })
 
@@ -71,6 +74,20 @@ const dated = (before: Streak, changed: Streak, now: number): Streak => {
   return { ...changed, termsBefore: former.slice(-limits.streakEditsMax) }
 }
 
+/** The definition with a number for each new pause. A pause that stays as it is keeps its number. */
+const numbered = (streak: Streak, before: Streak | undefined): Streak => {
+  if (streak.pauses.length === 0) return streak
+  let made = before?.pausesMade ?? 0
+  const pauses = streak.pauses.map((pause): StreakPause => {
+    const { from, segment, to } = pause
+    const same = before?.pauses.find(
+      (one) => one.from === from && one.to === to && one.segment === segment,
+    )
+    return same ?? { from, to, segment, number: ++made }
+  })
+  return { ...streak, pauses, pausesMade: made }
+}
+
 const streakFaults = (state: ProjectState, streak: Streak, known?: Known): ReadonlyArray<Fault> => {
   const { atRisk, every, freezes, milestones, restDays } = streak
   const faults: Array<Fault> = [...periodFaults(streak), ...metadataFaults(streak.metadata)]
@@ -85,6 +102,9 @@ const streakFaults = (state: ProjectState, streak: Streak, known?: Known): Reado
   if (freezes.initial > freezes.max) {
     const detail = "must be at most max"
     faults.push({ pointer: "/freezes/initial", code: "out_of_range", detail })
+  }
+  for (const [index, { segment }] of streak.pauses.entries()) {
+    faults.push(...segmentReferenceFaults(state, segment, `/pauses/${index}/segment`))
   }
   for (const [index, { metric }] of streak.needs.entries()) {
     faults.push(...metricReferenceFaults(state, metric, `/needs/${index}/metric`))

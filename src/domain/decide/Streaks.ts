@@ -44,7 +44,7 @@ export const extendStreaks = (
   const zones = userZones(draft.user, draft.project)
   for (const definition of streaks) {
     if (!countsAt(definition, draft.occurredAt)) continue
-    const streak = draft.user?.streaks.get(definition.key)
+    const streak = draft.streakOf(definition.key)
     const period = periodAt(definition, zones, draft.occurredAt)
     const keeps =
       !isSettled(streak, period) &&
@@ -96,8 +96,8 @@ const keepPeriod = (
   paid: Set<number>,
 ): void => {
   const { key } = definition
-  const { facts, now, user } = draft
-  const streak = user?.streaks.get(key)
+  const { facts, now } = draft
+  const streak = draft.streakOf(key)
   const next = withPeriod(streak, definition, zones, period, now)
   if (streak !== undefined && !continues(next, streak)) noteBreak(draft, key, streak)
   const before = streak === undefined ? 0 : streakNow(streak, definition, zones, now).current
@@ -135,7 +135,7 @@ const reachOwed = (
 }
 
 /** Notes the milestones of the runs that are longer in `next`, and returns these runs. */
-const reachMilestones = (
+export const reachMilestones = (
   draft: Draft,
   definition: Streak,
   zones: Zones,
@@ -230,7 +230,7 @@ export const breakStreaks = (draft: Draft): void => {
   for (const definition of project.streaks.values()) {
     if (!isShown(definition)) continue
     const { key } = definition
-    const streak = user.streaks.get(key)
+    const streak = draft.streakOf(key)
     if (streak === undefined || streak.broken) continue
     const { current } = streakNow(streak, definition, zones, draft.now)
     if (current === 0) noteBreak(draft, key, streak)
@@ -244,7 +244,7 @@ export const warnStreaks = (draft: Draft): void => {
   const zones = userZones(user, project)
   for (const definition of project.streaks.values()) {
     const { key } = definition
-    const streak = user.streaks.get(key)
+    const streak = draft.streakOf(key)
     const risk = streak && streakRisk(streak, definition, zones, now)
     if (risk === undefined || risk.at > now) continue
     const { current, freezes } = streakNow(streak!, definition, zones, now)

@@ -301,6 +301,7 @@ export const segmentInUse = (state: ProjectState, key: string): InUse | undefine
     ...liveBadges(state, ({ segment }) => segment === key),
     ...liveBoosts(state, ({ segment }) => segment === key),
     ...liveBoards(state, ({ segment }) => segment === key),
+    ...liveStreaks(state, ({ pauses }) => pauses.some(({ segment }) => segment === key)),
   ])
 
 /** The fault of the `segment` of a definition. */

@@ -336,6 +336,12 @@ const atRisk = {
     examples: ["2026-11-02T00:00:00.000Z"],
   }),
 }
+const paused = {
+  key,
+  from: text("First day of the pause.", "2026-10-30"),
+  to: text("Last day of the pause.", "2026-10-31"),
+  current: count(7, "The streak's length afterwards."),
+}
 const milestone = {
   streakId: text("The streak's id.", "stk_01a1fc1e64c07345932e273286b5ca30"),
   key,
@@ -465,6 +471,7 @@ export const factMembers = {
   "streak.counted": streak,
   "streak.broken": { key, length: count(7, "Length of the streak."), best },
   "streak.at_risk": atRisk,
+  "streak.paused": paused,
   "streak.milestone_reached": milestone,
   "streak.milestone_revoked": milestone,
   "streak.freezes_earned": { ...freezes, source: Source },

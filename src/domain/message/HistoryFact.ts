@@ -103,13 +103,13 @@ export const HistoryCause = Schema.Union([
     description: "A backfill awarded the badge.",
   }),
   Schema.Struct({
-    kind: Schema.Literals(["profile", "start", "opening", "merge", "clock"]).annotate({
+    kind: Schema.Literals(["profile", "start", "opening", "pause", "merge", "clock"]).annotate({
       description: "The other cause.",
     }),
   }).annotate({
     identifier: "CauseOther",
     description:
-      "`profile`: a change of the profile. `start`: a request that started a quest. `opening`: the balances that the user brought along. `merge`: another user was merged into this one. `clock`: the passage of time, or the recount of a metric in the background.",
+      "`profile`: a change of the profile. `start`: a request that started a quest. `opening`: the balances that the user brought along. `pause`: a request that paused a streak. `merge`: another user was merged into this one. `clock`: the passage of time, or the recount of a metric in the background.",
   }),
 ])
 
@@ -188,6 +188,7 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
     case "streak.counted":
     case "streak.broken":
     case "streak.at_risk":
+    case "streak.paused":
     case "streak.milestone_reached":
     case "streak.milestone_revoked":
     case "streak.freezes_earned":
@@ -316,6 +317,10 @@ const streakMembers = (
       return { key: fact.key, current: fact.current, best: fact.streak.best }
     case "streak.broken":
       return { key: fact.key, length: fact.length, best: fact.streak.best }
+    case "streak.paused": {
+      const { current, from, key, to } = fact
+      return { key, from: dateOf(from), to: dateOf(to), current }
+    }
     case "streak.at_risk": {
       const { current, endsAt, freezes, key } = fact
       return { key, current, freezes, endsAt: isoTime(endsAt) }
@@ -380,6 +385,7 @@ const causeOf = (record: JournalRecord): CauseType => {
     case "profile":
     case "start":
     case "opening":
+    case "pause":
       return { kind: cause.kind }
     case "absorb":
       return { kind: "merge" }

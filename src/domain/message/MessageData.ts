@@ -29,6 +29,7 @@ const user = {
       "backfill",
       "start",
       "opening",
+      "pause",
       "merge",
       "clock",
     ]).annotate({ description: "Kind of cause." }),
@@ -38,7 +39,7 @@ const user = {
   }).annotate({
     identifier: "MessageCause",
     description:
-      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `clock`: the passing of time.",
+      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `pause`: a request that paused a streak. `clock`: the passing of time.",
   }),
 }
 
@@ -123,6 +124,7 @@ const data = {
   "streak.extended": content({ ...user, ...factMembers["streak.extended"] }),
   "streak.broken": content({ ...user, ...factMembers["streak.broken"] }),
   "streak.at_risk": content({ ...user, ...factMembers["streak.at_risk"] }),
+  "streak.paused": content({ ...user, ...factMembers["streak.paused"] }),
   "streak.milestone_reached": content({
     ...user,
     ...factMembers["streak.milestone_reached"],
@@ -393,6 +395,18 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       current: 7,
       freezes: 0,
       endsAt: "2026-11-02T00:00:00.000Z",
+    },
+  },
+  "streak.paused": {
+    description:
+      "A pause covers days of a user's streak. A streak that broke on these days may run again.",
+    example: {
+      ...of,
+      cause: { kind: "pause", id: null },
+      key: "daily",
+      from: "2026-10-30",
+      to: "2026-10-31",
+      current: 7,
     },
   },
   "streak.milestone_reached": {

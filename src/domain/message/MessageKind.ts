@@ -24,6 +24,7 @@ export const messageKinds = [
   "streak.extended",
   "streak.broken",
   "streak.at_risk",
+  "streak.paused",
   "streak.milestone_reached",
   "streak.freezes_earned",
   "streak.freezes_revoked",

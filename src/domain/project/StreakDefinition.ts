@@ -49,6 +49,20 @@ export interface StreakTerms {
   readonly restDays: ReadonlyArray<Weekday>
 }
 
+/**
+ * Days that are never missed, for everyone or for a segment. It covers each user once, when it begins
+ * for the user (`user/StreakPauses.ts`); what it has covered stays so. Days are those of `Calendar.ts`,
+ * the last one included.
+ */
+export interface StreakPause {
+  readonly from: number
+  readonly to: number
+  /** The key of the segment; null: everyone. */
+  readonly segment: string | null
+  /** Tells the pauses of a streak apart: no other one of the streak ever has it. */
+  readonly number: number
+}
+
 export interface Streak extends Definition, StreakTerms {
   readonly name: string
   readonly every: StreakPeriod
@@ -59,6 +73,9 @@ export interface Streak extends Definition, StreakTerms {
   readonly milestones: ReadonlyArray<StreakMilestone>
   /** The message `streak.at_risk`, so many hours before a period ends; null: none. */
   readonly atRisk: { readonly hoursBefore: number } | null
+  readonly pauses: ReadonlyArray<StreakPause>
+  /** The greatest number of a pause so far; absent: there was none. */
+  readonly pausesMade?: number
   /** The former terms, oldest first, each until the time of an edit; absent: never edited. */
   readonly termsBefore?: ReadonlyArray<StreakTerms & { readonly until: number }>
 }

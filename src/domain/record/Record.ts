@@ -129,6 +129,17 @@ export interface Tick {
   }
 }
 
+/**
+ * Pauses a streak of the user from a day to a day (`Calendar.ts`), both included. A command may name
+ * it by its id, a cause has its key.
+ */
+export interface StreakPausing {
+  readonly kind: "pause"
+  readonly streak: string
+  readonly from: number
+  readonly to: number
+}
+
 /** Starts a quest that counts nothing before (`Quest.optIn`). A command may name it by its key. */
 export interface QuestStart {
   readonly kind: "start"
@@ -145,6 +156,7 @@ export type UserCommand =
   | Backfill
   | QuestStart
   | Opening
+  | StreakPausing
   | Tick
   | Merge
   | Absorb

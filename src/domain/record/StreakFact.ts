@@ -47,6 +47,21 @@ export type StreakFact =
       readonly freezes: number
       readonly endsAt: number
     }
+  /** A pause covers these days. `current`: the length afterwards. */
+  | {
+      readonly kind: "streak.paused"
+      readonly key: string
+      readonly from: number
+      readonly to: number
+      readonly current: number
+      readonly streak: StreakState
+    }
+  /** Pauses of the definition that cover nothing of the user: `seen` has all that began. */
+  | {
+      readonly kind: "streak.pause_seen"
+      readonly key: string
+      readonly seen: ReadonlyArray<number>
+    }
   /** Freezes that a reward gave, and those that an undo took back. `total`: freezes afterwards. */
   | {
       readonly kind: "streak.freezes_earned"

@@ -220,12 +220,13 @@ const movesDueTimes = (fact: Fact, { quests, settings, streaks }: ProjectState):
   }
   if (fact.kind === "streak.updated") {
     const before = streaks.get(fact.streak.id)
-    const { atRisk, endsAt, restDays, set, startsAt } = fact.streak
+    const { atRisk, endsAt, pausesMade, restDays, set, startsAt } = fact.streak
     return (
       before?.endsAt !== endsAt ||
       before.startsAt !== startsAt ||
       before.set !== set ||
       before.atRisk?.hoursBefore !== atRisk?.hoursBefore ||
+      before.pausesMade !== pausesMade ||
       before.restDays.join() !== restDays.join()
     )
   }

@@ -9,7 +9,7 @@ import { awardName } from "../project/Definition.ts"
 import { levelName } from "../user/CurrencyLevel.ts"
 import { noLots, sumOfDays } from "../user/Lots.ts"
 import { type MetricState, metricTotal, plusEvent } from "../user/MetricState.ts"
-import { isKept, type StreakCounts, type StreakState } from "../user/Streak.ts"
+import { isKept, noStreak, type StreakCounts, type StreakState } from "../user/Streak.ts"
 import {
   type BoardScores,
   type EarnedBadge,
@@ -121,6 +121,8 @@ const foldProgress = (
     case "streak.counted":
     case "streak.broken":
     case "streak.at_risk":
+    case "streak.paused":
+    case "streak.pause_seen":
     case "streak.milestone_reached":
     case "streak.milestone_revoked":
     case "streak.freezes_earned":
@@ -281,6 +283,12 @@ const foldStreak = (state: Folding, before: UserState, fact: StreakFact): void =
       own(state, before, "streaks").set(key, { ...streak, warned: fact.period })
       break
     }
+    case "streak.pause_seen": {
+      const streak = state.streaks.get(key) ?? noStreak
+      own(state, before, "streaks").set(key, { ...streak, seen: fact.seen })
+      break
+    }
+    case "streak.paused":
     case "streak.freezes_earned":
     case "streak.freezes_revoked": {
       // The decision may have paid or revoked a milestone before.

@@ -37,7 +37,8 @@ import { nextEndOf } from "./Expiry.ts"
 import { Membership } from "./Membership.ts"
 import { metricNumber, readMetric } from "./MetricState.ts"
 import { isKept, lastPeriodOf, streakBreaksAt, streakNow, streakRisk } from "./Streak.ts"
-import { firstDayOfPeriod, periodAt, type Zones } from "./StreakPeriods.ts"
+import { pauseBeginsAt } from "./StreakPauses.ts"
+import { type DayRange, firstDayOfPeriod, periodAt, type Zones } from "./StreakPeriods.ts"
 import {
   type EarnedAward,
   hasAward,
@@ -411,6 +412,8 @@ export interface StreakStanding extends StreakProgress {
   /** The time at which it breaks without further events; null: it is broken, or has ended. */
   readonly breaksAt: number | null
   readonly milestones: ReadonlyArray<{ readonly target: number; readonly paid: boolean }>
+  /** The days of pauses, oldest first. */
+  readonly pauses: ReadonlyArray<DayRange>
 }
 
 /** As `streakProgress`, with everything about the present period. */
@@ -448,6 +451,7 @@ export const streakStandings = (
         target,
         paid: streak?.paid?.includes(target) === true,
       })),
+      pauses: streak?.pauses ?? [],
     }
   })
 }
@@ -512,7 +516,9 @@ export const dueAt = (user: UserState, project: ProjectState, now: number): numb
     const zones = userZones(user, project)
     for (const definition of project.streaks.values()) {
       const streak = user.streaks.get(definition.key)
-      if (streak === undefined || streak.broken || !isShown(definition)) continue
+      if (streak === undefined || !isShown(definition)) continue
+      due = Math.min(due, pauseBeginsAt(streak, definition, zones, now))
+      if (streak.broken) continue
       const over = streakNow(streak, definition, zones, now).current === 0
       if (over) due = Math.min(due, now)
       else {

@@ -21,14 +21,15 @@
  *   or rest days does not change earlier ones.
  * - Unless one event is enough (`needsOne`), what the events of a period that is not kept yet add is
  *   counted by need (`StreakCounts`). An undo takes such a count back. A kept period stays.
- *
  * - A streak is at risk in a period that nothing has kept and that is missed without an event, also
  *   if a freeze would cover it (`streakRisk`). The warning of a period is recorded once (`warned`).
+ * - Days of pauses are not missed, also of pauses that come later (`StreakPauses.ts`): these may join
+ *   two runs and revive a broken streak.
  *
- * The periods are stored as ranges, at most `streakRangesMax`, and given freezes by period, at most
- * `streakGrantsMax`. Of older ranges and grants the state keeps only the last run, and an event in
- * such a period adds nothing. Counts are kept for the latest
- * `streakCountsMax` periods that have events and are not kept.
+ * The periods are stored as ranges, at most `streakRangesMax`, given freezes by period, at most
+ * `streakGrantsMax`, and days of pauses, at most `streakPauseRangesMax` ranges. Of older ones the
+ * state keeps only the last run, and an event in such a period adds nothing. Counts are kept for the
+ * latest `streakCountsMax` periods that have events and are not kept.
  *
  * Cost: an event in a kept period searches its range; an event that keeps a period, or a grant of
  * freezes, walks all ranges and grants.
@@ -36,15 +37,16 @@
 import { limits } from "../../Limits.ts"
 import { type Streak, type StreakTerms, streakTime } from "../project/StreakDefinition.ts"
 import {
+  type Covers,
+  type DayRange,
+  joined,
   Periods,
   periodAt,
+  periodOfDay,
   type StreakRules,
   type StreakWarnings,
   type Zones,
 } from "./StreakPeriods.ts"
-
-/** Consecutive periods that were kept. */
-export type DayRange = readonly [first: number, last: number]
 
 /** A run: periods in a row, in which freezes may have covered missed ones. */
 export interface StreakRun {
@@ -59,8 +61,8 @@ export interface StreakRun {
 /** Freezes that rewards gave in a period, without those that were taken back; never 0. */
 export type FreezeGrant = readonly [period: number, amount: number]
 
-export interface StreakState {
-  /** Oldest first. No two ranges are adjacent. Empty: no period was kept, or all are forgotten. */
+export interface StreakState extends Covers {
+  /** Kept periods, oldest first. No two ranges are adjacent. Empty: no period was kept, or all are forgotten. */
   readonly days: ReadonlyArray<DayRange>
   /** The run of the last period: its first period, its length, and the freezes left. */
   readonly first: number
@@ -85,6 +87,8 @@ export interface StreakState {
    * enough pays them. None of `paid`; absent: none.
    */
   readonly owed?: ReadonlyArray<number>
+  /** The numbers of the definition's pauses that the user was looked at for; absent: none. */
+  readonly seen?: ReadonlyArray<number>
   /** The latest period whose warning a record has; absent: none. */
   readonly warned?: number
 }
@@ -129,7 +133,7 @@ export const streakNow = (
   const last = lastPeriodOf(streak)
   if (last === undefined) return { current: 0, freezes: initialWith(definition.freezes, waiting) }
   if (broken) return { current: 0, freezes: waiting }
-  const periods = new Periods(definition, zones)
+  const periods = new Periods(definition, zones, streak)
   const present = periods.at(streakTime(definition, now))
   const missed = periods.missedBetween(last, present, freezes)
   return missed > freezes
@@ -151,7 +155,7 @@ export const streakBreaksAt = (
   zones: Zones,
   now: number,
 ): number => {
-  const periods = new Periods(definition, zones)
+  const periods = new Periods(definition, zones, streak)
   const last = lastPeriodOf(streak)!
   const present = Math.max(periods.at(now), last + 1)
   const left = streak.freezes - periods.missedBetween(last, present, streak.freezes)
@@ -179,14 +183,14 @@ export const streakRisk = (
 ): StreakRisk | undefined => {
   const { atRisk, set, startsAt } = definition
   if (atRisk === null || set !== "published" || streak.broken) return undefined
-  const periods = new Periods(definition, zones)
+  const periods = new Periods(definition, zones, streak)
   const last = lastPeriodOf(streak)!
   const { freezes, warned = last } = streak
   for (let period = Math.max(periods.at(now), last + 1, warned + 1); ; period++) {
+    if (!periods.isMissed(period, last)) continue
     if (periods.missedBetween(last, period, freezes) > freezes) return undefined
     const endsAt = periods.startOf(period + 1)
     if (definition.endsAt !== null && endsAt >= definition.endsAt) return undefined
-    if (!periods.isMissed(period, last)) continue
     const warnsAt = endsAt - atRisk.hoursBefore * hourMs
     const at = Math.max(warnsAt, periods.startOf(period), startsAt ?? Number.NEGATIVE_INFINITY)
     if (at < endsAt) return { period, at, endsAt }
@@ -246,6 +250,7 @@ export const unitedStreak = (
     days: unitedRanges(one.days, other.days, from),
     grants: unitedGrants(one.grants, other.grants, from),
     waitedBefore: (one.waitedBefore ?? 0) + (other.waitedBefore ?? 0),
+    ...unitedPauses(one, other),
     ...(forgotten !== undefined && { forgotten, bestForgotten }),
     ...(paid.length > 0 && { paid }),
     ...(owed.length > 0 && { owed }),
@@ -256,6 +261,15 @@ export const unitedStreak = (
   const best = Math.max(one.best, other.best)
   // More days may shorten a run, and so may another calendar.
   return best > next.best ? { ...next, best, bestForgotten: best, broken } : { ...next, broken }
+}
+
+const unitedPauses = (
+  one: StreakState,
+  other: StreakState,
+): Pick<StreakState, "pauses" | "seen"> => {
+  const pauses = joined([...(one.pauses ?? []), ...(other.pauses ?? [])])
+  const seen = [...new Set([...(one.seen ?? []), ...(other.seen ?? [])])]
+  return { ...(pauses.length > 0 && { pauses }), ...(seen.length > 0 && { seen }) }
 }
 
 const warnedOf = (...parts: ReadonlyArray<StreakState>): Pick<StreakState, "warned"> => {
@@ -351,6 +365,22 @@ export const withFreezes = (
   return { ...walked({ ...streak, grants: after }, definition, zones), broken }
 }
 
+/** The streak after a pause of these days, which may revive it. */
+export const withPause = (
+  streak: StreakState,
+  definition: StreakRules,
+  zones: Zones,
+  pause: DayRange,
+  now: number,
+): StreakState => {
+  const pauses = joined([...(streak.pauses ?? []), pause])
+  const next = walked({ ...streak, pauses }, definition, zones)
+  // A record has the break of a streak that is over already, or a later tick makes one.
+  const broken =
+    streak.broken && streakNow({ ...next, broken: false }, definition, zones, now).current === 0
+  return { ...next, broken }
+}
+
 /** The ranges with one more period, which is in none of them. */
 const withDay = (days: ReadonlyArray<DayRange>, day: number): ReadonlyArray<DayRange> => {
   const before = days.filter(([, last]) => last < day)
@@ -365,8 +395,8 @@ const walked = (before: StreakState, definition: StreakRules, zones: Zones): Str
   const { best, forgets, ...left } = bounded(before, definition, zones)
   const { runs, waiting } = walkOf(left, definition, zones)
   const last = runs.at(-1)
-  const { forgotten, grants, waitedBefore } = left
-  const { owed, paid, warned } = before
+  const { forgotten, grants, pauses, waitedBefore } = left
+  const { owed, paid, seen, warned } = before
   return {
     days: left.days,
     first: last?.first ?? 0,
@@ -378,6 +408,8 @@ const walked = (before: StreakState, definition: StreakRules, zones: Zones): Str
     ...(grants.length > 0 && { grants }),
     ...(waiting > 0 && { waiting }),
     ...(waitedBefore > 0 && { waitedBefore }),
+    ...(pauses !== undefined && pauses.length > 0 && { pauses }),
+    ...(seen !== undefined && { seen }),
     broken: last === undefined,
     ...(paid !== undefined && { paid }),
     ...(owed !== undefined && { owed }),
@@ -386,20 +418,27 @@ const walked = (before: StreakState, definition: StreakRules, zones: Zones): Str
 }
 
 /** What a walk depends on of a state. */
-type Walked = Pick<StreakState, "days" | "grants" | "waitedBefore"> & {
+type Walked = Pick<StreakState, "days" | "grants" | "pauses" | "waitedBefore"> & {
   readonly forgotten?: StreakRun | undefined
 }
 
 /** The newest periods and grants, and what the state keeps of those that it forgets. */
 const bounded = (before: StreakState, definition: StreakRules, zones: Zones) => {
-  const { bestForgotten, days, forgotten, grants = [], waitedBefore = 0 } = before
+  const { bestForgotten, days, forgotten, grants = [], pauses = [], waitedBefore = 0 } = before
   const ranges = days.length - limits.streakRangesMax
   const given = grants.length - limits.streakGrantsMax
-  if (ranges <= 0 && given <= 0) {
+  const covering = pauses.length - limits.streakPauseRangesMax
+  if (ranges <= 0 && given <= 0 && covering <= 0) {
     const forgets = bestForgotten !== undefined
-    return { days, forgotten, grants, waitedBefore, best: bestForgotten ?? 0, forgets }
+    return { days, forgotten, grants, pauses, waitedBefore, best: bestForgotten ?? 0, forgets }
   }
-  const through = Math.max(days[ranges - 1]?.[1] ?? -Infinity, grants[given - 1]?.[0] ?? -Infinity)
+  const lastOf = (pause: DayRange | undefined) =>
+    pause === undefined ? -Infinity : periodOfDay(definition, pause[1])
+  const through = Math.max(
+    days[ranges - 1]?.[1] ?? -Infinity,
+    grants[given - 1]?.[0] ?? -Infinity,
+    lastOf(pauses[covering - 1]),
+  )
   const isOld = ([period]: FreezeGrant) => period <= through
   const old = {
     days: days.flatMap(([first, last]) =>
@@ -415,6 +454,8 @@ const bounded = (before: StreakState, definition: StreakRules, zones: Zones) => 
     ),
     forgotten: runs.at(-1),
     grants: grants.filter((grant) => !isOld(grant)),
+    // A pause after the last forgotten period still covers the time up to the next one.
+    pauses: pauses.filter((pause) => lastOf(pause) > (runs.at(-1)?.last ?? through)),
     waitedBefore: waiting,
     best: Math.max(bestForgotten ?? 0, runsBest),
     forgets: runs.length > 0,
@@ -430,11 +471,12 @@ export const runsOf = (
 
 /** Follows the periods and the grants in the order of time. */
 const walkOf = (
-  { days, forgotten, grants = [], waitedBefore = 0 }: Walked,
+  { days, forgotten, grants = [], pauses, waitedBefore = 0 }: Walked,
   definition: StreakRules,
   zones: Zones,
 ): Walk => {
-  const walk = new Walk(new Periods(definition, zones), forgotten, waitedBefore)
+  const periods = new Periods(definition, zones, pauses === undefined ? {} : { pauses })
+  const walk = new Walk(periods, forgotten, waitedBefore)
   let next = 0
   for (const [first, last] of days) {
     let from = first

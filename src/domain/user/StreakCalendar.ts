@@ -16,7 +16,15 @@ import { Periods, type Zones } from "./StreakPeriods.ts"
  * `open`: the present period, which is not kept yet. `skipped`: a day that a change of zone skipped
  * or cut short, so that it is not missed.
  */
-export const calendarStatuses = ["kept", "frozen", "rest", "missed", "skipped", "open"] as const
+export const calendarStatuses = [
+  "kept",
+  "paused",
+  "frozen",
+  "rest",
+  "missed",
+  "skipped",
+  "open",
+] as const
 export type CalendarStatus = (typeof calendarStatuses)[number]
 
 export interface CalendarPeriod {
@@ -33,7 +41,7 @@ export const streakCalendar = (
   [from, to]: readonly [from: number, to: number],
 ): ReadonlyArray<CalendarPeriod> => {
   if (!isShown(definition)) return []
-  const periods = new Periods(definition, zones)
+  const periods = new Periods(definition, zones, streak)
   const present = periods.at(streakTime(definition, times.now))
   const isOver = definition.endsAt !== null && times.now >= definition.endsAt
   const calendar = new Calendar(streak, periods, runsOf(streak, definition, zones))
@@ -76,6 +84,7 @@ class Calendar {
   statusOf(period: number): CalendarStatus {
     const periods = this.#periods
     if (isKept(this.#streak, period)) return "kept"
+    if (periods.isCovered(period)) return "paused"
     if (periods.isRest(period)) return "rest"
     const last = this.#lastKeptBefore(period) ?? period - 1
     if (!periods.isMissed(period, last)) return "skipped"

@@ -8,6 +8,28 @@ import { weekdays } from "../project/Boost.ts"
 import type { Streak, StreakTerms } from "../project/StreakDefinition.ts"
 import { firstDayOf, windowKindOf, windowOfDay, type Zone } from "../values/Calendar.ts"
 
+/** Consecutive days or periods, the last one included. */
+export type DayRange = readonly [first: number, last: number]
+
+/** What covers a user's periods, so that they are not missed. */
+export interface Covers {
+  /** Days of pauses, oldest first; no two ranges are adjacent. Absent: none. */
+  readonly pauses?: ReadonlyArray<DayRange>
+}
+
+/** Ranges in order, without overlaps; no two are adjacent. */
+export const joined = (ranges: ReadonlyArray<DayRange>): ReadonlyArray<DayRange> => {
+  const all: Array<DayRange> = []
+  for (const [first, last] of ranges.toSorted(([one], [other]) => one - other)) {
+    const before = all.at(-1)
+    if (before === undefined || first > before[1] + 1) all.push([first, last])
+    else all[all.length - 1] = [before[0], Math.max(before[1], last)]
+  }
+  return all
+}
+
+const noCovers: ReadonlyArray<DayRange> = []
+
 /** What a streak depends on of its definition. */
 export type StreakRules = Pick<Streak, "endsAt" | "every" | "freezes" | "restDays" | "termsBefore">
 
@@ -62,8 +84,10 @@ export class Periods {
   readonly #former: ReadonlyArray<{ readonly terms: StreakTerms; readonly before: number }>
   /** The maximum number of rest days in a week. */
   readonly #restMax: number
+  /** Covered periods: a week or a month is, if one of its days is. */
+  readonly #covers: ReadonlyArray<DayRange>
 
-  constructor(definition: StreakRules, zones: Zones) {
+  constructor(definition: StreakRules, zones: Zones, { pauses }: Covers) {
     const { restDays, termsBefore = [] } = definition
     this.#definition = definition
     this.#zones = zones
@@ -71,6 +95,15 @@ export class Periods {
       terms,
       before: periodAt(definition, zones, terms.until),
     }))
+    this.#covers =
+      pauses === undefined
+        ? noCovers
+        : joined(
+            pauses.map(([from, to]) => [
+              periodOfDay(definition, from),
+              periodOfDay(definition, to),
+            ]),
+          )
     this.#restMax = Math.max(restDays.length, ...termsBefore.map((terms) => terms.restDays.length))
   }
 
@@ -97,9 +130,14 @@ export class Periods {
     return this.#restMax > 0 && this.termsOf(period).terms.restDays.includes(weekdayOf(period))
   }
 
+  isCovered(period: number): boolean {
+    return this.#covers.some(([first, last]) => first <= period && period <= last)
+  }
+
   /** Whether a period without an event is missed after the period `last`. */
   isMissed(period: number, last: number): boolean {
     const zones = this.#zones
+    if (this.isCovered(period)) return false
     // Whatever the changes of zone, a user has every week and every month.
     if (this.#definition.every !== "day") return true
     if (this.isRest(period)) return false
@@ -117,12 +155,26 @@ export class Periods {
    * "more than `most`".
    */
   missedBetween(last: number, period: number, most: number): number {
-    const between = period - last - 1
-    if (this.#definition.every !== "day") return Math.max(0, Math.min(between, most + 1))
-    // So many days between them that more than `most` must be missed.
-    if (this.#workdays(between) > most + notMissedMax(this.#zones)) return most + 1
     let missed = 0
-    for (let day = last + 1; day < period; day++) if (this.isMissed(day, last)) missed++
+    let from = last + 1
+    for (const [first, end] of this.#covers) {
+      if (end < from) continue
+      if (first >= period) break
+      missed += this.#missedIn(from, first, last, most - missed)
+      if (missed > most) return missed
+      from = end + 1
+    }
+    return missed + this.#missedIn(from, period, last, most - missed)
+  }
+
+  /** As `missedBetween`, for the periods from `from` to before `until`, of which none is covered. */
+  #missedIn(from: number, until: number, last: number, most: number): number {
+    const count = until - from
+    if (this.#definition.every !== "day") return Math.max(0, Math.min(count, most + 1))
+    // So many days that more than `most` must be missed.
+    if (this.#workdays(count) > most + notMissedMax(this.#zones)) return most + 1
+    let missed = 0
+    for (let day = from; day < until; day++) if (this.isMissed(day, last)) missed++
     return missed
   }
 
@@ -136,7 +188,7 @@ export class Periods {
   lastCovered(from: number, last: number, left: number): number {
     let period = from
     while (!this.isMissed(period, last)) period++
-    if (this.#restMax === 0) return period + left
+    if (this.#restMax === 0 && this.#covers.length === 0) return period + left
     for (let missed = 1; missed <= left; ) if (this.isMissed(++period, last)) missed++
     return period
   }

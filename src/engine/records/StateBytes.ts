@@ -9,7 +9,7 @@
  * - A name is its number in the name table (`Names.ts`), or 0 and a text.
  * - The reader refuses bytes that end early and forms that are longer than necessary.
  */
-import type { DayRange } from "../../domain/user/Streak.ts"
+import type { DayRange } from "../../domain/user/StreakPeriods.ts"
 import { inlineName, type Names } from "./Names.ts"
 
 /* Writing, into memory that all calls share. */

@@ -13,6 +13,8 @@ const flags = {
   waitedBefore: 64,
   warned: 128,
   owed: 256,
+  pauses: 512,
+  seen: 1_024,
 } as const
 type Flag = keyof typeof flags
 
@@ -20,7 +22,7 @@ const allFlags = Object.values(flags).reduce((all, flag) => all | flag, 0)
 
 export const writeStreak = (streak: StreakState): void => {
   const { best, bestForgotten, broken, days, first, forgotten, freezes, length } = streak
-  const { grants, owed, paid, waitedBefore, waiting, warned } = streak
+  const { grants, owed, paid, pauses, seen, waitedBefore, waiting, warned } = streak
   let found = broken ? flags.broken : 0
   for (const name in flags) {
     if (name !== "broken" && streak[name as Flag] !== undefined) found |= flags[name as Flag]
@@ -49,6 +51,8 @@ export const writeStreak = (streak: StreakState): void => {
   if (waitedBefore !== undefined) writeNumber(waitedBefore)
   if (warned !== undefined) writeNumber(warned)
   if (owed !== undefined) writeNumbers(owed)
+  if (pauses !== undefined) writeDays(pauses)
+  if (seen !== undefined) writeNumbers(seen)
   writeDays(days)
 }
 
@@ -96,6 +100,8 @@ export const readStreak = (reader: Reader): StreakState => {
     ...number("waitedBefore"),
     ...number("warned"),
     ...numbers("owed"),
+    ...(has("pauses") && { pauses: reader.days() }),
+    ...numbers("seen"),
   }
   const days = reader.days()
   return {

@@ -48,7 +48,8 @@ const changesAt = (user: UserState, project: ProjectState, now: number): number 
 }
 
 const mayComeDue = (user: UserState): boolean => {
-  for (const { broken } of user.streaks.values()) if (!broken) return true
+  // A pause may revive a streak that is over.
+  if (user.streaks.size > 0) return true
   for (const quest of user.quests.values()) if (isMidway(quest)) return true
   return false
 }

@@ -232,6 +232,16 @@ export const QuestStartConflict = problem(
     },
   },
 )
+export const StreakPauseConflict = problem(
+  "StreakPauseConflict",
+  ["conflict", "balance_overflow", "idempotency_in_progress"],
+  {
+    conflict: {
+      detail: "The streak has ended.",
+      instance: "/v1/users/user-42/streaks/daily/pauses",
+    },
+  },
+)
 export const MergeConflict = problem(
   "MergeConflict",
   ["user_merged", "quota_exceeded", "balance_overflow", "idempotency_in_progress"],

@@ -138,6 +138,67 @@ const AtRisk = Schema.Struct({
   examples: [{ hoursBefore: 4 }],
 })
 
+export const CalendarDay = Schema.String.check(
+  check("invalid_format", "must be a date such as 2026-11-01", (text) => dayOf(text) !== undefined),
+).annotate({
+  description: "A date in the user's time zone.",
+  examples: ["2026-11-01"],
+})
+
+const pausedDays = {
+  from: CalendarDay.annotate({
+    description: "First day, in the user's time zone. It may be past.",
+    examples: ["2026-12-24"],
+  }),
+  to: CalendarDay.annotate({
+    description: `Last day, included; at most ${limits.streakPauseDaysMax} days in all.`,
+    examples: ["2026-12-26"],
+  }),
+}
+const isPauseLength = check<{ readonly from: string; readonly to: string }>(
+  "out_of_range",
+  `must last from 1 to ${limits.streakPauseDaysMax} days`,
+  ({ from, to }) => {
+    const days = (dayOf(to) ?? 0) - (dayOf(from) ?? 0) + 1
+    return days >= 1 && days <= limits.streakPauseDaysMax
+  },
+)
+
+export const PausedDays = Schema.Struct(pausedDays)
+  .check(isPauseLength)
+  .annotate({
+    identifier: "PausedDays",
+    description: "Days that are not missed.",
+    examples: [{ from: "2026-12-24", to: "2026-12-26" }],
+  })
+
+const Pause = Schema.Struct({
+  ...pausedDays,
+  segment: Schema.optionalKey(
+    Schema.NullOr(
+      text(1, limits.keyCharactersMax).annotate({
+        description: "Key of the segment whose users it is for. Default: everyone.",
+        examples: ["travellers"],
+      }),
+    ),
+  ),
+})
+  .check(isPauseLength)
+  .annotate({
+    identifier: "NewStreakPause",
+    description: "Days that are not missed.",
+    examples: [{ from: "2026-12-24", to: "2026-12-26" }],
+  })
+const Pauses = list(Pause, 0, limits.streakPausesMax)
+  .check(
+    distinct<typeof Pause.Type>([], ({ from, segment, to }) => `${from} ${to} ${segment ?? ""}`),
+  )
+  .annotate({
+    description:
+      "Days on which nothing is missed, for everyone or for a segment; a week or a month with such a day is not missed either. Events count on them. A pause covers each user once: when the user reaches its first day, or soon after an edit if that is past, also a streak that has broken on its days. The segment is looked at then. What a pause has covered stays so, also if it is removed or shortened. Default: none.",
+    examples: [[{ from: "2026-12-24", to: "2026-12-26" }]],
+  })
+
 const { segment: _made, ...made } = newMembers("name")
 const { segment: _patched, ...patched } = patchMembers
 const { segment: _shown, ...shown } = shownMembers
@@ -152,6 +213,7 @@ export const NewStreak = Schema.Struct({
   freezes: Schema.optionalKey(Freezes),
   milestones: Schema.optionalKey(Milestones),
   atRisk: Schema.optionalKey(AtRisk),
+  pauses: Schema.optionalKey(Pauses),
 }).annotate({
   identifier: "NewStreak",
   description: "A streak to create.",
@@ -190,6 +252,12 @@ export const StreakPatch = Schema.Struct({
     Schema.NullOr(AtRisk).annotate({
       description: "When the message `streak.at_risk` is sent; null: never.",
       examples: [{ hoursBefore: 4 }],
+    }),
+  ),
+  pauses: Schema.optionalKey(
+    Schema.NullOr(Pauses).annotate({
+      description: "All pauses; null: none. What a pause has covered stays so.",
+      examples: [[{ from: "2026-12-24", to: "2026-12-26" }]],
     }),
   ),
 }).annotate({
@@ -254,6 +322,15 @@ export const Streak = Schema.Struct({
     description: "When the message `streak.at_risk` is sent; null: never.",
     examples: [streak.atRisk],
   }),
+  pauses: Schema.Array(
+    Schema.Struct({
+      ...pausedDays,
+      segment: Schema.NullOr(Schema.String).annotate({
+        description: "Key of the segment whose users it is for; null: everyone.",
+        examples: ["travellers"],
+      }),
+    }).annotate({ identifier: "StreakPause", description: "Days that are not missed." }),
+  ).annotate({ description: "Days on which nothing is missed.", examples: [streak.pauses] }),
 }).annotate({
   identifier: "Streak",
   description: "A streak: days, weeks or months in a row, by the user's calendar.",
@@ -269,81 +346,90 @@ export const StreakPage = Schema.Struct({
   examples: [streakPage],
 })
 
+/** A streak of a user. */
+export const UserStreak = Schema.Struct({
+  key: Schema.String.annotate({ description: "Key of the streak.", examples: ["daily"] }),
+  name: Schema.String.annotate({ description: "Name for people.", examples: ["Daily lesson"] }),
+  every: oneOf(streakPeriods).annotate({
+    description: "What the streak is of.",
+    examples: ["day"],
+  }),
+  current: target("Its length now; 0: broken, or not begun.", 3),
+  best: target("Its greatest length.", 7),
+  lastDay: Schema.NullOr(Schema.String).annotate({
+    description:
+      "The last day that was kept, in the user's time zone, or the first day of the last week or month; null: none.",
+    examples: ["2026-11-01"],
+  }),
+  freezes: target("Remaining freezes.", 1),
+  breaksAt: Schema.NullOr(Time).annotate({
+    description:
+      "When it breaks without further events, all freezes used up; null: it is broken or over.",
+    examples: ["2026-11-04T00:00:00.000Z"],
+  }),
+  pauses: Schema.Array(
+    Schema.Struct(pausedDays).annotate({ identifier: "UserStreakPause" }),
+  ).annotate({
+    description: "Days that pauses cover, the oldest first.",
+    examples: [[{ from: "2026-10-24", to: "2026-10-25" }]],
+  }),
+  period: Schema.Struct({
+    firstDay: Schema.String.annotate({
+      description: "Its first day, in the user's time zone.",
+      examples: ["2026-11-01"],
+    }),
+    endsAt: Time,
+    kept: Schema.Boolean.annotate({
+      description: "Whether it is kept already.",
+      examples: [true],
+    }),
+    needs: Schema.Array(
+      Schema.Struct({
+        ...counted,
+        current: Schema.Finite.annotate({
+          description: "How much so far, at most `target`; once the period is kept, `target`.",
+          examples: [1],
+        }),
+        target: target("Events in a period, or what they add to the metric.", 1),
+      }).annotate({ identifier: "StreakNeedProgress" }),
+    ).annotate({ description: "The needs, and how far they are." }),
+  }).annotate({
+    identifier: "StreakPeriod",
+    description: "The present day, week or month; for a streak that has ended the last one.",
+  }),
+  milestones: Schema.Array(
+    Schema.Struct({
+      target: target("The length at which it pays.", 7),
+      paid: Schema.Boolean.annotate({
+        description: "Whether it has paid the user.",
+        examples: [true],
+      }),
+    }).annotate({ identifier: "StreakMilestoneProgress" }),
+  ).annotate({ description: "The milestones, the shortest first." }),
+}).annotate({ identifier: "UserStreak", description: "A streak of the user." })
+
 /** The streaks of a user. */
 export const UserStreaks = Schema.Struct({
   userId: UserId,
-  streaks: Schema.Array(
-    Schema.Struct({
-      key: Schema.String.annotate({ description: "Key of the streak.", examples: ["daily"] }),
-      name: Schema.String.annotate({ description: "Name for people.", examples: ["Daily lesson"] }),
-      every: oneOf(streakPeriods).annotate({
-        description: "What the streak is of.",
-        examples: ["day"],
-      }),
-      current: target("Its length now; 0: broken, or not begun.", 3),
-      best: target("Its greatest length.", 7),
-      lastDay: Schema.NullOr(Schema.String).annotate({
-        description:
-          "The last day that was kept, in the user's time zone, or the first day of the last week or month; null: none.",
-        examples: ["2026-11-01"],
-      }),
-      freezes: target("Remaining freezes.", 1),
-      breaksAt: Schema.NullOr(Time).annotate({
-        description:
-          "When it breaks without further events, all freezes used up; null: it is broken or over.",
-        examples: ["2026-11-04T00:00:00.000Z"],
-      }),
-      period: Schema.Struct({
-        firstDay: Schema.String.annotate({
-          description: "Its first day, in the user's time zone.",
-          examples: ["2026-11-01"],
-        }),
-        endsAt: Time,
-        kept: Schema.Boolean.annotate({
-          description: "Whether it is kept already.",
-          examples: [true],
-        }),
-        needs: Schema.Array(
-          Schema.Struct({
-            ...counted,
-            current: Schema.Finite.annotate({
-              description: "How much so far, at most `target`; once the period is kept, `target`.",
-              examples: [1],
-            }),
-            target: target("Events in a period, or what they add to the metric.", 1),
-          }).annotate({ identifier: "StreakNeedProgress" }),
-        ).annotate({ description: "The needs, and how far they are." }),
-      }).annotate({
-        identifier: "StreakPeriod",
-        description: "The present day, week or month; for a streak that has ended the last one.",
-      }),
-      milestones: Schema.Array(
-        Schema.Struct({
-          target: target("The length at which it pays.", 7),
-          paid: Schema.Boolean.annotate({
-            description: "Whether it has paid the user.",
-            examples: [true],
-          }),
-        }).annotate({ identifier: "StreakMilestoneProgress" }),
-      ).annotate({ description: "The milestones, the shortest first." }),
-    }).annotate({ identifier: "UserStreak", description: "A streak of the user." }),
-  ).annotate({ description: "Every streak that is neither a draft nor archived." }),
+  streaks: Schema.Array(UserStreak).annotate({
+    description: "Every streak that is neither a draft nor archived.",
+  }),
 }).annotate({
   identifier: "UserStreaks",
   description: "A user's streaks as of now.",
   examples: [{ userId: "user-42", streaks: [streakStanding] }],
 })
 
+/** A streak that a request changed. */
+export const ChangedStreak = Schema.Struct({ userId: UserId, streak: UserStreak }).annotate({
+  identifier: "ChangedStreak",
+  description: "The user's streak as of now.",
+  examples: [{ userId: "user-42", streak: streakStanding }],
+})
+
 export const StreakKey = text(1, limits.idCharactersMax).annotate({
   description: "The streak's id or key.",
   examples: ["daily"],
-})
-
-export const CalendarDay = Schema.String.check(
-  check("invalid_format", "must be a date such as 2026-11-01", (text) => dayOf(text) !== undefined),
-).annotate({
-  description: "A date in the user's time zone.",
-  examples: ["2026-11-01"],
 })
 
 /** The days, weeks or months of a user's streak. */
@@ -362,7 +448,7 @@ export const StreakCalendar = Schema.Struct({
       }),
       status: oneOf(calendarStatuses).annotate({
         description:
-          "`kept`; `frozen`: missed, and covered by a freeze; `rest`: a rest day without an event that counts; `missed`; `skipped`: a day that a change of time zone skipped or cut short, so that it is not missed; `open`: the present one, which is not kept yet.",
+          "`kept`; `paused`: not kept, and covered by a pause; `frozen`: missed, and covered by a freeze; `rest`: a rest day without an event that counts; `missed`; `skipped`: a day that a change of time zone skipped or cut short, so that it is not missed; `open`: the present one, which is not kept yet.",
         examples: ["kept"],
       }),
     }).annotate({ identifier: "StreakCalendarPeriod" }),

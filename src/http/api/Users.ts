@@ -58,13 +58,21 @@ import {
   SpenderNotFound,
   SpendNotFound,
   StreakOfUserNotFound,
+  StreakPauseConflict,
   UserNotFound,
   writeProblems,
 } from "./Problems.ts"
 import { EventRevocation, RewardRevocation } from "./Revocations.ts"
 import { UserSegments } from "./Segments.ts"
 import { NewSpend, Refund, Spend } from "./Spends.ts"
-import { CalendarDay, StreakCalendar, StreakKey, UserStreaks } from "./Streaks.ts"
+import {
+  CalendarDay,
+  ChangedStreak,
+  PausedDays,
+  StreakCalendar,
+  StreakKey,
+  UserStreaks,
+} from "./Streaks.ts"
 import { ProfileChange, Progress, StartedQuest, User, UserExport, UserPage } from "./UserShapes.ts"
 
 /* Rewards granted by request, and revocations. */
@@ -381,6 +389,18 @@ export const Users = HttpApiGroup.make("users")
           description: `Lists each day, week or month with its status, from that of \`from\` to that of \`to\`, in the user's time zone: at most ${limits.streakCalendarPeriodsMax} of them. By default \`to\` is today, and \`from\` 30 days, weeks or months earlier. Nothing is listed before the user and the streak began, or after now. The server remembers ${limits.streakRangesMax} runs of days without a gap for each streak; earlier ones are not listed.`,
         }),
       ),
+    HttpApiEndpoint.post("pauseStreak", "/v1/users/:id/streaks/:key/pauses", {
+      params: { ...params, key: StreakKey },
+      headers: idempotencyHeaders,
+      payload: PausedDays,
+      success: ChangedStreak,
+      error: [...writeProblems, StreakOfUserNotFound, StreakPauseConflict],
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Pause a user's streak",
+        description: `Covers days of a streak, past or to come: the user misses none of them, and an event on one counts as on any other day. A streak that broke on such days runs again, and two runs become one; milestones and badges for the longer streak pay, and do not score. Days that are covered already change nothing. The server remembers ${limits.streakPauseRangesMax} ranges of such days for each streak. A pause takes nothing, so it cannot be revoked.`,
+      }),
+    ),
     HttpApiEndpoint.get("segments", "/v1/users/:id/segments", {
       params,
       success: UserSegments,

@@ -100,6 +100,7 @@ export const notLogged: ReadonlyArray<OperationName> = [
   "users.open",
   "users.merge",
   "users.startQuest",
+  "users.pauseStreak",
   "users.createToken",
   "users.reward",
   "rewards.grantBatch",

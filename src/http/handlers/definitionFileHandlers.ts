@@ -31,6 +31,7 @@ import type { ProjectSettings, ProjectState } from "../../domain/project/Project
 import type { Segment } from "../../domain/project/Segment.ts"
 import type { Streak } from "../../domain/project/StreakDefinition.ts"
 import type { Fact } from "../../domain/record/Record.ts"
+import { dateOf } from "../../domain/values/Calendar.ts"
 import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
@@ -246,7 +247,7 @@ const fileMetric = (metric: Metric) => {
 }
 
 const fileStreak = (streak: Streak) => {
-  const { atRisk, every, freezes, match, milestones, name, needs, restDays } = streak
+  const { atRisk, every, freezes, match, milestones, name, needs, pauses, restDays } = streak
   const { everyDays, initial, max } = freezes
   const own = {
     name,
@@ -264,6 +265,11 @@ const fileStreak = (streak: Streak) => {
       }),
       milestones: milestones.map(({ reward, target }) => ({ target, reward: fileReward(reward) })),
       atRisk,
+      pauses: pauses.map(({ from, segment, to }) => ({
+        from: dateOf(from),
+        to: dateOf(to),
+        ...given({ segment }),
+      })),
     }),
   }
   return fileDefinition(streak, own) as Item<"streaks">

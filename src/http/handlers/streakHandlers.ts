@@ -3,9 +3,15 @@ import type { StreakChange } from "../../domain/decide/StreakDefinitions.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import { isShown, type Streak, type StreakNeed } from "../../domain/project/StreakDefinition.ts"
-import { streakStandings } from "../../domain/user/Progress.ts"
+import type { StreakPausing } from "../../domain/record/Record.ts"
+import { type StreakStanding, streakStandings } from "../../domain/user/Progress.ts"
 import { streakCalendar } from "../../domain/user/StreakCalendar.ts"
-import { firstDayOfPeriod, periodAt, periodOfDay } from "../../domain/user/StreakPeriods.ts"
+import {
+  type DayRange,
+  firstDayOfPeriod,
+  periodAt,
+  periodOfDay,
+} from "../../domain/user/StreakPeriods.ts"
 import { type UserState, userZones } from "../../domain/user/User.ts"
 import { dateOf, dayOf } from "../../domain/values/Calendar.ts"
 import { invalidRequest, laurelError } from "../../domain/values/Errors.ts"
@@ -14,9 +20,11 @@ import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type {
   NewStreak,
+  PausedDays,
   StreakCalendar,
   StreakPatch,
   Streaks,
+  UserStreak,
   UserStreaks,
 } from "../api/Streaks.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
@@ -36,6 +44,8 @@ const notFound = laurelError("streak_not_found", "No streak of this project has 
 export const streakHandlers = (engine: Engine["Service"]): Handlers<typeof Streaks> =>
   kindOperations(engine, "streak", { made: newStreak, changed: streakChange, show: showStreak })
 
+const daysOf = ({ from, to }: typeof PausedDays.Type) => ({ from: dayOf(from)!, to: dayOf(to)! })
+
 /** The members of a request with their defaults. */
 const membersOf = ({
   atRisk,
@@ -43,10 +53,11 @@ const membersOf = ({
   match = "all",
   milestones = [],
   needs = [],
+  pauses = [],
   restDays = [],
 }: Pick<
   typeof NewStreak.Type,
-  "atRisk" | "freezes" | "match" | "milestones" | "needs" | "restDays"
+  "atRisk" | "freezes" | "match" | "milestones" | "needs" | "pauses" | "restDays"
 >) => {
   const { everyDays = null, initial = 0, max = initial } = freezes
   return {
@@ -59,6 +70,12 @@ const membersOf = ({
     freezes: { initial, max, everyDays },
     milestones: milestones.map(({ reward, target }) => ({ target, reward: allParts(reward) })),
     atRisk: atRisk ?? null,
+    // The decision numbers them.
+    pauses: pauses.map(({ from, segment, to }) => ({
+      ...daysOf({ from, to }),
+      segment: segment ?? null,
+      number: 0,
+    })),
   }
 }
 
@@ -79,18 +96,21 @@ export const streakReplacement = (payload: typeof NewStreak.Type): StreakChange 
 
 /** A member that is null gets its default. */
 const streakChange = (patch: typeof StreakPatch.Type): StreakChange => {
-  const { atRisk, freezes, match, milestones, needs, restDays, ...others } = patch
-  const sent = { atRisk, freezes, match, milestones, needs, restDays }
+  const { atRisk, freezes, match, milestones, needs, pauses, restDays, ...others } = patch
+  const sent = { atRisk, freezes, match, milestones, needs, pauses, restDays }
   const given = Object.fromEntries(Object.entries(sent).filter(([, value]) => value != null))
   const all = Object.entries(membersOf(given))
   const own = all.filter(([name]) => sent[name as keyof typeof sent] !== undefined)
   return named({ ...patchOf(others), ...Object.fromEntries(own) })
 }
 
-const showStreak = ({ termsBefore: _, ...streak }: Streak, now: number) => ({
+const showStreak = ({ pausesMade: _, termsBefore: __, ...streak }: Streak, now: number) => ({
   ...showDefinition(streak, now),
+  pauses: streak.pauses.map(({ from, segment, to }) => ({ ...showDays([from, to]), segment })),
   needs: streak.needs.map(showNeed),
 })
+
+const showDays = ([from, to]: DayRange) => ({ from: dateOf(from), to: dateOf(to) })
 
 const showNeed = <Need extends StreakNeed>({ action, metric, ...others }: Need) => ({
   action: action ?? null,
@@ -105,24 +125,55 @@ export const userStreaks = (
   now: number,
 ): typeof UserStreaks.Type => ({
   userId: user.id,
-  streaks: streakStandings(user, project, now).map(
-    ({ best, breaksAt, current, definition, freezes, key, lastDay, milestones, period }) => ({
-      key,
-      name: definition.name,
-      every: definition.every,
-      current,
-      best,
-      lastDay,
-      freezes,
-      breaksAt: isoTimeOrNull(breaksAt),
-      period: {
-        ...period,
-        endsAt: isoTime(period.endsAt),
-        needs: period.needs.map(showNeed),
-      },
-      milestones,
-    }),
-  ),
+  streaks: streakStandings(user, project, now).map(showStanding),
+})
+
+const showStanding = ({
+  best,
+  breaksAt,
+  current,
+  definition,
+  freezes,
+  key,
+  lastDay,
+  milestones,
+  pauses,
+  period,
+}: StreakStanding): typeof UserStreak.Type => ({
+  key,
+  name: definition.name,
+  every: definition.every,
+  current,
+  best,
+  lastDay,
+  freezes,
+  breaksAt: isoTimeOrNull(breaksAt),
+  pauses: pauses.map(showDays),
+  period: {
+    ...period,
+    endsAt: isoTime(period.endsAt),
+    needs: period.needs.map(showNeed),
+  },
+  milestones,
+})
+
+/** A user's streak, after a request changed it. */
+export const userStreak = Effect.fnUntraced(function* (
+  user: UserState,
+  project: ProjectState,
+  now: number,
+  idOrKey: string,
+) {
+  const key = definitionOf(project.streaks, idOrKey)?.key
+  const standing = streakStandings(user, project, now).find((one) => one.key === key)
+  return { userId: user.id, streak: showStanding(yield* foundOr(standing, notFound)) }
+})
+
+/** The command that pauses a streak of a user. */
+export const pausingOf = (streak: string, days: typeof PausedDays.Type): StreakPausing => ({
+  kind: "pause",
+  streak,
+  ...daysOf(days),
 })
 
 /** The days, weeks or months of a user's streak between two dates. */

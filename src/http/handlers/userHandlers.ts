@@ -22,6 +22,7 @@ import { limits } from "../../Limits.ts"
 import { continueWith } from "../../storage/exitOf.ts"
 import type { NewOpening } from "../api/Opening.ts"
 import type { NewSpend } from "../api/Spends.ts"
+import type { ChangedStreak } from "../api/Streaks.ts"
 import type { ProfileChange, StartedQuest, User } from "../api/UserShapes.ts"
 import type { Users } from "../api/Users.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
@@ -44,7 +45,7 @@ import {
   spendBody,
   userNotFound,
 } from "./Shapes.ts"
-import { userStreakCalendar, userStreaks } from "./streakHandlers.ts"
+import { pausingOf, userStreak, userStreakCalendar, userStreaks } from "./streakHandlers.ts"
 
 type UserHandlers = Handlers<typeof Users>
 
@@ -67,6 +68,15 @@ export const userHandlers = (
       const asked = engine.askUser(environment, { userId, command }, idempotency)
       return Effect.flatMap(asked, ({ replayed }) =>
         Effect.map(showStarted(engine, environment, userId, quest), (body) => ({ body, replayed })),
+      )
+    },
+  },
+  pauseStreak: {
+    handle: ({ caller: { environment }, idempotency, params: { id: userId, key }, payload }) => {
+      const command = pausingOf(key, payload)
+      const asked = engine.askUser(environment, { userId, command }, idempotency)
+      return Effect.flatMap(asked, ({ replayed }) =>
+        Effect.map(showChanged(engine, environment, userId, key), (body) => ({ body, replayed })),
       )
     },
   },
@@ -231,6 +241,25 @@ type Started = Effect.Effect<
 >
 
 /** The user's progress in the quest with this id or key. */
+type Changed = Effect.Effect<
+  typeof ChangedStreak.Type,
+  LaurelError<"user_not_found" | "streak_not_found">
+>
+
+const showChanged = (
+  engine: Engine["Service"],
+  environment: string,
+  userId: string,
+  idOrKey: string,
+) =>
+  continueWith(
+    engine.userNow(environment, userId),
+    (user): Changed =>
+      user === undefined
+        ? Effect.fail(userNotFound)
+        : userStreak(user, engine.projectNow(environment), engine.timeIn(environment), idOrKey),
+  )
+
 const showStarted = (
   engine: Engine["Service"],
   environment: string,

@@ -36,6 +36,7 @@ const everything = () => {
   world.refund(world.spend(4, { reason: "Freeze", id: "s1" }))
   world.undo(points)
   world.undo(badge)
+  world.do({ kind: "pause", streak: "daily", from: 20_000, to: 20_001 })
   world.at("2026-11-05T21:00:00Z")
   world.do({ kind: "tick" })
   world.at("2026-11-07T12:00:00Z")
@@ -59,6 +60,10 @@ const everything = () => {
   world.do({ kind: "start", questId: "m" })
   world.track("SWIPE")
   world.undo(world.complete("m"))
+  world.segment({ id: "seg_none", key: "none" })
+  const pauses = [{ from: 20_761, to: 20_999, segment: "none", number: 1 }]
+  world.streak({ id: "stk_paused", pauses, pausesMade: 1 })
+  world.track()
   world.streak({ id: "stk_iced", key: "iced", freezes: { initial: 0, max: 1, everyDays: null } })
   world.undo(world.do({ kind: "reward", reward: { freezes: { iced: 2 } } }))
   const starLevels = { of: "balance", table: [levelWith("one", 1)] } as const
@@ -109,6 +114,7 @@ describe("The facts in a history", () => {
       "badge.counted",
       "balances.settled",
       "rule.used",
+      "streak.pause_seen",
       "streak.progressed",
       "windows.credited",
     ])
@@ -164,12 +170,12 @@ describe("The facts in a history", () => {
     expect(causeOf(8)).toEqual(spending)
     const refund = { kind: "revocation", eventId: null, rewardId: null, spendId }
     expect(causeOf(9)).toEqual(refund)
-    expect(causeOf(12)).toEqual({ kind: "clock" })
-    expect(causeOf(14)).toMatchObject({
+    expect(causeOf(13)).toEqual({ kind: "clock" })
+    expect(causeOf(15)).toMatchObject({
       kind: "event",
       occurredAt: "2026-11-03T12:00:00.000Z",
       imported: true,
     })
-    expect(causeOf(15)).toEqual({ kind: "backfill", badgeId: "x" })
+    expect(causeOf(16)).toEqual({ kind: "backfill", badgeId: "x" })
   })
 })

@@ -191,6 +191,11 @@ const rich: UserState = {
         waitedBefore: 3,
         warned: 20_765,
         owed: [7, 30],
+        pauses: [
+          [19_990, 19_992],
+          [20_004, 20_004],
+        ],
+        seen: [1, 4],
         broken: true,
       },
     ],

@@ -136,6 +136,7 @@ await serve(directory, first, async (url) => {
     freezes: { initial: 1 },
     milestones: [{ target: 1, reward: { points: 2 } }],
     atRisk: { hoursBefore: 20 },
+    pauses: [{ from: "2026-01-01", to: "2026-01-02" }],
   })
   const needs = [{ action: "BUY", target: 2 }]
   await ask("POST", "/v1/streaks", { key: "weekly", name: "Weekly", every: "week", needs })
@@ -166,6 +167,7 @@ await serve(directory, first, async (url) => {
   await post("/v1/events", events(2)[0]!, "one-1")
   await post("/v1/users/bob/rewards", { type: "badge", badgeId: manual.id })
   await post("/v1/users/bob/rewards", { reward: { freezes: { daily: 1 } } })
+  await post("/v1/users/bob/streaks/daily/pauses", { from: "2026-01-01", to: "2026-01-02" })
   const own = { name: "Own", currencies: ["xp"], factor: 2, personal: true }
   await post("/v1/boosts", own)
   await post("/v1/users/bob/rewards", { reward: { boost: { key: "own", minutes: 60 } } })

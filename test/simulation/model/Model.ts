@@ -12,6 +12,7 @@ import type { AppliedBoost } from "../../../src/domain/project/Boost.ts"
 import type { Amounts } from "../../../src/domain/project/Currency.ts"
 import type { Gives } from "../../../src/domain/project/Definition.ts"
 import { isCounting } from "../../../src/domain/project/Definition.ts"
+import type { Streak } from "../../../src/domain/project/StreakDefinition.ts"
 import type { Opening } from "../../../src/domain/record/Opening.ts"
 import type {
   Backfill,
@@ -19,6 +20,7 @@ import type {
   QuestStart,
   Revocation,
   Spending,
+  StreakPausing,
   TrackedEvent,
 } from "../../../src/domain/record/Record.ts"
 import { emptyProfile, type Profile } from "../../../src/domain/user/User.ts"
@@ -41,8 +43,8 @@ import { balanceOf, furtherOf, pendingOf, pointsOf, xpOf } from "./balances.ts"
 import { openScores, scoresOf } from "./boards.ts"
 import { boostRefused, ownedBy, runningFor } from "./boosts.ts"
 import { dateAt } from "./calendar.ts"
-import { activeIn, awardAll, awardOne, gift, keptBy } from "./credits.ts"
-import { type Definitions, pays } from "./Definitions.ts"
+import { activeIn, awardAll, awardOne, gift, give, keptBy, type Receiver } from "./credits.ts"
+import { counts, type Definitions, pays } from "./Definitions.ts"
 import { holdingOf, type When } from "./holdings.ts"
 import { levelAmountOf, levelIn, levelOf } from "./levels.ts"
 import type {
@@ -67,9 +69,11 @@ import { type Named, whereDiffers } from "./repeats.ts"
 import { boosted, ruleGifts } from "./rules.ts"
 import { type Membership, membershipOf } from "./segments.ts"
 import {
+  beginningPauses,
   countedFor,
   freezesLeft,
   giveFreezes,
+  isInUse,
   milestonesAgain,
   newMilestones,
   placesOf,
@@ -149,6 +153,19 @@ interface FirstUse {
   readonly command: Named
   readonly sequence: number
   readonly reply: Outcome
+}
+
+/** What pauses begin with. */
+interface Beginning {
+  readonly event: Happened | Backfilled
+  readonly receiver: Receiver
+  readonly place: Place
+  readonly isIn: (segment: string | null) => boolean
+}
+
+interface PausesOf {
+  readonly streak: Streak
+  readonly pauses: Streak["pauses"]
 }
 
 /** The place and time of a decision; its record gets this sequence. */
@@ -264,10 +281,19 @@ export class Model {
     const questPayments: Array<() => unknown> = []
     const countForStreaks = () => {
       for (const streak of definitions.streaks) {
+        if (!counts(streak, event.occurredAt) || !namesAction(streak, command.action, place))
+          continue
+        const pauses = beginningPauses(before, streak, place.places, now, true)
+        const beginning = { event, receiver, place, isIn }
+        milestonePayments.push(...this.#beginPauses(before, after, streak, pauses, beginning))
+      }
+      for (const streak of definitions.streaks) {
         const counted = countedFor(before, streak, place, event)
         if (counted !== undefined) event.streaks.push(counted)
         const reached =
-          counted === undefined ? [] : newMilestones(before, after, streak, place.places, event)
+          counted === undefined
+            ? []
+            : newMilestones(before, after, streak, place.places, event.occurredAt)
         const again = milestonesAgain(before, after, streak, place, event)
         for (const target of new Set([...reached, ...again])) {
           const { reward } = streak.milestones.find((milestone) => milestone.target === target)!
@@ -535,12 +561,101 @@ export class Model {
     return nothingDone
   }
 
+  /** Lets pauses of a streak begin with the last entry of `after`; returns what they pay. */
+  #beginPauses(
+    before: Log,
+    after: Log,
+    streak: Streak,
+    pauses: Streak["pauses"],
+    { event, isIn, place, receiver }: Beginning,
+  ): ReadonlyArray<() => unknown> {
+    const { key } = streak
+    for (const { from, number, segment, to } of pauses) {
+      event.pausing.seen.push({ key, number })
+      if (isIn(segment)) event.pausing.paused.push({ key, from, to })
+    }
+    const { at, kind } = event
+    const occurredAt = kind === "backfilled" ? at : event.occurredAt
+    const reached = newMilestones(before, after, streak, place.places, occurredAt)
+    event.milestones.push(...reached.map((target) => ({ key, target })))
+    return reached.map((target) => {
+      const { reward } = streak.milestones.find((milestone) => milestone.target === target)!
+      return () => give(reward, receiver)
+    })
+  }
+
+  /** The pauses that begin by the clock, for each streak. */
+  pausesDue(userId: string, definitions: Definitions, now: number): ReadonlyArray<PausesOf> {
+    const log = this.log(userId)
+    if (log.length === 0) return []
+    const places = placesOf(log, definitions)
+    return definitions.streaks.flatMap((streak) => {
+      const pauses = beginningPauses(log, streak, places, now, false)
+      return pauses.length === 0 ? [] : [{ streak, pauses }]
+    })
+  }
+
+  /** Lets pauses begin besides events, and pays what they reach. */
+  #pause(
+    userId: string,
+    definitions: Definitions,
+    { now, sequence }: Moment,
+    pauses: ReadonlyArray<PausesOf>,
+  ): void {
+    const before = this.log(userId)
+    const place = this.place(userId, definitions)
+    const { isIn } = this.membership(userId, place, now)
+    const event: Backfilled = {
+      ...noAmounts(),
+      kind: "backfilled",
+      sequence,
+      at: now,
+      counted: undefined,
+      milestones: [],
+      pausing: { paused: [], seen: [] },
+    }
+    const after = [...before, event]
+    const { zone } = place.places.at(-1)!
+    const receiver = { to: event, log: after, zone, definitions: place }
+    const beginning = { event, receiver, place, isIn }
+    const payments = pauses.flatMap(({ pauses: own, streak }) =>
+      this.#beginPauses(before, after, streak, own, beginning),
+    )
+    for (const pay of payments) pay()
+    awardAll(receiver, before, () => crossed(before, after, place, now, now, isIn))
+    giveFreezes(after, event, definitions, place.places, now)
+    this.#append(userId, event)
+  }
+
+  pause(
+    userId: string,
+    { from, streak: key, to }: StreakPausing,
+    definitions: Definitions,
+    moment: Moment,
+  ): Refused | undefined {
+    const before = this.log(userId)
+    if (before.length === 0) return { refused: "user_not_found" }
+    const streak = definitions.streaks.find((one) => one.key === key)
+    if (streak === undefined || !isInUse(streak)) return { refused: "streak_not_found" }
+    if (moment.now >= (streak.endsAt ?? Number.POSITIVE_INFINITY)) return { refused: "conflict" }
+    const days = before.flatMap((entry) => ("pausing" in entry ? entry.pausing.paused : []))
+    const isCovered = (day: number) =>
+      days.some((one) => one.key === key && one.from <= day && day <= one.to)
+    const asked = Array.from({ length: to - from + 1 }, (_, index) => from + index)
+    if (asked.every(isCovered)) return undefined
+    const pauses = [{ from, to, segment: null, number: -1 }]
+    this.#pause(userId, definitions, moment, [{ streak, pauses }])
+    return undefined
+  }
+
   /** Returns the warnings. */
   tick(
     userId: string,
     definitions: Definitions,
     { now, sequence }: Moment,
   ): ReadonlyArray<Warning> {
+    const pauses = this.pausesDue(userId, definitions, now)
+    if (pauses.length > 0) this.#pause(userId, definitions, { now, sequence }, pauses)
     const warned = this.warningsDue(userId, definitions, now)
     this.#append(userId, { kind: "ticked", sequence, at: now, warned })
     return warned
@@ -580,6 +695,8 @@ export class Model {
       at: now,
       counted:
         isCounted && number !== countFor(before, id) ? { badgeId: id, count: number } : undefined,
+      milestones: [],
+      pausing: { paused: [], seen: [] },
     }
     const after = [...before, entry]
     const { zone } = place.places.at(-1)!
@@ -618,6 +735,7 @@ export class Model {
     quests: Outcome["quests"],
   ): Outcome | Refused {
     const after = [...before, entry]
+    const paused = entry.kind === "undone" ? before : [...before, onlyPausing(entry)]
     const [xpBefore, xp] = [xpOf(before), xpOf(after)]
     const [pointsBefore, points] = [before, after].map((log) =>
       pointsOf(log, { ...place, now }),
@@ -663,9 +781,9 @@ export class Model {
       owned: entry.kind === "undone" ? [] : entry.owned,
       disowned: entry.kind === "undone" ? lostOwned(before, after) : [],
       quests,
-      // A reply lists the streaks that became longer.
+      // A reply lists the streaks that became longer, but for pauses that began.
       streaks: place.streaks.flatMap((definition) => {
-        const was = streakOf(before, definition, place.places, now).current
+        const was = streakOf(paused, definition, place.places, now).current
         const is = streakOf(after, definition, place.places, now)
         if (is === undefined || is.current <= was) return []
         return [{ key: definition.key, current: is.current, best: is.best }]
@@ -703,6 +821,15 @@ export const levelChanges = (
       const is = levelIn(levels, levelAmountOf(after, key, levels, { ...place, now }))
       return was === is ? [] : [[key, [was, is] as const]]
     }),
+  )
+
+/** Whether a need of the streak names the action, or a metric that counts it. */
+const namesAction = ({ needs }: Streak, action: string, { metrics }: Place): boolean =>
+  needs.length === 0 ||
+  needs.some((need) =>
+    need.metric === undefined
+      ? need.action === action
+      : metrics.some(({ actions, key }) => key === need.metric && actions.includes(action)),
   )
 
 const useKey = (userId: string, { id, kind }: Named): string => JSON.stringify([userId, kind, id])
@@ -756,6 +883,17 @@ const nothing = (sequence: number, now: number): Happened => ({
   metrics: [],
   streaks: [],
   milestones: [],
+  pausing: { paused: [], seen: [] },
+})
+
+const onlyPausing = ({ at, pausing, sequence }: Happened): Backfilled => ({
+  ...noAmounts(),
+  kind: "backfilled",
+  sequence,
+  at,
+  counted: undefined,
+  milestones: [],
+  pausing,
 })
 
 const noAmounts = (): Amounting => ({

@@ -60,7 +60,7 @@ export const gift = (
 }
 
 /** Adds amounts, freezes, and a badge only if the user does not have it; returns whether any is there. */
-const give = (gives: Gives, receiver: Receiver): boolean => {
+export const give = (gives: Gives, receiver: Receiver): boolean => {
   creditAll(gives, receiver)
   return giveRest(gives, receiver)
 }

@@ -97,6 +97,13 @@ export interface Happened extends Amounting {
   }>
   /** The milestones that it paid. */
   readonly milestones: Array<{ readonly key: string; readonly target: number }>
+  readonly pausing: Pausing
+}
+
+/** The pauses that began with a decision: days, and the numbers of those that did. */
+export interface Pausing {
+  readonly paused: Array<{ readonly key: string; readonly from: number; readonly to: number }>
+  readonly seen: Array<{ readonly key: string; readonly number: number }>
 }
 
 /** `missed`: the leaderboard did not count. */
@@ -194,12 +201,15 @@ export interface ProfileSet {
   readonly change: Partial<Profile>
 }
 
-/** A backfill awarded a badge, or, for a badge that counts actions, set only the count. */
+/** Pauses of streaks began, or a backfill awarded a badge, or, for a badge that counts actions, set only the count. */
 export interface Backfilled extends Amounting {
   readonly kind: "backfilled"
   readonly sequence: number
   readonly at: number
   readonly counted: { readonly badgeId: string; readonly count: number } | undefined
+  /** Of pauses of streaks, by the clock or by a request. */
+  readonly milestones: Happened["milestones"]
+  readonly pausing: Pausing
 }
 
 /** Periods that ended because time passed, and streaks that were found at risk. */

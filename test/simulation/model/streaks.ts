@@ -95,8 +95,20 @@ const isRest = ({ restDays }: Streak, day: number): boolean => {
   return restDays.some((name) => name === names[dayOfWeek - 1])
 }
 
+/** The numbers of the periods with a day that a pause covers. */
+const coversOf = (log: Log, { every, key }: Streak): ReadonlySet<number> => {
+  const covers = new Set<number>()
+  for (const entry of log) {
+    for (const { from, key: of, to } of "pausing" in entry ? entry.pausing.paused : []) {
+      for (let day = from; of === key && day <= to; day++) covers.add(periodOf(every, day))
+    }
+  }
+  return covers
+}
+
 /** How many periods were missed between two, both excluded, but at most `most` + 1. */
 const missed = (
+  covers: ReadonlySet<number>,
   streak: Streak,
   places: Places,
   last: number,
@@ -105,6 +117,7 @@ const missed = (
 ): number => {
   let count = 0
   for (let period = last + 1; period < next && count <= most; period++) {
+    if (covers.has(period)) continue
     if (streak.every === "day" && !isMissed(streak, places, last, period)) continue
     count++
   }
@@ -189,8 +202,8 @@ export const countedFor = (
 /** The milestones that paid the user, by records that were not undone. */
 export const paidMilestones = (log: Log, key: string): ReadonlyArray<number> => [
   ...(openedRun(log, key)?.paid ?? []),
-  ...standing(log).flatMap(({ milestones }) =>
-    milestones.filter((one) => one.key === key).map(({ target }) => target),
+  ...[...standing(log), ...log.filter((entry) => entry.kind === "backfilled")].flatMap(
+    ({ milestones }) => milestones.filter((one) => one.key === key).map(({ target }) => target),
   ),
 ]
 
@@ -230,10 +243,10 @@ export const newMilestones = (
   after: Log,
   streak: Streak,
   places: Places,
-  { occurredAt }: Happened,
+  occurredAt: number,
 ): ReadonlyArray<number> => {
   if (!pays(streak, occurredAt)) return []
-  const paid = paidMilestones(before, streak.key)
+  const paid = paidMilestones(after, streak.key)
   const reached = grownRuns(before, after, streak, places).flatMap(({ is, was }) =>
     streak.milestones.map(({ target }) => target).filter((target) => was < target && target <= is),
   )
@@ -262,6 +275,7 @@ const grantsOf = (log: Log, key: string): ReadonlyMap<number, number> => {
 /** The runs of periods in a row, oldest first, and the freezes that wait for the next one. */
 const walkOf = (log: Log, streak: Streak, places: Places) => {
   const { freezes, key } = streak
+  const covers = coversOf(log, streak)
   const runs: Array<Run> = []
   let waiting = 0
   const grants = [...grantsOf(log, key)].filter(([, change]) => change !== 0)
@@ -271,7 +285,8 @@ const walkOf = (log: Log, streak: Streak, places: Places) => {
   ].sort((one, other) => one.period - other.period || other.change - one.change)
   for (const { change, period } of steps) {
     let run = runs.at(-1)
-    const without = run === undefined ? 0 : missed(streak, places, run.last, period, run.freezes)
+    const without =
+      run === undefined ? 0 : missed(covers, streak, places, run.last, period, run.freezes)
     const isOver = run === undefined || without > run.freezes
     if (change !== 0 && isOver) {
       const room = Math.max(0, freezes.max - freezes.initial - waiting)
@@ -366,10 +381,49 @@ export const streakOf = (log: Log, definition: Streak, places: Places, now: numb
   const lastDay = dateOf(firstDayOf(every, run.last))
   // Nothing changes a streak after its end.
   const present = periodOf(every, dayAt(places, Math.min(now, (endsAt ?? Infinity) - 1)))
-  const left = run.freezes - missed(definition, places, run.last, present, run.freezes)
+  const covers = coversOf(log, definition)
+  const left = run.freezes - missed(covers, definition, places, run.last, present, run.freezes)
   return left < 0
     ? { current: 0, best, freezes: waiting, lastDay }
     : { current: run.days, best, freezes: left, lastDay }
+}
+
+/** The pauses of the definition that begin by now, with an event that counts or without one. */
+export const beginningPauses = (
+  log: Log,
+  definition: Streak,
+  places: Places,
+  now: number,
+  withEvent: boolean,
+): Streak["pauses"] => {
+  const { endsAt, every, key, pauses } = definition
+  if (!isInUse(definition) || now >= (endsAt ?? Infinity)) return []
+  const seen = log.flatMap((entry) =>
+    "pausing" in entry ? entry.pausing.seen.filter((one) => one.key === key) : [],
+  )
+  const today = dayAt(places, now)
+  const begun = pauses.filter(
+    ({ from, number }) => from <= today && seen.every((one) => one.number !== number),
+  )
+  const kept = keptPeriods(log, key)
+  const was = streakOf(log, definition, places, now)
+  if (withEvent || was.current > 0) {
+    const since = kept.size === 0 ? periodOf(every, today) : Math.min(...kept)
+    return begun.filter(({ to }) => periodOf(every, to) >= since)
+  }
+  if (kept.size === 0 || begun.length === 0) return []
+  const paused = begun.map(({ from, to }) => ({ key, from, to }))
+  const after = [...log, { kind: "trial", pausing: { paused, seen: [] } }] as unknown as Log
+  const latest = (of: Log) => runsOf(of, definition, places).at(-1)
+  const is = streakOf(after, definition, places, now)
+  const [one, other] = [latest(log), latest(after)]
+  const isSame =
+    is.current === 0 &&
+    is.best === was.best &&
+    one!.first === other!.first &&
+    one!.days === other!.days &&
+    one!.freezes === other!.freezes
+  return isSame ? [] : begun
 }
 
 /** The warnings that are due: one for each period, once its last hours have begun. */
@@ -385,7 +439,7 @@ export const warningsDue = (
     const { current, freezes } = streakOf(log, definition, places, now)
     const period = periodOf(every, dayAt(places, now))
     const kept = keptPeriods(log, key)
-    const isOpen = current > 0 && !kept.has(period)
+    const isOpen = current > 0 && !kept.has(period) && !coversOf(log, definition).has(period)
     if (!isOpen || (every === "day" && !isMissed(definition, places, Math.max(...kept), period)))
       return []
     const endsAt = beginOf(places.at(-1)!.zone, firstDayOf(every, period + 1))
@@ -413,18 +467,20 @@ export const calendarOf = (
   const present = periodOf(every, dayAt(places, Math.min(now, (endsAt ?? Infinity) - 1)))
   const begun = periodOf(every, dayAt(places, Math.max(log[0]!.at, startsAt ?? -Infinity)))
   const first = Math.min(begun, ...kept)
+  const covers = coversOf(log, definition)
   const nameOf = (period: number): string => {
     if (kept.has(period)) return "kept"
+    if (covers.has(period)) return "paused"
     if (every === "day" && isRest(definition, period)) return "rest"
     const last = Math.max(...[...kept].filter((one) => one < period))
     const before = Number.isFinite(last) ? last : period - 1
     if (every === "day" && !isMissed(definition, places, before, period)) return "skipped"
     if (period === present && (endsAt === null || now < endsAt)) return "open"
     const run = runs.findLast((one) => one.first < period)
-    const covers = (one: Run) =>
+    const reaches = (one: Run) =>
       period < one.last ||
-      missed(definition, places, one.last, period + 1, one.freezes) <= one.freezes
-    return run !== undefined && covers(run) ? "frozen" : "missed"
+      missed(covers, definition, places, one.last, period + 1, one.freezes) <= one.freezes
+    return run !== undefined && reaches(run) ? "frozen" : "missed"
   }
   return Array.from({ length: 41 }, (_, index) => present - 40 + index)
     .filter((period) => period >= first)

@@ -27,6 +27,7 @@ type Streak = BodyOf<"streaks.get">
 /** One more than a streak may have, so that the schema refuses too many. */
 const needRowsMax = limits.streakNeedsMax + 1
 const milestoneRowsMax = limits.streakMilestonesMax + 1
+const pauseRowsMax = limits.streakPausesMax + 1
 
 const needTexts = ({ needs }: Streak) =>
   needs.flatMap(({ action, metric, target }, index) => [
@@ -60,6 +61,11 @@ const textsOf = (streak: Streak) => {
       ] as const
     }),
     ["atRisk.hoursBefore", String(streak.atRisk?.hoursBefore ?? "")],
+    ...streak.pauses.flatMap(({ from, segment, to }, index) => [
+      [`pauses.${index}.from`, from] as const,
+      [`pauses.${index}.to`, to] as const,
+      [`pauses.${index}.segment`, segment ?? ""] as const,
+    ]),
   ])
 }
 
@@ -84,6 +90,13 @@ const atRiskOf = (form: Form) => {
   return hoursBefore === undefined ? null : { hoursBefore }
 }
 
+const pausesOf = (form: Form) =>
+  form.indices("pauses", pauseRowsMax).map((index) => ({
+    from: form.text(`pauses.${index}.from`),
+    to: form.text(`pauses.${index}.to`),
+    segment: form.text(`pauses.${index}.segment`) || null,
+  }))
+
 /** The members of a streak alone that can change, unchecked. */
 const membersOf = (form: Form) => ({
   name: form.text("name"),
@@ -101,6 +114,7 @@ const membersOf = (form: Form) => ({
   },
   milestones: milestonesOf(form),
   atRisk: atRiskOf(form),
+  pauses: pausesOf(form),
 })
 
 const draftOf = (form: Form) => {
@@ -193,6 +207,27 @@ const milestoneFields = (draft: Draft): Html => {
   ])
 }
 
+const pauseRow = ({ address, faults, form }: Draft, row: string, place: number): Html => {
+  const field = (name: string, label: string) =>
+    textField({ name: `${row}.${name}`, label, value: form.text(`${row}.${name}`), faults })
+  return html`<div class="row fields" role="group" aria-label="Pause ${place}">
+${field("from", "First day")}
+${field("to", "Last day")}
+${field("segment", "Segment, if not for everyone")}
+${removeButton(row, `pause ${place}`, address)}</div>`
+}
+
+const pauseFields = (draft: Draft): Html => {
+  const { address, faults, form } = draft
+  return group({ legend: "Pauses", name: "pauses", faults }, [
+    html`<p class="hint">Days, such as <code>2026-12-24</code>, on which nobody misses anything; they may be past. What a pause has covered stays so.</p>`,
+    form
+      .indices("pauses", pauseRowsMax)
+      .map((index, place) => pauseRow(draft, `pauses.${index}`, place + 1)),
+    rowCount(form, "pauses") < limits.streakPausesMax && addButton("pauses", "Add pause", address),
+  ])
+}
+
 const everyLabels: Readonly<Record<StreakPeriod, string>> = {
   day: "days",
   week: "weeks, from Monday",
@@ -224,6 +259,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
     }),
     freezeFields(draft),
     milestoneFields(draft),
+    pauseFields(draft),
     numberField({
       name: "atRisk.hoursBefore",
       label: "Hours before the end at which it is at risk",
@@ -253,6 +289,10 @@ const names = (form: Form) => [
   "freezes.initial",
   "freezes.max",
   "freezes.everyDays",
+  "pauses",
+  ...form
+    .indices("pauses", pauseRowsMax)
+    .flatMap((index) => ["", ".from", ".to", ".segment"].map((name) => `pauses.${index}${name}`)),
   "atRisk",
   "atRisk.hoursBefore",
   "milestones",

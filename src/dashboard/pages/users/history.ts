@@ -144,6 +144,8 @@ const streakText = (
       return html`Streak ${isolated(fact.key)} ended after ${count(fact.length)} in a row`
     case "streak.at_risk":
       return html`Streak ${isolated(fact.key)} of ${count(fact.current)} at risk (${count(fact.freezes)} freezes left)`
+    case "streak.paused":
+      return html`Streak ${isolated(fact.key)} paused from ${fact.from} to ${fact.to}, now ${count(fact.current)} in a row`
     case "streak.milestone_reached":
       return html`Streak ${isolated(fact.name)} reached the milestone of ${count(fact.target)}`
     case "streak.milestone_revoked":
@@ -224,6 +226,7 @@ const factText = (fact: Fact, base: string): Content => {
     case "streak.counted":
     case "streak.broken":
     case "streak.at_risk":
+    case "streak.paused":
     case "streak.milestone_reached":
     case "streak.milestone_revoked":
     case "streak.freezes_earned":

@@ -232,6 +232,7 @@ export const streak = {
   freezes: { initial: 1, max: 3, everyDays: 7 },
   milestones: [{ target: 7, reward: { xp: 0, points: 50, badgeId: null } }],
   atRisk: { hoursBefore: 4 },
+  pauses: [{ from: "2026-12-24", to: "2026-12-26", segment: null }],
   ...changes,
 } as const
 

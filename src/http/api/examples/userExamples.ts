@@ -539,6 +539,7 @@ export const streakStanding = {
   lastDay: "2026-11-01",
   freezes: 1,
   breaksAt: "2026-11-04T00:00:00.000Z",
+  pauses: [{ from: "2026-10-24", to: "2026-10-25" }],
   period: {
     firstDay: "2026-11-01",
     endsAt: "2026-11-02T00:00:00.000Z",

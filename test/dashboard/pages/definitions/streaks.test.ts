@@ -10,6 +10,8 @@ beforeAll(async () => {
   await world.api("POST", "/v1/currencies", { key: "gems", name: "Gems" })
   const metric = { key: "distance", name: "Distance", aggregate: "count", actions: ["RUN"] }
   await world.api("POST", "/v1/metrics", metric)
+  const conditions = [{ kind: "attribute", attribute: "away", op: "eq", value: true }]
+  await world.api("POST", "/v1/segments", { key: "away", name: "Away", conditions })
 })
 afterAll(() => world.server.stop())
 
@@ -33,6 +35,9 @@ describe("The pages of streaks", () => {
       "freezes.initial": "1",
       "freezes.everyDays": "7",
       "atRisk.hoursBefore": "4",
+      "pauses.0.from": "2026-12-24",
+      "pauses.0.to": "2026-12-26",
+      "pauses.0.segment": "away",
       "milestones.0.target": "7",
       "milestones.0.reward.points": "5",
       "milestones.0.reward.currencies": "gems 2",
@@ -52,6 +57,7 @@ describe("The pages of streaks", () => {
       restDays: ["saturday", "sunday"],
       freezes: { initial: 1, max: 1, everyDays: 7 },
       atRisk: { hoursBefore: 4 },
+      pauses: [{ from: "2026-12-24", to: "2026-12-26", segment: "away" }],
       milestones: [
         {
           target: 7,
@@ -97,6 +103,11 @@ describe("The pages of streaks", () => {
     const edit = (body: Json) => {
       body.name ??= "Any"
       if (body.every !== "day") body.restDays = []
+      body.pauses = body.pauses?.map((_: Json, index: number) => {
+        const from = `2026-12-${index + 1}`.replace(/-(\d)$/, "-0$1")
+        return { from, to: from, ...(index === 0 && { segment: "away" }) }
+      })
+      if (body.pauses === undefined) delete body.pauses
       if (body.atRisk !== undefined) body.atRisk = { hoursBefore: 23 }
       if (body.freezes !== undefined) body.freezes = { initial: 1, max: 2, everyDays: 3 }
       for (const need of body.needs ?? []) {
