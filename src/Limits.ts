@@ -561,9 +561,11 @@ const checkServers = (limits: Bounds): void => {
     2 * limits.bucketSendMs <= limits.bucketKeptMs,
     "a piece stays longer than a shipper that found it may use it",
   )
+  const { bucketPieceBytes, parquetGroupBytes, parquetPartBytes } = limits
   holds(
-    limits.bucketPieceBytes <= limits.bucketObjectBytesMax,
-    "a piece of an archive can be read back",
+    Math.max(bucketPieceBytes, parquetPartBytes + 2 * parquetGroupBytes) <=
+      limits.bucketObjectBytesMax,
+    "a piece of an archive and a Parquet file are one object of a bucket",
   )
   holds(limits.snapshotRecordsMax < limits.snapshotPendingRecordsMax, "snapshots start in time")
   holds(

@@ -382,6 +382,12 @@ export const engineLimits = {
   /** Journal records that a restore folds into the snapshot per step, all in memory. */
   foldRecordsMax: 100_000,
   exportLineBytesMax: 64 * mebibyte,
+  /** Rows and bytes of texts that wait for a row group of a Parquet file, and the size of a file. */
+  parquetGroupRowsMax: 20_000,
+  parquetGroupBytes: 8 * mebibyte,
+  parquetPartBytes: 32 * mebibyte,
+  /** Users with records after the snapshot whose states an export holds; more take several passes. */
+  parquetUsersMax: 100_000,
   /** Silence after which a worker process counts as hung. */
   workerSilenceMs: 10 * 60_000,
   /** Time in which a worker process ends after its outcome. */

@@ -16,6 +16,7 @@ import { listen } from "./commands/listen.ts"
 import { mcp } from "./commands/mcp.ts"
 import { projects } from "./commands/projects.ts"
 import { snapshots } from "./commands/snapshots.ts"
+import { exportTables } from "./commands/warehouse.ts"
 import { CommandFailed, exitCodes } from "./output/ExitCode.ts"
 
 /* `laurel serve` */
@@ -45,6 +46,7 @@ const laurel = Command.make("laurel").pipe(
     listen,
     mcp,
     snapshots,
+    exportTables,
     cluster,
     limits,
     demo,

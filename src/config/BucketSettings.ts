@@ -56,15 +56,18 @@ export const bucketSettings = {
 
 type BucketConfig = ValuesOf<typeof bucketSettings>
 
-/** The faults of the shared variables, one line each. None if no bucket is set. */
-export const bucketFaults = (config: BucketConfig): ReadonlyArray<string> => {
+/** The faults of the shared variables, one line each. None if no bucket is set, by `asker`. */
+export const bucketFaults = (
+  config: BucketConfig,
+  asker = "LAUREL_ARCHIVE_BUCKET",
+): ReadonlyArray<string> => {
   if (config.archiveBucket === undefined) return []
   const { bucketEndpoint, bucketRegion } = config
   const faults: Array<string> = []
   for (const [name, isOptional] of credentials) {
     const { variable } = bucketSettings[name]
     const text = config[name]
-    if (text === "" && !isOptional) faults.push(`LAUREL_ARCHIVE_BUCKET needs ${variable}.`)
+    if (text === "" && !isOptional) faults.push(`${asker} needs ${variable}.`)
     // Header fields hold the credentials. The error about another character would quote the secret.
     else if (!/^[!-~]{0,8192}$/.test(text)) {
       faults.push(`${variable} must have visible ASCII characters, without spaces.`)

@@ -1,15 +1,19 @@
 /** `laurel snapshots export` */
 import path from "node:path"
-import { Clock, Console, Effect, Option } from "effect"
+import { Clock, Console, Effect, Option, type Scope } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { version } from "../../Build.ts"
 import type { Config } from "../../config/Config.ts"
-import { environmentNames, type Project } from "../../domain/project/Directory.ts"
 import {
-  type Input,
+  type EnvironmentName,
+  environmentNames,
+  type Project,
+} from "../../domain/project/Directory.ts"
+import {
+  type ExportScope,
   JobFailed,
+  type JobProgress,
   type PositionAnswer,
-  type ResultOf,
 } from "../../engine/archive/jobs/Jobs.ts"
 import { makeWorkerHost } from "../../engine/archive/jobs/WorkerHost.ts"
 import { installDraft } from "../../storage/archive/ArchiveSwap.ts"
@@ -40,8 +44,6 @@ import {
   partitionOfArchive,
   partitionsOf,
 } from "./flags.ts"
-
-type Exported = ResultOf<"export">
 
 const file = Argument.String("FILE").pipe(
   Argument.withDescription("File to write; it must not exist"),
@@ -80,13 +82,88 @@ const sourceOf = Effect.fnUntraced(function* (
   return { config: yield* partitionOfArchive(yield* partitionsOf(config, partition), archive) }
 })
 
+/** The options that choose what to export. */
+export const exportFlags = { archive, project, environment }
+
+export interface Exporting {
+  readonly archive: Option.Option<string>
+  readonly project: Option.Option<string>
+  readonly environment: Option.Option<EnvironmentName>
+  readonly partition: GivenPartition
+}
+
+/** A job on `folder`; in the `background` of a server, whose durable end `position` is. */
+type ExportRun<A> = (
+  folder: string,
+  background: boolean,
+  position: Effect.Effect<PositionAnswer>,
+) => Effect.Effect<A, JobFailed, Scope.Scope>
+
+/** Runs an export on the data directory, also beside its server, or on an archive. */
+export const exportFrom = Effect.fnUntraced(function* <A>(
+  given: Exporting,
+  runWith: (scope: ExportScope | null, progress: (progress: JobProgress) => void) => ExportRun<A>,
+) {
+  if (Option.isSome(given.project) !== Option.isSome(given.environment)) {
+    return yield* commandFailed(exitCodes.usage, "--project and --environment require each other.")
+  }
+  const { config, known } = yield* sourceOf(
+    yield* loadConfig,
+    Option.getOrUndefined(given.archive),
+    Option.getOrUndefined(given.project),
+    given.partition,
+  )
+  const scope =
+    Option.isSome(given.project) && Option.isSome(given.environment)
+      ? {
+          project: given.project.value,
+          environment: given.environment.value,
+          ...(known !== undefined && { known }),
+        }
+      : null
+  const exported = yield* withProgressBar((progress) => {
+    const run = runWith(scope, progress)
+    if (Option.isSome(given.archive)) {
+      const id = given.archive.value
+      return Effect.gen(function* () {
+        yield* printDirectory(config.dataDirectory)
+        const settings = yield* archiveSettings(config)
+        const archives = yield* hereOrElsewhere([config], id, archivesOf(config, settings))
+        const found = archives.find((listed) => listed.id === id)
+        if (found === undefined) {
+          return yield* archiveElsewhere([config], id)
+        }
+        const ran = Effect.scoped(run(found.folder, true, Effect.undefined))
+        return yield* Effect.mapError(ran, jobFailure)
+      })
+    }
+    const folder = config.dataDirectory
+    const beside = (server: ServerFile): Asked<A | JobFailed> => {
+      const position = askPosition(server, config)
+      const done = Effect.scoped(run(folder, true, Effect.orDie(position)))
+      return Effect.andThen(position, Effect.catch(done, Effect.succeed))
+    }
+    const alone = Effect.mapError(run(folder, false, Effect.undefined), jobFailure)
+    return viaServerOrLocked<A | JobFailed>(config, beside, alone)
+  })
+  return exported instanceof JobFailed ? yield* jobFailure(exported) : exported
+})
+
+/** Fails if there is a file or folder of this name; returns its path. */
+export const newPath = Effect.fnUntraced(function* (given: string) {
+  const file = path.resolve(given)
+  const names = yield* Effect.mapError(nodeDisk.list(path.dirname(file)), diskFailure)
+  if (names.includes(path.basename(file))) {
+    return yield* commandFailed(exitCodes.refused, `${file} already exists.`)
+  }
+  return file
+})
+
 export const exportSnapshot = Command.make(
   "export",
   {
     file,
-    archive,
-    project,
-    environment,
+    ...exportFlags,
     json,
     partition: partitionFlag(
       "export this partition. Default: that of the project, or of the archive",
@@ -94,67 +171,17 @@ export const exportSnapshot = Command.make(
   },
   Effect.fnUntraced(
     function* ({ json, ...given }) {
-      if (Option.isSome(given.project) !== Option.isSome(given.environment)) {
-        return yield* commandFailed(
-          exitCodes.usage,
-          "--project and --environment require each other.",
-        )
-      }
-      const { config, known } = yield* sourceOf(
-        yield* loadConfig,
-        Option.getOrUndefined(given.archive),
-        Option.getOrUndefined(given.project),
-        given.partition,
-      )
-      const file = path.resolve(given.file)
-      const names = yield* Effect.mapError(nodeDisk.list(path.dirname(file)), diskFailure)
-      if (names.includes(path.basename(file))) {
-        return yield* commandFailed(exitCodes.refused, `${file} already exists.`)
-      }
-      const scope =
-        Option.isSome(given.project) && Option.isSome(given.environment)
-          ? {
-              project: given.project.value,
-              environment: given.environment.value,
-              ...(known !== undefined && { known }),
-            }
-          : null
+      const file = yield* newPath(given.file)
       const at = yield* Clock.currentTimeMillis
-      const wish = { file, laurel: version, at, scope }
-      const exported = yield* withProgressBar((progress) => {
-        const run = (
-          folder: string,
-          background: boolean,
-          position: Effect.Effect<PositionAnswer> = Effect.undefined,
-        ) =>
+      const exported = yield* exportFrom(
+        given,
+        (scope, progress) => (folder, background, position) =>
           Effect.gen(function* () {
             const host = yield* makeWorkerHost({ background })
-            const input: Input<"export"> = { ...wish, folder }
+            const input = { file, laurel: version, at, scope, folder }
             return yield* host.run("export", input, { progress, asked: () => position })
-          })
-        if (Option.isSome(given.archive)) {
-          const id = given.archive.value
-          return Effect.gen(function* () {
-            yield* printDirectory(config.dataDirectory)
-            const settings = yield* archiveSettings(config)
-            const archives = yield* hereOrElsewhere([config], id, archivesOf(config, settings))
-            const found = archives.find((listed) => listed.id === id)
-            if (found === undefined) {
-              return yield* archiveElsewhere([config], id)
-            }
-            return yield* Effect.mapError(Effect.scoped(run(found.folder, true)), jobFailure)
-          })
-        }
-        const folder = config.dataDirectory
-        const beside = (server: ServerFile): Asked<Exported | JobFailed> => {
-          const position = askPosition(server, config)
-          const done = Effect.scoped(run(folder, true, Effect.orDie(position)))
-          return Effect.andThen(position, Effect.catch(done, Effect.succeed))
-        }
-        const alone = Effect.mapError(run(folder, false), jobFailure)
-        return viaServerOrLocked<Exported | JobFailed>(config, beside, alone)
-      })
-      if (exported instanceof JobFailed) return yield* jobFailure(exported)
+          }),
+      )
       if (json) return yield* Console.log(JSON.stringify({ file, ...exported }))
       const { entries, records, sequence } = exported
       yield* Console.log(

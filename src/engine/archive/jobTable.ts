@@ -10,6 +10,7 @@ import { SavedState } from "./check/SavedState.ts"
 import { verifyArchive, verifyLive } from "./check/Verification.ts"
 import { exportLines } from "./exports/ExportJob.ts"
 import { importLines } from "./exports/ImportJob.ts"
+import { exportParquet } from "./exports/ParquetJob.ts"
 import { type JobCode, JobFailed, type JobName } from "./jobs/Jobs.ts"
 import { makeArchive } from "./make/ArchiveJob.ts"
 import { gatherPartitions } from "./restore/GatherJob.ts"
@@ -53,6 +54,7 @@ export const jobs: { readonly [Name in JobName]: JobCode<Name> } = {
   returnedKeys: findReturnedKeys,
   projects: listProjects,
   export: exportLines,
+  parquet: exportParquet,
   import: importLines,
   gather: gatherPartitions,
   scan: scanDatabase,

@@ -27,6 +27,7 @@ const fixed: ReadonlyArray<GuidePage> = [
   { name: "client", section: "Apps", path: "src/client/README.md" },
   { name: "cluster", section: "Operations", path: "src/cluster/README.md" },
   { name: "metrics", section: "Operations", path: "src/metrics/README.md" },
+  { name: "warehouse", section: "Operations", path: "src/cli/warehouse.md" },
 ]
 
 /** The guides beside the client that `fixed` does not name. */

@@ -21,7 +21,7 @@ import { applyProject } from "../../../domain/record/applyProject.ts"
 import type { JournalRecord } from "../../../domain/record/Record.ts"
 import type { UserState } from "../../../domain/user/User.ts"
 import { gatheredIn, readDescription } from "../../../storage/archive/GatheredJournals.ts"
-import type { DiskError, OnDisk } from "../../../storage/disk/Disk.ts"
+import type { DiskError } from "../../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
 import { batchRecords } from "../../../storage/Frames.ts"
 import {
@@ -58,12 +58,12 @@ export interface FoldedRecord {
   readonly previous: number
 }
 
-export interface RecordVisitor {
+export interface RecordVisitor<E = never> {
   readonly record: (folded: FoldedRecord) => void
   /** Called for a record that was erased. */
   readonly erased?: (erased: Pick<StoredRecord, "previous" | "sequence">) => void
   /** Runs after each piece of the journal. */
-  readonly rest?: OnDisk<void>
+  readonly rest?: Effect.Effect<void, DiskError | E>
 }
 
 /** A journal of a gathered partition (`storage/archive/GatheredJournals.ts`). */
@@ -71,6 +71,11 @@ export interface GatheredJournal {
   readonly folder: string
   /** The last record. */
   readonly through: number
+}
+
+export interface DescribedJournal extends GatheredJournal {
+  /** The environments whose records are in it up to `through`. */
+  readonly environments: ReadonlySet<string>
 }
 
 export interface SavedStateOptions {
@@ -159,20 +164,19 @@ export class SavedState {
     return this.#tail.end.lastSequence
   }
 
-  /** The gathered journals that have records of an environment, in order. */
-  readonly gatheredOf = Effect.fnUntraced(function* (
-    this: SavedState,
-    environment: string,
-  ): Effect.fn.Return<ReadonlyArray<GatheredJournal>, DiskError> {
+  /** The gathered journals in the order of their records. */
+  get gathered(): Effect.Effect<ReadonlyArray<DescribedJournal>, DiskError> {
     const directory = path.dirname(this.#journal)
-    const found: Array<GatheredJournal> = []
-    for (const name of yield* gatheredIn(nodeDisk, directory)) {
-      const folder = path.join(directory, name)
-      const { environments, through } = yield* readDescription(nodeDisk, folder)
-      if (environments.includes(environment)) found.push({ folder, through })
-    }
-    return found.sort((one, other) => one.through - other.through)
-  }).bind(this)
+    return Effect.gen(function* () {
+      const found: Array<DescribedJournal> = []
+      for (const name of yield* gatheredIn(nodeDisk, directory)) {
+        const folder = path.join(directory, name)
+        const { environments, through } = yield* readDescription(nodeDisk, folder)
+        found.push({ folder, through, environments: new Set(environments) })
+      }
+      return found.sort((one, other) => one.through - other.through)
+    })
+  }
 
   /** Reads the watermark, and nothing else yet. */
   withMark(): this {
@@ -251,15 +255,14 @@ export class SavedState {
    * Visits the records of a journal from `from` on, up to its last one; by default of the
    * directory's own.
    */
-  readonly eachRecord = Effect.fnUntraced(function* (
-    this: SavedState,
+  eachRecord<E = never>(
     from: number,
-    visitor: RecordVisitor,
+    visitor: RecordVisitor<E>,
     { folder, through }: GatheredJournal = { folder: this.#journal, through: this.lastSequence },
-  ): Effect.fn.Return<void, DiskError> {
-    if (from > through) return
+  ): Effect.Effect<void, DiskError | E> {
+    if (from > through) return Effect.void
     const scanned = { disk: nodeDisk, folder, from, until: through }
-    const end = yield* scanJournal(scanned, (batches) =>
+    const scan = scanJournal<DiskError | E>(scanned, (batches) =>
       Effect.suspend(() => {
         for (const batch of batches) {
           for (const stored of batchRecords(batch, from) ?? []) {
@@ -269,11 +272,13 @@ export class SavedState {
         return visitor.rest ?? Effect.void
       }),
     )
-    const damage = damageOf(end)
-    if (damage !== undefined) this.#fault(faultText(damage))
-  }).bind(this)
+    return Effect.map(scan, (end) => {
+      const damage = damageOf(end)
+      if (damage !== undefined) this.#fault(faultText(damage))
+    })
+  }
 
-  #visit({ body, previous, sequence }: StoredRecord, visitor: RecordVisitor): void {
+  #visit({ body, previous, sequence }: StoredRecord, visitor: RecordVisitor<unknown>): void {
     if (body.length === 0) {
       visitor.erased?.({ previous, sequence })
       return

@@ -108,7 +108,9 @@ export const exportLines: JobCode<"export"> = Effect.fnUntraced(function* (input
   if (damage !== undefined) faults.add(faultText(damage))
   const write = Effect.fnUntraced(function* (opened: DiskFile) {
     const writer = new Writer(opened)
-    const gathered = only === undefined ? [] : yield* saved.gatheredOf(only.environment)
+    const gathered = (yield* saved.gathered).filter(
+      ({ environments }) => only !== undefined && environments.has(only.environment),
+    )
     const first = gathered.length === 0 ? saved.firstSequence : 1
     writer.write(headerOf(input, saved, first))
     const entries = yield* writeEntries(writer, { saved, only }, context)
@@ -229,7 +231,8 @@ const writeRecords = Effect.fnUntraced(function* (
 const isOf = ({ subject }: JournalRecord, environment: string): boolean =>
   subject.actor !== "directory" && subject.environment === environment
 
-const onlyOf = (
+/** The project and the id of the environment. */
+export const onlyOf = (
   saved: SavedState,
   { environment, known, project }: ExportScope,
 ): Effect.Effect<NonNullable<Exported["only"]>, JobFailed> => {

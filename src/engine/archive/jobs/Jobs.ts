@@ -96,6 +96,29 @@ export interface Jobs {
       readonly sequence: number
     }
   }
+  /** Writes facts, users and balances as Parquet files. */
+  readonly parquet: {
+    readonly input: {
+      /** The data directory or the archive. */
+      readonly folder: string
+      /** The folder to write; `null`: the bucket that the host names. */
+      readonly to: string | null
+      /** The program's version. */
+      readonly laurel: string
+      /** Epoch milliseconds. */
+      readonly at: number
+      /** One environment; `null`: everything. */
+      readonly scope: ExportScope | null
+    }
+    readonly result: {
+      readonly sequence: number
+      readonly facts: number
+      readonly users: number
+      readonly balances: number
+      /** The number of files. */
+      readonly parts: number
+    }
+  }
   /** Builds a data directory from an export, in a draft. */
   readonly import: {
     readonly input: { readonly directory: string; readonly file: string }
