@@ -77,6 +77,7 @@ describe("/openapi.json", () => {
       "/v1/users/{id}/merge",
       "/v1/users/{id}/metrics",
       "/v1/users/{id}/metrics/{metricId}/series",
+      "/v1/users/{id}/opening",
       "/v1/users/{id}/points/spend",
       "/v1/users/{id}/points/spend/{spendId}",
       "/v1/users/{id}/progress",

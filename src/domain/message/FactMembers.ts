@@ -425,9 +425,13 @@ export const factMembers = {
   "currency.capped": { ...Capped.fields, source: Source },
   "currency.level_changed": {
     ...currency,
-    from: LevelOfCurrency.annotate({ description: "The level before; null: none." }),
+    from: LevelOfCurrency.annotate({
+      description: "The level before; null: none.",
+      examples: [null],
+    }),
     to: LevelOfCurrency.annotate({
       description: "The level afterwards, which may be lower; null: none.",
+      examples: [{ number: 1, key: "silver", name: "Silver" }],
     }),
   },
   "level.changed": {

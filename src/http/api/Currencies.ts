@@ -321,6 +321,17 @@ export const Currency = Schema.Struct({
       table: Schema.optionalKey(
         Schema.Array(NamedLevel).annotate({
           description: "Named levels, lowest first. Absent: a curve makes them.",
+          examples: [
+            [
+              {
+                key: "silver",
+                name: "Silver",
+                from: 500,
+                icon: null,
+                reward: { xp: 0, points: 0, badgeId: null },
+              },
+            ],
+          ],
         }),
       ),
       curve: Schema.optionalKey(LevelCurve),

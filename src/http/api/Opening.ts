@@ -51,7 +51,7 @@ const OpeningStreak = Schema.Struct({
   lastDay: Schema.optionalKey(
     Schema.String.check(dateCheck).annotate({
       description:
-        "The last day that was kept, or a day of the last week or month, in the user's time zone. Required unless `current` is 0. The days in a row before it count as kept. The streak goes on from there, and is broken if that is too long ago.",
+        "The last day that was kept, or a day of the last week or month, in the user's time zone. Required unless `current` is 0. The days in a row before it count as kept. The streak continues from there, and is broken if that is too long ago.",
       examples: ["2026-10-31"],
     }),
   ),
