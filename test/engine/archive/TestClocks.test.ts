@@ -79,7 +79,9 @@ describe("A sandbox whose time was advanced", () => {
       const { close, engine } = yield* running({ directory: copy, host })
       expect(yield* readsOf(engine)).toEqual(after.reads)
       expect(engine.timeIn(sandbox)).toBeGreaterThanOrEqual(after.latest)
-      expect(engine.timeIn(production)).toBe(engine.now())
+      const now = engine.now()
+      const ownTime = engine.timeIn(production)
+      expect([now <= ownTime, ownTime <= engine.now()]).toEqual([true, true])
       yield* advance(engine, 1)
       yield* close()
     }),
