@@ -37,8 +37,9 @@ describe("badges", () => {
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,
     })
-    expect((await place.get(`/v1/badges/${json.id}`)).json).toEqual(json)
-    expect((await place.get("/v1/badges?status=active")).json.badges).toEqual([json])
+    const held = { ...json, holders: { count: 0, share: 0 } }
+    expect((await place.get(`/v1/badges/${json.id}`)).json).toEqual(held)
+    expect((await place.get("/v1/badges?status=active")).json.badges).toEqual([held])
   })
 
   it("have criteria of every kind", async () => {
@@ -176,6 +177,55 @@ describe("badges", () => {
     for (const reply of [elsewhere.get(path), elsewhere.patch(path, {}), elsewhere.delete(path)]) {
       expect(problemOf(await reply)).toEqual([404, "badge_not_found"])
     }
+  })
+})
+
+describe("the holders of a badge", () => {
+  const tiers = [1, 3].map((target) => ({ key: `t${target}`, name: "T", target }))
+  const criteria = { kind: "action_count", action: "TAP" }
+
+  it("are stated with their share of all users, in all and of each tier", async () => {
+    const place = newPlace()
+    const id = await place.create("/v1/badges", { name: "Taps", criteria, tiers })
+    const hand = await place.create("/v1/badges", { ...manual, key: "hand" })
+    const nobody = { count: 0, share: 0 }
+    const holders = async () => (await place.get(`/v1/badges/${id}`)).json.holders
+    expect(await holders()).toEqual({ ...nobody, tiers: { t1: nobody, t3: nobody } })
+    for (const user of ["ada", "bob", "ada", "ada"]) await place.track(user, "TAP")
+    for (const user of ["cleo", "dora"]) await place.track(user, "OTHER")
+    const all = { count: 2, share: 0.5 }
+    const gold = { count: 1, share: 0.25 }
+    expect(await holders()).toEqual({ ...all, tiers: { t1: all, t3: gold } })
+    const { badges } = (await place.get("/v1/badges")).json
+    const listed = badges.map(({ holders, id }: { holders: object; id: string }) => [id, holders])
+    expect(listed).toEqual([
+      [id, { ...all, tiers: { t1: all, t3: gold } }],
+      [hand, nobody],
+    ])
+  })
+
+  it("are fewer after an undo, an erasure and a merge of two of them", async () => {
+    const place = newPlace()
+    const id = await place.create("/v1/badges", { name: "Taps", criteria, tiers })
+    const counts = async () => {
+      const { count, tiers } = (await place.get(`/v1/badges/${id}`)).json.holders
+      return [count, tiers.t1.count, tiers.t3.count]
+    }
+    const users = ["ada", "bob", "cleo", "dora"]
+    const first = []
+    for (const user of users) first.push((await place.track(user, "TAP")).json.eventId)
+    for (const _ of users.slice(1, 3)) await place.track("ada", "TAP")
+    expect(await counts()).toEqual([4, 4, 1])
+    await place.delete(`/v1/users/ada/events/${first[0]}`)
+    expect(await counts()).toEqual([4, 4, 0])
+    await place.delete(`/v1/users/dora/events/${first[3]}`)
+    expect(await counts()).toEqual([3, 3, 0])
+    await place.post("/v1/users/bob/merge", { into: "ada" })
+    expect(await counts()).toEqual([2, 2, 1])
+    await place.delete("/v1/users/ada")
+    expect(await counts()).toEqual([1, 1, 0])
+    await place.delete("/v1/users/cleo")
+    expect(await counts()).toEqual([0, 0, 0])
   })
 })
 

@@ -753,7 +753,7 @@ const refused: ReadonlyArray<readonly [Kind, string, object, string, string]> = 
     "an hour too many before the end of a day",
     { atRisk: { hoursBefore: limits.streakAtRiskDayHoursMax + 1 } },
     "/atRisk/hoursBefore",
-    "out_of_range",
+    "invalid_value",
   ],
 ]
 

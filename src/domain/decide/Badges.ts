@@ -18,7 +18,7 @@ import { definitionWithKey } from "../project/DefinitionKey.ts"
 import { unscaled } from "../project/Metric.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { crossedBy, type Thresholds } from "../project/Thresholds.ts"
-import type { Backfill, BadgeRef, Fact } from "../record/Record.ts"
+import type { Backfill, BadgeRef, Fact, FactOf } from "../record/Record.ts"
 import { type MetricState, metricTotal } from "../user/MetricState.ts"
 import { criterionNumber } from "../user/Progress.ts"
 import { pointsEarned, timesOf, type UserState } from "../user/User.ts"
@@ -157,7 +157,8 @@ export const revokeBadge = (
   if (awards.every((one) => one.tier !== (tier?.key ?? "")) || revoked.has(award)) return
   const ref = { badgeId, key, name, ...(tier !== undefined && { tier }) }
   revoked.set(award, ref)
-  facts.push({ kind: "badge.revoked", ...ref })
+  const isLast = awards.every((one) => revoked.has(awardName(badgeId, one.tier)))
+  facts.push({ kind: "badge.revoked", ...ref, ...(isLast && { last: true }) })
 }
 
 /**
@@ -190,10 +191,11 @@ export const revokeUnearned = (
     }
     const number = badge && criterionNumber(badge, left, project)
     const isGone = number !== undefined && revokeBelow(draft, badge!, number, revoked)
-    const again = number === undefined ? [] : regainedOf(draft, badge!, number, revoked)
-    regained.push(...again)
+    const [first, ...others] =
+      number === undefined ? [] : regainedOf(draft, badge!, number, revoked)
     const isKept = awards.some(({ tier }) => !revoked.has(awardName(badgeId, tier)))
-    if (again.length === 0 && (isGone || !isKept)) badges.delete(badgeId)
+    if (first !== undefined) regained.push(isKept ? first : { ...first, first: true }, ...others)
+    else if (isGone || !isKept) badges.delete(badgeId)
   }
   for (const badgeId of user.badges.keys()) decide(badgeId)
   draft.facts.push(...regained)
@@ -218,7 +220,8 @@ const revokeBelow = (
       const kept = Math.floor(number / target)
       if (kept >= times) continue
       isGone = kept === 0
-      draft.facts.push({ kind: "badge.revoked", ...refTo(badge, tier), times: kept })
+      const last = isGone && ({ last: true } as const)
+      draft.facts.push({ kind: "badge.revoked", ...refTo(badge, tier), times: kept, ...last })
     } else if (number < target) revokeBadge(draft, refTo(badge, tier), revoked)
   }
   return isGone
@@ -230,9 +233,9 @@ const regainedOf = (
   badge: Badge,
   number: number,
   revoked: ReadonlyMap<string, BadgeRef>,
-): ReadonlyArray<Fact> => {
+): ReadonlyArray<FactOf<"badge.earned">> => {
   if (revoked.size === 0 || !paysAt(badge, now)) return []
-  return awardsOf(badge).flatMap(({ target, tier }): ReadonlyArray<Fact> => {
+  return awardsOf(badge).flatMap(({ target, tier }): ReadonlyArray<FactOf<"badge.earned">> => {
     const isRevoked = revoked.has(awardName(badge.id, tier?.key))
     if (!isRevoked || number < target || !membership.has(badge.segment)) return []
     const ref = refTo(badge, tier?.key ?? "")

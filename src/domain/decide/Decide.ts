@@ -50,12 +50,12 @@ import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults, freezeReferenceFaults } from "./definitionChecks.ts"
 import { withLevelChanges } from "./Levels.ts"
 import {
+  countedOf,
   decideAbsorb,
   decideMerge,
   decideMergeEnd,
   leadingTo,
   type MergeRefusal,
-  questsOf,
   type Standing,
 } from "./Merge.ts"
 import { countMetrics, takeRecount } from "./Metrics.ts"
@@ -411,12 +411,12 @@ const decideTick = (
 }
 
 /**
- * The fact of an erasure, for the counts of quests; it does not identify the user. An alias was no
- * longer counted.
+ * The fact of an erasure, for the counts of the environment; it does not identify the user. An alias
+ * was no longer counted.
  */
 export const deletionOf = (user: UserState): Fact => ({
   kind: "user.deleted",
-  ...questsOf(user),
+  ...countedOf(user),
   ...(isAlias(user) && { alias: true }),
 })
 

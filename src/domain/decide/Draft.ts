@@ -436,6 +436,7 @@ export class Draft {
   #give({ badge, tier }: Award, source: Source, target?: number): void {
     const { id: badgeId, key, name } = badge
     const award = awardName(badgeId, tier?.key)
+    const isFirst = !this.hasBadge(badgeId)
     this.#given ??= new Set()
     this.#given.add(badgeId)
     this.#given.add(award)
@@ -447,6 +448,7 @@ export class Draft {
       source,
       ...(tier !== undefined && { tier: { key: tier.key, name: tier.name } }),
       ...(target !== undefined && { target }),
+      ...(isFirst && { first: true }),
     })
     const reward = tier?.reward ?? badge.reward
     if (givesNothing(reward) || this.user?.badgesPaid.has(award) === true) return
@@ -466,8 +468,9 @@ export class Draft {
     if (times === before) return
     this.#given ??= new Set()
     this.#given.add(badgeId)
-    const source = "criteria"
-    this.facts.push({ kind: "badge.earned", badgeId, key, name, source, target, times })
+    const first = before === 0 && ({ first: true } as const)
+    const ref = { badgeId, key, name, source: "criteria" } as const
+    this.facts.push({ kind: "badge.earned", ...ref, target, times, ...first })
     const paid = this.user?.badgesPaid.get(badgeId) ?? 0
     const due = Math.min(times - before, times - paid)
     if (due <= 0) return

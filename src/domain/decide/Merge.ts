@@ -66,7 +66,7 @@ import {
   unitedWindows,
 } from "../record/United.ts"
 import { criterionNumber } from "../user/Progress.ts"
-import { balanceOf, isMidway, type UserState } from "../user/User.ts"
+import { balanceOf, heldNames, isMidway, type UserState } from "../user/User.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { payAll } from "./Badges.ts"
 import { type Decision, Draft } from "./Draft.ts"
@@ -173,7 +173,14 @@ const mergedFact = (pair: Pair, frozen: number): FactOf<"user.merged"> => {
     ...(from.boosts.length > 0 && { ownBoosts: from.boosts.reduce(withOwnBoost, into.boosts) }),
     absorbed: absorbedWith(from, frozen),
     ...questChanges(into, parts.quests ?? []),
+    badges: newNames(pair),
   }
+}
+
+/** The names of the badges and tiers that only the merged user had. */
+const newNames = ({ from, into }: Pair): ReadonlyArray<string> => {
+  const held = new Set(heldNames(into))
+  return heldNames(from).filter((name) => !held.has(name))
 }
 
 /** What the counts of quests need. */
@@ -230,20 +237,23 @@ export const decideMergeEnd = (
     return refuse("conflict", "The user is not frozen.")
   }
   const fact: Fact = done
-    ? { kind: "user.aliased", into, ...questsOf(user) }
+    ? { kind: "user.aliased", into, ...countedOf(user) }
     : { kind: "user.unmerged" }
   return Result.succeed({ cause: command, facts: [fact] })
 }
 
-/** The quests that a user who is gone was in, and had completed, for the counts of quests. */
-export const questsOf = ({ quests }: UserState) => {
+/**
+ * The quests that a user who is gone was in, and had completed, and the badges, for the counts of the
+ * environment.
+ */
+export const countedOf = (user: UserState) => {
   const inProgress: Array<string> = []
   const completed: Array<string> = []
-  for (const [questId, state] of quests) {
+  for (const [questId, state] of user.quests) {
     if (isMidway(state)) inProgress.push(questId)
     if (state.times > 0) completed.push(questId)
   }
-  return { inProgress, completed }
+  return { inProgress, completed, badges: heldNames(user) }
 }
 
 /** The user to whom an id leads, by the latest states; the id itself if it leads nowhere. */

@@ -97,7 +97,7 @@ const streakFaults = (state: ProjectState, streak: Streak, known?: Known): Reado
   }
   if (every === "day" && (atRisk?.hoursBefore ?? 0) > limits.streakAtRiskDayHoursMax) {
     const detail = `must be at most ${limits.streakAtRiskDayHoursMax} for a streak of days`
-    faults.push({ pointer: "/atRisk/hoursBefore", code: "out_of_range", detail })
+    faults.push({ pointer: "/atRisk/hoursBefore", code: "invalid_value", detail })
   }
   if (freezes.initial > freezes.max) {
     const detail = "must be at most max"

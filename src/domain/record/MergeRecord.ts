@@ -75,8 +75,9 @@ export type MergeFact =
   /**
    * The user `from` was taken in. `gained`: what its balances added, by currency; `totals`: the
    * balances afterwards. All further members are values of the state afterwards, except for
-   * `absorbed`, which is added, and the ids of the quests that the user entered, left and completed
-   * for the first time, which the counts of quests need.
+   * `absorbed`, which is added, and what the counts of the environment need: the ids of the quests
+   * that the user entered, left and completed for the first time, and the names of the badges and
+   * tiers that are new to the user (`heldNames`).
    */
   | {
       readonly kind: "user.merged"
@@ -96,13 +97,15 @@ export type MergeFact =
       readonly entered: ReadonlyArray<string>
       readonly left: ReadonlyArray<string>
       readonly completed: ReadonlyArray<string>
+      readonly badges: ReadonlyArray<string>
     }
-  /** The id leads to `into` from now on. The quests are those of `user.deleted`. */
+  /** The id leads to `into` from now on. Quests and badges are those of `user.deleted`. */
   | {
       readonly kind: "user.aliased"
       readonly into: string
       readonly inProgress: ReadonlyArray<string>
       readonly completed: ReadonlyArray<string>
+      readonly badges: ReadonlyArray<string>
     }
   /** The user will be erased as soon as all who were merged into it are. */
   | { readonly kind: "user.erasing" }

@@ -197,13 +197,15 @@ export type UserFact =
   /** `moved`: the time zone changed. */
   | { readonly kind: "user.updated"; readonly profile: Profile; readonly moved?: true }
   /**
-   * The ids of the user's quests in progress and completed, which the counts of quests subtract.
+   * The ids of the user's quests in progress and completed, and the names of the badges and tiers
+   * (`heldNames`), which the counts of the environment subtract.
    * `alias`: the id was that of a user who was merged into another, and is not counted.
    */
   | {
       readonly kind: "user.deleted"
       readonly inProgress: ReadonlyArray<string>
       readonly completed: ReadonlyArray<string>
+      readonly badges: ReadonlyArray<string>
       readonly alias?: true
     }
   /**
@@ -295,15 +297,21 @@ export type UserFact =
     }
   /**
    * `target`: the target of the badge when it was earned; absent for a granted badge. `times`: how
-   * often the user has a repeatable badge afterwards.
+   * often the user has a repeatable badge afterwards. `first`: the user had nothing of the badge
+   * before; `last`: the user has nothing of it afterwards. The counts of holders need both.
    */
   | ({
       readonly kind: "badge.earned"
       readonly source: Source
       readonly target?: number
       readonly times?: number
+      readonly first?: true
     } & BadgeRef)
-  | ({ readonly kind: "badge.revoked"; readonly times?: number } & BadgeRef)
+  | ({
+      readonly kind: "badge.revoked"
+      readonly times?: number
+      readonly last?: true
+    } & BadgeRef)
   /**
    * How often the badge, or the tier with this key, has paid the user. `by`: what the record added;
    * absent: it took back a payment.

@@ -9,6 +9,7 @@ import { limits } from "../../Limits.ts"
 import type { OwnBoost } from "../project/Boost.ts"
 import {
   type Award,
+  awardName,
   type Badge,
   type Quest,
   questPeriodOf,
@@ -110,6 +111,13 @@ export const hasAward = (
   { badges }: Pick<UserState, "badges">,
   { badge, tier }: Pick<Award, "badge" | "tier">,
 ): boolean => badges.get(badge.id)?.some((earned) => earned.tier === (tier?.key ?? "")) === true
+
+/** The names by which holders are counted: those of the user's badges, and of their tiers. */
+export const heldNames = ({ badges }: Pick<UserState, "badges">): ReadonlyArray<string> =>
+  Array.from(badges, ([id, awards]) => [
+    id,
+    ...awards.flatMap(({ tier }) => (tier === "" ? [] : [awardName(id, tier)])),
+  ]).flat()
 
 /** How often the user has a repeatable badge. */
 export const timesOf = (user: Pick<UserState, "badges"> | undefined, { id }: Badge): number =>

@@ -1,7 +1,7 @@
 /**
- * The counts of an environment: its users, the users in each quest, the events of each action
- * (`ActionCounts`), the events of each of the last minutes (`Activity`), and recent erasures
- * (`ErasedUsers`).
+ * The counts of an environment: its users, the users in each quest, the holders of each badge and
+ * tier, the events of each action (`ActionCounts`), the events of each of the last minutes
+ * (`Activity`), and recent erasures (`ErasedUsers`).
  *
  * Invariants:
  * - Each durable record is counted once, so no read scans all users.
@@ -15,7 +15,13 @@
 
 import type { Effect } from "effect"
 import { isMatched } from "../../domain/message/UserReply.ts"
-import { decidedAt, type Fact, type JournalRecord } from "../../domain/record/Record.ts"
+import { awardName } from "../../domain/project/Definition.ts"
+import {
+  decidedAt,
+  type Fact,
+  type FactOf,
+  type JournalRecord,
+} from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
@@ -187,11 +193,14 @@ export interface EnvironmentCounts {
   readonly users: number
   /** By the quest's id; a quest without users may be missing. */
   readonly quests: ReadonlyMap<string, QuestCounts>
+  /** The users who have a badge or a tier, by its name (`heldNames`); without holders: absent. */
+  readonly badges: ReadonlyMap<string, number>
 }
 
 export class Counts implements EnvironmentCounts {
   users = 0
   readonly quests = new Map<string, QuestCounts>()
+  readonly badges = new Map<string, number>()
   readonly actions = new ActionCounts()
   readonly activity = new Activity()
   readonly erased = new ErasedUsers()
@@ -224,6 +233,7 @@ export class Counts implements EnvironmentCounts {
         for (const questId of fact.entered) this.#add(questId, 1, 0)
         for (const questId of fact.left) this.#add(questId, -1, 0)
         for (const questId of fact.completed) this.#add(questId, 0, 1)
+        for (const name of fact.badges) this.#hold(name, 1)
         break
       case "user.aliased":
       case "user.deleted":
@@ -231,6 +241,18 @@ export class Counts implements EnvironmentCounts {
         if (fact.kind === "user.aliased" || fact.alias !== true) this.users--
         for (const questId of fact.inProgress) this.#add(questId, -1, 0)
         for (const questId of fact.completed) this.#add(questId, 0, -1)
+        for (const name of fact.badges) this.#hold(name, -1)
+        break
+      case "user.opened":
+        for (const name of openedNames(fact)) this.#hold(name, 1)
+        break
+      case "badge.earned":
+        if (fact.first === true) this.#hold(fact.badgeId, 1)
+        if (fact.tier !== undefined) this.#hold(awardName(fact.badgeId, fact.tier.key), 1)
+        break
+      case "badge.revoked":
+        if (fact.last === true) this.#hold(fact.badgeId, -1)
+        if (fact.tier !== undefined) this.#hold(awardName(fact.badgeId, fact.tier.key), -1)
         break
       case "quest.started":
         this.#add(fact.questId, 1, 0)
@@ -250,6 +272,13 @@ export class Counts implements EnvironmentCounts {
     }
   }
 
+  #hold(name: string, by: 1 | -1): void {
+    this.changed = true
+    const after = (this.badges.get(name) ?? 0) + by
+    if (after === 0) this.badges.delete(name)
+    else this.badges.set(name, after)
+  }
+
   #add(questId: string, inProgress: number, completed: number): void {
     this.changed = true
     const before = this.quests.get(questId) ?? nobody
@@ -263,18 +292,19 @@ export class Counts implements EnvironmentCounts {
 
   /** A copy that later records do not change. */
   copy(): EnvironmentCounts {
-    return { users: this.users, quests: new Map(this.quests) }
+    return { users: this.users, quests: new Map(this.quests), badges: new Map(this.badges) }
   }
 
   /** Loads the counts that the snapshot has. */
   load(body: Uint8Array): void {
     const stored: Stored = jsonOf(body)
     // An export may lack counts of events if there are none.
-    const { actions = [], erased, minutes = [], others = [0, 0], quests, users } = stored
+    const { actions = [], badges, erased, minutes = [], others = [0, 0], quests, users } = stored
     this.users = users
     for (const [questId, inProgress, completed] of quests) {
       this.quests.set(questId, { inProgress, completed })
     }
+    for (const [name, holders] of badges) this.badges.set(name, holders)
     this.actions.load(actions, others)
     this.activity.load(minutes)
     if (erased !== undefined) this.erased.load(erased)
@@ -289,6 +319,7 @@ export class Counts implements EnvironmentCounts {
     const stored: Stored = {
       users: this.users,
       quests,
+      badges: [...this.badges],
       ...this.actions.stored(),
       minutes: this.activity.stored(),
       ...this.erased.stored(),
@@ -298,11 +329,16 @@ export class Counts implements EnvironmentCounts {
   }
 }
 
+/** The names of the badges and tiers that the user had before, each once. */
+const openedNames = ({ badges }: FactOf<"user.opened">): ReadonlySet<string> =>
+  new Set(badges.flatMap(({ badgeId, tier }) => [badgeId, awardName(badgeId, tier?.key)]))
+
 const nobody: QuestCounts = { inProgress: 0, completed: 0 }
 
 interface Stored {
   readonly users: number
   readonly quests: ReadonlyArray<readonly [questId: string, inProgress: number, completed: number]>
+  readonly badges: ReadonlyArray<readonly [name: string, holders: number]>
   readonly actions: StoredActions
   readonly others: StoredOthers
   readonly minutes: StoredActivity

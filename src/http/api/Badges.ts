@@ -34,7 +34,13 @@ import {
   Where,
 } from "./DefinitionShapes.ts"
 import { definitionEndpoints } from "./definitionEndpoints.ts"
-import { backfills, badge, badgePage, startedBackfill } from "./examples/definitionExamples.ts"
+import {
+  backfills,
+  badge,
+  badgePage,
+  heldBadge,
+  startedBackfill,
+} from "./examples/definitionExamples.ts"
 import { countedBadgeId } from "./examples/exampleIds.ts"
 import {
   BackfillConflict,
@@ -346,7 +352,15 @@ const Criteria = Schema.Union([
   examples: [{ kind: "xp", target: 1000 }],
 })
 
-export const Badge = Schema.Struct({
+const holders = {
+  count: Schema.Int.annotate({ description: "Number of users who have it.", examples: [340] }),
+  share: Schema.Finite.annotate({
+    description: "Their share of all users, from 0 to 1.",
+    examples: [0.34],
+  }),
+}
+
+const fields = {
   id: Schema.String.annotate({
     description: "Laurel's id of the badge.",
     examples: [countedBadgeId],
@@ -388,14 +402,42 @@ export const Badge = Schema.Struct({
     description: "Whether a user earns the badge at each multiple of the target.",
     examples: [false],
   }),
-}).annotate({
+}
+
+export const Badge = Schema.Struct(fields).annotate({
   identifier: "Badge",
   description: "A badge, which a user can earn once, each tier once, or a repeatable badge often.",
   examples: [badge],
 })
 
+export const HeldBadge = Schema.Struct({
+  ...fields,
+  holders: Schema.Struct({
+    ...holders,
+    tiers: Schema.optionalKey(
+      Schema.Record(
+        Schema.String,
+        Schema.Struct(holders).annotate({
+          identifier: "TierHolders",
+          description: "The users who have the tier.",
+        }),
+      ).annotate({
+        description: "The same for each tier, by key. Absent: the badge has no tiers.",
+        examples: [{ gold: { count: 12, share: 0.012 } }],
+      }),
+    ),
+  }).annotate({
+    identifier: "BadgeHolders",
+    description: "The users who have the badge, in any tier.",
+  }),
+}).annotate({
+  identifier: "HeldBadge",
+  description: "A badge, and how many users have it.",
+  examples: [heldBadge],
+})
+
 export const BadgePage = Schema.Struct({
-  badges: Schema.Array(Badge).annotate({ description: "In the order of creation." }),
+  badges: Schema.Array(HeldBadge).annotate({ description: "In the order of creation." }),
   ...pageFields("badges"),
 }).annotate({
   identifier: "BadgePage",
@@ -426,10 +468,10 @@ export const Badges = HttpApiGroup.make("badges")
           "Lists the badges of the key's project and environment: all except archived ones, or all with the given status. Publishable keys see active and paused badges that are not secret.",
       },
       get: {
-        success: Badge,
+        success: HeldBadge,
         summary: "Read a badge",
         description:
-          "Returns a badge by its id or key, archived or not. Publishable keys see active and paused badges that are not secret.",
+          "Returns a badge by its id or key, archived or not, and how many users have it now. Publishable keys see active and paused badges that are not secret.",
       },
       update: {
         payload: BadgePatch,

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import type { BadgeChange, CriterionParts } from "../../domain/decide/BadgeDefinitions.ts"
 import { definitionNotFound } from "../../domain/decide/Kind.ts"
-import type { Badge, BadgeTier } from "../../domain/project/Definition.ts"
+import { awardName, type Badge, type BadgeTier } from "../../domain/project/Definition.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { decidedAt } from "../../domain/record/Record.ts"
 import { isShownAt } from "../../domain/user/Progress.ts"
@@ -32,6 +32,9 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
     made: newBadge,
     changed: badgeChange,
     show: showBadge,
+    found: (badge, shown, { environment }) =>
+      Effect.map(heldIn(engine)(environment), (complete) => complete(badge, shown)),
+    listed: heldIn(engine),
     isVisible: (badge, caller, now) =>
       isShown(badge, caller, now) && mayKnow(engine, badge, caller, now),
   }),
@@ -126,3 +129,17 @@ const isShown = (badge: Badge, caller: Caller, now: number): boolean =>
   !isClient(caller) || (!badge.secret && isShownAt(badge, now))
 
 const showBadge = showDefinition<Badge>
+
+/** Adds to a badge the users who have it, and each of its tiers. */
+const heldIn = (engine: Engine["Service"]) => (environment: string) =>
+  Effect.map(engine.readCounts(environment), ({ badges, users }) => {
+    const holdersOf = (id: string, tier?: string) => {
+      const count = badges.get(awardName(id, tier)) ?? 0
+      return { count, share: users === 0 ? 0 : count / users }
+    }
+    return ({ id, tiers }: Badge, shown: ReturnType<typeof showBadge>) => {
+      const byTier = Object.fromEntries(tiers.map(({ key }) => [key, holdersOf(id, key)]))
+      const holders = { ...holdersOf(id), ...(tiers.length > 0 && { tiers: byTier }) }
+      return { ...shown, holders }
+    }
+  })

@@ -88,6 +88,7 @@ export const kindOperations = <
   Patch,
   Shown extends Shows & { readonly id: string },
   Found = Shown,
+  Listed = Shown,
 >(
   engine: Engine["Service"],
   noun: N,
@@ -101,10 +102,14 @@ export const kindOperations = <
       shown: Shown,
       caller: Caller,
     ) => Effect.Effect<Found>
+    /** Completes the definitions of a list by what is read once for all; by default nothing. */
+    readonly listed?: (
+      environment: string,
+    ) => Effect.Effect<(definition: DefinitionByNoun[N], shown: Shown) => Listed>
     readonly isVisible?: (definition: DefinitionByNoun[N], caller: Caller, now: number) => boolean
   },
 ) => {
-  const { changed, found, isVisible, made, show } = kind
+  const { changed, found, isVisible, listed, made, show } = kind
   const showIn = (record: JournalRecord): Shown => {
     const changes = record.facts.map(definitionIn)
     const change = changes.find((one) => one?.noun === noun)
@@ -119,7 +124,15 @@ export const kindOperations = <
     ...(isVisible !== undefined && { isVisible }),
     notFound: definitionNotFound(noun),
     moreFaults: referenceFaults(engine),
-    show,
+    showListed: ({ environment }) =>
+      Effect.gen(function* () {
+        const complete = yield* listed?.(environment) ?? Effect.undefined
+        const now = engine.timeIn(environment)
+        return (definition: DefinitionByNoun[N]) => {
+          const shown = show(definition, now)
+          return complete === undefined ? (shown as unknown as Listed) : complete(definition, shown)
+        }
+      }),
     showFound: (definition, caller) =>
       Effect.suspend(() => {
         const shown = show(definition, engine.timeIn(caller.environment))
@@ -138,7 +151,7 @@ export const definitionOperations = <
   const Plural extends DefinitionList,
   Definition extends Dated & Shows,
   Query extends PageQuery,
-  Shown,
+  Listed,
   Found,
   NotFound extends ErrorCode,
   New,
@@ -167,8 +180,8 @@ export const definitionOperations = <
     ) => Definition | undefined
     readonly notFound: LaurelError<NotFound>
     readonly moreFaults: (body: unknown, caller: Caller) => ReadonlyArray<Fault>
-    /** A definition in a list. */
-    readonly show: (definition: Definition, now: number) => Shown
+    /** How a list shows a definition. */
+    readonly showListed: (caller: Caller) => Effect.Effect<(definition: Definition) => Listed>
     /** The body of `get`. */
     readonly showFound: (definition: Definition, caller: Caller) => Effect.Effect<Found>
     readonly create: (payload: New, caller: Caller) => Prepared<Create, CreateCode>
@@ -211,7 +224,7 @@ export const definitionOperations = <
             asked,
             (definition) => isVisible(definition, caller, now) && isListed(definition, query, now),
           )
-          const shown = items.map((definition) => kind.show(definition, now))
+          const shown = items.map(yield* kind.showListed(caller))
           return { body: { ...listOf(kind.plural, shown), ...page } }
         }),
     },

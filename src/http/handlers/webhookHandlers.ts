@@ -57,7 +57,7 @@ const webhookOperations = ({ deliveries, engine, urls, webhooksMax }: WebhookPar
       const parsed = parseWebhookUrl(url, urls, isProduction(caller))
       return Result.isFailure(parsed) ? parsed.failure.map(urlFault) : []
     },
-    show: showWebhook,
+    showListed: () => Effect.succeed(showWebhook),
     showFound: (webhook: ShownWebhook, { environment }) =>
       Effect.map(deliveries.stats(environment, webhook.id), (stats) => ({
         ...showWebhook(webhook),

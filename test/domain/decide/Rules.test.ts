@@ -22,7 +22,7 @@ describe("A rule", () => {
     const source = { ruleId: "rul_1" }
     const badge = { badgeId: "bdg_1", key: "tapper", name: "Tapper" }
     expect(facts).toContainEqual({ kind: "points.earned", amount: 3, total: 3, source })
-    expect(facts).toContainEqual({ kind: "badge.earned", ...badge, source })
+    expect(facts).toContainEqual({ kind: "badge.earned", ...badge, source, first: true })
     expect(reply).toMatchObject({
       xp: { earned: 10, total: 10 },
       points: { earned: 3, total: 3 },

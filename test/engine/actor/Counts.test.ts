@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import type { CriterionParts } from "../../../src/domain/decide/BadgeDefinitions.ts"
+import type { Badge } from "../../../src/domain/project/Definition.ts"
 import type { UserState } from "../../../src/domain/user/User.ts"
 import { recordNameOf } from "../../../src/domain/values/Ids.ts"
 import type { QuestCounts, Seen } from "../../../src/engine/actor/Counts.ts"
@@ -8,7 +10,7 @@ import type { Engine, UserMessage } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"
 import type { Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
-import { questWith } from "../../domain/definitions.ts"
+import { badgeWith, questWith } from "../../domain/definitions.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, production, reward, sandbox, start, startInMemory } from "../fixture.ts"
@@ -16,7 +18,12 @@ import { event, production, reward, sandbox, start, startInMemory } from "../fix
 /** The counts computed from all users. */
 const recount = (users: ReadonlyArray<UserState | undefined>) => {
   const quests = new Map<string, QuestCounts>()
-  const there = users.filter((user) => user !== undefined)
+  const badges = new Map<string, number>()
+  const hold = (name: string) => badges.set(name, (badges.get(name) ?? 0) + 1)
+  // A former id leads to the user who stays.
+  const there = new Map(users.flatMap((user) => (user === undefined ? [] : [[user.id, user]])))
+    .values()
+    .toArray()
   for (const user of there) {
     for (const [questId, { completedAt, expired, startedAt, times }] of user.quests) {
       const midway = startedAt !== null && completedAt === null && !expired
@@ -28,13 +35,29 @@ const recount = (users: ReadonlyArray<UserState | undefined>) => {
       })
     }
   }
-  return { users: there.length, quests }
+  for (const user of there) {
+    for (const [badgeId, awards] of user.badges) {
+      hold(badgeId)
+      for (const { tier } of awards) if (tier !== "") hold(`${badgeId} ${tier}`)
+    }
+  }
+  return { users: there.length, quests, badges }
 }
 
 const createQuest = (quest: Parameters<typeof questWith>[0]) => ({
   kind: "createQuest" as const,
   quest: questWith(quest),
 })
+
+const createBadge = ({
+  criteria,
+  ...badge
+}: Partial<Omit<Badge, "criteria">> & { readonly criteria?: CriterionParts }) => ({
+  kind: "createBadge" as const,
+  badge: { ...badgeWith(badge), ...(criteria !== undefined && { criteria }) },
+})
+
+const nothing = { xp: 0, points: 0, badgeId: null }
 
 const step = (action: string, target: number) => ({ key: action, action, where: [], target })
 
@@ -47,15 +70,15 @@ describe("Counts", () => {
   it.effect("have the number of users, and of users in each quest", () =>
     Effect.gen(function* () {
       const { engine } = yield* startInMemory()
-      expect(yield* engine.readCounts(sandbox)).toEqual({ users: 0, quests: new Map() })
+      expect(yield* engine.readCounts(sandbox)).toEqual(recount([]))
       yield* engine.askProject(sandbox, createQuest({ id: "q1", steps: [step("TAP", 2)] }))
       yield* engine.askUser(sandbox, reward("u1", 5))
       yield* engine.askUser(sandbox, event("u2", "TAP"))
       yield* engine.askUser(sandbox, event("u3", "TAP"))
       yield* engine.askUser(sandbox, event("u3", "TAP"))
       const quests = new Map([["q1", { inProgress: 1, completed: 1 }]])
-      expect(yield* engine.readCounts(sandbox)).toEqual({ users: 3, quests })
-      expect(yield* engine.readCounts(production)).toEqual({ users: 0, quests: new Map() })
+      expect(yield* engine.readCounts(sandbox)).toEqual({ users: 3, quests, badges: new Map() })
+      expect(yield* engine.readCounts(production)).toEqual(recount([]))
     }),
   )
 
@@ -120,6 +143,21 @@ describe("Counts", () => {
           createQuest({ id: "weekly", recurrence: "weekly" }),
         ]
         for (const quest of quests) yield* running.engine.askProject(sandbox, quest)
+        const tiers = [1, 3].map((target) => ({
+          key: `t${target}`,
+          name: "T",
+          target,
+          icon: null,
+          reward: nothing,
+        }))
+        const tapped = { kind: "action_count", action: "TAP", where: [] } as const
+        const badges = [
+          createBadge({ id: "taps", criteria: { ...tapped, target: 1 }, tiers }),
+          createBadge({ id: "pairs", criteria: { ...tapped, target: 2 }, repeatable: true }),
+          createBadge({ id: "hand" }),
+          createBadge({ id: "both", criteria: { kind: "badges", badges: ["taps", "hand"] } }),
+        ]
+        for (const badge of badges) yield* running.engine.askProject(sandbox, badge)
         const userIds = Array.from({ length: 8 }, (_, index) => `u${index}`)
         const given: Array<{ readonly userId: string; readonly eventId: string }> = []
         const actions = new Map<string, Seen>()
@@ -135,7 +173,18 @@ describe("Counts", () => {
           if (kind < 0.35) return { userId, command: { kind: "tick" } }
           if (kind < 0.4) return { userId, command: { kind: "profile", change: {} } }
           if (kind < 0.43) return { userId, command: { kind: "erasure" } }
-          if (kind < 0.5) {
+          if (kind < 0.46) return { userId, command: { kind: "merge", into: random.pick(userIds) } }
+          if (kind < 0.49)
+            return { userId, command: { kind: "reward", type: "badge", badgeId: "hand" } }
+          if (kind < 0.52) {
+            const badges = [
+              { badge: "hand", earnedAt: 0 },
+              { badge: "taps", tier: "t3", earnedAt: 0 },
+              { badge: "taps", tier: "t1", earnedAt: 0 },
+            ]
+            return { userId, command: { kind: "opening", badges } }
+          }
+          if (kind < 0.58) {
             const metadata = { questId: random.pick(["byEvent", "weekly"]) }
             return event(userId, "QUEST_COMPLETE", { metadata })
           }

@@ -4,8 +4,9 @@ import { Counts } from "../../../src/engine/actor/Counts.ts"
 import type { SavedState } from "../../../src/engine/archive/check/SavedState.ts"
 import { CountsCheck } from "../../../src/engine/archive/check/UserCheck.ts"
 
-const userIn = (quest: Partial<QuestState>) =>
+const userIn = (quest: Partial<QuestState>, badges: UserState["badges"] = new Map()) =>
   ({
+    badges,
     quests: new Map([
       ["q", { startedAt: 1, completedAt: null, expired: false, times: 0, ...quest }],
     ]),
@@ -15,10 +16,12 @@ const userIn = (quest: Partial<QuestState>) =>
 const faultsOf = (
   users: ReadonlyArray<UserState>,
   stored: { readonly inProgress: number; readonly completed: number },
+  holders: ReadonlyArray<readonly [name: string, count: number]> = [],
 ) => {
   const counts = new Counts()
   counts.users = users.length
   counts.quests.set("q", stored)
+  for (const [name, count] of holders) counts.badges.set(name, count)
   const { key, value } = counts.entry("e")
   const saved = { entries: () => [[key, value]] } as unknown as SavedState
   const check = new CountsCheck()
@@ -42,6 +45,26 @@ describe("A check of the counts", () => {
     expect(faultsOf(users, { inProgress: 3, completed: 2 })).toEqual([
       "e counts 3 users midway in q, there are 2",
       "e counts 2 users who completed q, there are 3",
+    ])
+  })
+
+  it("counts the holders of a badge, and of each of its tiers", () => {
+    const gold = { tier: "gold", earnedAt: 1 }
+    const users = [
+      userIn({}, new Map([["b", [{ tier: "bronze", earnedAt: 1 }, gold]]])),
+      userIn({}, new Map([["b", [{ tier: "bronze", earnedAt: 1 }]]])),
+      userIn({}, new Map([["b", [{ tier: "", earnedAt: 1 }]]])),
+    ]
+    const quests = { inProgress: 3, completed: 0 }
+    const right = [
+      ["b", 3],
+      ["b bronze", 2],
+      ["b gold", 1],
+    ] as const
+    expect(faultsOf(users, quests, right)).toEqual([])
+    expect(faultsOf(users, quests, [...right.slice(0, 2), ["gone", 1]])).toEqual([
+      "e counts 1 holders of gone, there are 0",
+      "e counts 0 holders of b gold, there are 1",
     ])
   })
 })

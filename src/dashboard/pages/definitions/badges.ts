@@ -434,6 +434,11 @@ const criteriaWords = (criteria: Badge["criteria"]): string => {
   }
 }
 
+const heldWords = ({ count, share } = { count: 0, share: 0 }): string =>
+  `${count} (${percent.format(share)})`
+
+const percent = new Intl.NumberFormat("en", { style: "percent", maximumSignificantDigits: 2 })
+
 /** The criteria of a badge with tiers: all targets. */
 const tiersWords = ({ criteria, tiers }: Badge): string | undefined => {
   if (tiers.length === 0 || criteria.kind === "manual") return undefined
@@ -458,12 +463,17 @@ export const badgeRoutes: ReadonlyArray<Route> = [
     trial: eventTrial("badge", (form) => ({ action: form.text("criteria.action") }), draftOf),
     draftOf,
     patchOf,
-    remark: ({ repeatable, secret }) => [secret && " Secret.", repeatable && " Repeatable."],
+    remark: ({ holders, repeatable, secret, tiers }) => [
+      secret && " Secret.",
+      repeatable && " Repeatable.",
+      ` Users who have it: ${heldWords(holders)}.`,
+      tiers.map(({ key, name }) => ` ${name}: ${heldWords(holders.tiers?.[key])}.`),
+    ],
     more: (visit, badge, allowed) =>
       badge.status === "archived" || badge.criteria.kind === "manual"
         ? Effect.undefined
         : backfillOf(visit, badge, allowed && badge.status === "active"),
-    heads: ["Earned by", "Pays", "Seen", "Period"],
+    heads: ["Earned by", "Pays", "Users who have it", "Seen", "Period"],
     cellsIn: () =>
       Effect.succeed((badge) => [
         tiersWords(badge) ?? criteriaWords(badge.criteria),
@@ -471,6 +481,7 @@ export const badgeRoutes: ReadonlyArray<Route> = [
           .map(({ reward }) => rewardWords(reward, undefined))
           .filter((words) => words !== "nothing")
           .join("; ") || "nothing",
+        heldWords(badge.holders),
         badge.secret ? "once earned" : "by all",
         periodWords(badge),
       ]),

@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { BoardBuilder, type Leaderboard } from "../../../domain/board/Leaderboard.ts"
 import type { JournalRecord } from "../../../domain/record/Record.ts"
-import { isAlias, isMidway, type UserState } from "../../../domain/user/User.ts"
+import { heldNames, isAlias, isMidway, type UserState } from "../../../domain/user/User.ts"
 import { keyParts } from "../../../storage/Keys.ts"
 import { openValue } from "../../../storage/Values.ts"
 import { yieldToEventLoop } from "../../../storage/yieldToEventLoop.ts"
@@ -75,6 +75,7 @@ interface Counted {
   users: number
   readonly inProgress: Map<string, number>
   readonly completed: Map<string, number>
+  readonly badges: Map<string, number>
 }
 
 export class CountsCheck {
@@ -86,12 +87,13 @@ export class CountsCheck {
     const { quests } = user
     let counted = this.#counted.get(environment)
     if (counted === undefined) {
-      counted = { users: 0, inProgress: new Map(), completed: new Map() }
+      counted = { users: 0, inProgress: new Map(), completed: new Map(), badges: new Map() }
       this.#counted.set(environment, counted)
     }
     counted.users++
     const more = (counts: Map<string, number>, id: string) =>
       counts.set(id, (counts.get(id) ?? 0) + 1)
+    for (const name of heldNames(user)) more(counted.badges, name)
     for (const [id, state] of quests) {
       if (isMidway(state)) more(counted.inProgress, id)
       if (state.times > 0) more(counted.completed, id)
@@ -123,7 +125,7 @@ export class CountsCheck {
 
   end(fault: Fault): void {
     for (const environment of new Set([...this.#stored.keys(), ...this.#counted.keys()])) {
-      const { quests, users } = this.#storedOf(environment)
+      const { badges, quests, users } = this.#storedOf(environment)
       const counted = this.#counted.get(environment)
       const differs = (what: string, stored: number, found: number) => {
         if (stored !== found) fault(`${environment} counts ${stored} ${what}, there are ${found}`)
@@ -136,6 +138,9 @@ export class CountsCheck {
         const { completed, inProgress } = quests.get(id) ?? { completed: 0, inProgress: 0 }
         differs(`users midway in ${id}`, inProgress, counted?.inProgress.get(id) ?? 0)
         differs(`users who completed ${id}`, completed, counted?.completed.get(id) ?? 0)
+      }
+      for (const name of new Set([...badges.keys(), ...(counted?.badges.keys() ?? [])])) {
+        differs(`holders of ${name}`, badges.get(name) ?? 0, counted?.badges.get(name) ?? 0)
       }
     }
   }

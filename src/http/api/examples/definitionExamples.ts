@@ -131,7 +131,8 @@ export const segmentPreview = {
   conditions: [{ holds: true, found: 7 }],
 } as const
 
-export const badgePage = { badges: [badge], ...onlyPage } as const
+export const heldBadge = { ...badge, holders: { count: 340, share: 0.34 } } as const
+export const badgePage = { badges: [heldBadge], ...onlyPage } as const
 
 export const boost = {
   id: boostId,

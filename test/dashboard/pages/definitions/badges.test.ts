@@ -231,6 +231,27 @@ describe("The form of a badge", () => {
     expect((await world.owner.get(`${badges}?limit=100`)).text).toContain("the badges second")
   })
 
+  it("says how many users have the badge and each tier, as the list does for the badge", async () => {
+    const tier = (place: number, key: string, target: string) => ({
+      [`tiers.${place}.key`]: key,
+      [`tiers.${place}.name`]: key.toUpperCase(),
+      [`tiers.${place}.target`]: target,
+    })
+    const held = { "criteria.kind": "action_count", "criteria.action": "HELD" }
+    const tiers = { ...tier(0, "low", "1"), ...tier(1, "high", "2") }
+    const badge = await createdBy({ name: "Held", ...held, ...tiers })
+    for (const userId of ["h1", "h2", "h1"]) {
+      await world.api("POST", "/v1/events", { userId, action: "HELD" })
+    }
+    const { holders } = await read(badge.id)
+    expect([holders.count, holders.tiers.high.count]).toEqual([2, 1])
+    const { text } = await world.owner.get(`${badges}/${badge.id}`)
+    expect(text).toMatch(/Users who have it: 2 \([\d.]+%\)/)
+    expect(text).toMatch(/LOW: 2 \([\d.]+%\)/)
+    expect(text).toMatch(/HIGH: 1 \([\d.]+%\)/)
+    expect((await world.owner.get(`${badges}?limit=100`)).text).toMatch(/<td>2 \([\d.]+%\)<\/td>/)
+  })
+
   it("changes the kind of the criteria, and clears cleared fields", async () => {
     const badge = await createdBy({ ...counted, name: "Kind", icon: "x", description: "y" })
     const address = `${badges}/${badge.id}`

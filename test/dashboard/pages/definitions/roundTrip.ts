@@ -30,7 +30,8 @@ export const roundTrip = async (
 ): Promise<void> => {
   const { json: document } = await api("GET", "/openapi.json")
   const values = new SchemaValues(document, randomOf(7), known)
-  const untimely = (shown: Json) => ({ ...shown, updatedAt: "", version: 0, counts: undefined })
+  const counted = { counts: undefined, holders: undefined }
+  const untimely = (shown: Json) => ({ ...shown, updatedAt: "", version: 0, ...counted })
   const conditions = [{ kind: "level", op: "eq", value: 1 }]
   await api("POST", "/v1/segments", { key: "beginners", name: "Beginners", conditions })
   let made = 0
