@@ -297,8 +297,8 @@ export type UserFact =
     }
   /**
    * `target`: the target of the badge when it was earned; absent for a granted badge. `times`: how
-   * often the user has a repeatable badge afterwards. `first`: the user had nothing of the badge
-   * before; `last`: the user has nothing of it afterwards. The counts of holders need both.
+   * often the user has a repeatable badge afterwards. `first`: the user had nothing of it before;
+   * `last`: and has nothing afterwards.
    */
   | ({
       readonly kind: "badge.earned"
@@ -307,11 +307,7 @@ export type UserFact =
       readonly times?: number
       readonly first?: true
     } & BadgeRef)
-  | ({
-      readonly kind: "badge.revoked"
-      readonly times?: number
-      readonly last?: true
-    } & BadgeRef)
+  | ({ readonly kind: "badge.revoked"; readonly times?: number; readonly last?: true } & BadgeRef)
   /**
    * How often the badge, or the tier with this key, has paid the user. `by`: what the record added;
    * absent: it took back a payment.
