@@ -331,6 +331,11 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     await ask("DELETE", "/v1/users/user-deleted")
     return { userId: "user-deleted" }
   },
+  "test_clock.advanced": async ({ ask }) => {
+    const advanceTo = later(hour)
+    await ask("POST", "/v1/test-clock", { advanceTo })
+    return { advancedTo: advanceTo }
+  },
   "webhook.disabled": async ({ grant, register }) => {
     const gone = await receiving()
     gone.answer = answer(410)

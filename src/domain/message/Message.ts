@@ -139,6 +139,8 @@ const dataOf = (record: JournalRecord, fact: Fact): MessageData[MessageKind] => 
       const { description, reason, webhookId } = fact
       return { sequence, webhookId, description, reason, disabledAt: isoTime(at) }
     }
+    case "testClock.moved":
+      return { sequence, advancedTo: isoTime(fact.target) }
     case "webhook.tested":
       return { sequence, webhookId: fact.webhookId }
     default:

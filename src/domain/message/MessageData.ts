@@ -165,6 +165,10 @@ const data = {
   "user.opened": content({ ...user, ...factMembers["user.opened"] }),
   "user.deleted": content({ ...sequence, userId: user.userId }),
   "user.merged": content({ ...user, ...factMembers["user.merged"] }),
+  "test_clock.advanced": content({
+    ...sequence,
+    advancedTo: time("The time to which the clock was advanced."),
+  }),
   "webhook.disabled": content({
     ...sequence,
     webhookId: text("Id of the webhook."),
@@ -520,6 +524,11 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   "user.deleted": {
     description: "A user was erased. Undelivered messages about the user are dropped.",
     example: { sequence: of.sequence, userId: of.userId },
+  },
+  "test_clock.advanced": {
+    description:
+      "An advance of the test clock of a sandbox has ended: all that became due on the way is decided.",
+    example: { sequence: of.sequence, advancedTo: "2026-12-24T00:00:00.000Z" },
   },
   "user.merged": {
     description:

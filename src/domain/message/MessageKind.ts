@@ -42,6 +42,7 @@ export const messageKinds = [
   "user.opened",
   "user.deleted",
   "user.merged",
+  "test_clock.advanced",
   "webhook.disabled",
   "webhook.test",
 ] as const
@@ -71,7 +72,9 @@ export const kindsOf = (patterns: ReadonlyArray<string>): ReadonlySet<MessageKin
  * The kind of the message of a fact; `undefined` if it has none. Most kinds have the name of the
  * fact.
  */
-export const kindOfFact = ({ kind }: Fact): MessageKind | undefined => {
+export const kindOfFact = (fact: Fact): MessageKind | undefined => {
+  const { kind } = fact
   if (kind === "webhook.tested") return "webhook.test"
+  if (kind === "testClock.moved") return fact.status === "ready" ? "test_clock.advanced" : undefined
   return kinds.has(kind) ? (kind as MessageKind) : undefined
 }

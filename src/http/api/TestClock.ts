@@ -63,7 +63,7 @@ export const TestClocks = HttpApiGroup.make("testClock")
           summary: "Advance the test clock",
           description: `Moves the time of the sandbox to \`advanceTo\`, so that streaks, windows of leaderboards, quests, limits and cooldowns can be tried in minutes. The clock runs on from there. What becomes due on the way is decided in the order of its times, at these times: streaks break, quests expire, windows close, each with its messages. Events that arrive meanwhile are decided at the time that the advance has reached.
 
-The reply comes when all of it is decided, or after ${limits.testClockWaitMs / 1_000} seconds with \`status\` \`advancing\`: read the clock until it is \`ready\`. An advance survives a restart. A second one during an advance gets 409 \`conflict\`; the same \`advanceTo\` again waits for the same advance.
+The reply comes when all of it is decided, or after ${limits.testClockWaitMs / 1_000} seconds with \`status\` \`advancing\`: read the clock until it is \`ready\`. The message \`test_clock.advanced\` tells of the end, after those of all that became due. An advance survives a restart. A second one during an advance gets 409 \`conflict\`; the same \`advanceTo\` again waits for the same advance.
 
 The time never goes back, and nothing resets the clock: use another project for a new beginning. Times of users and definitions are the sandbox's (\`receivedAt\`, \`createdAt\`, the \`timestamp\` of messages, the bounds of \`occurredAt\`). The server's time stays for rate limits, keys and tokens, idempotency keys, attempts and signatures of webhooks, and erasures. Production and other sandboxes keep their time; production has no test clock (403 \`sandbox_only\`).`,
         }),

@@ -102,7 +102,7 @@ describe("A message", () => {
     const all = [...told, ...messagesOf(record)]
     for (const message of all) expect(decode(message)).toEqual(message)
     const expected = messageKinds.filter((kind) =>
-      /^(?!webhook|leaderboard|quest\.(cr|up))/.test(kind),
+      /^(?!webhook|test_clock|leaderboard|quest\.(cr|up))/.test(kind),
     )
     expect([...new Set(all.map(({ type }) => type))].toSorted()).toEqual(expected.toSorted())
   })
@@ -236,6 +236,9 @@ describe("A message", () => {
       },
       { kind: "webhook.disabled", webhookId: "whk_1", description: null, reason: "gone" },
       { kind: "webhook.tested", webhookId: "whk_1" },
+      // Only the end of an advance has a message.
+      { kind: "testClock.moved", aheadMs: 1, target: 5, status: "advancing" },
+      { kind: "testClock.moved", aheadMs: 5, target: 5, status: "ready" },
       { kind: "rule.updated", rule: ruleWith({}) },
       { kind: "webhook.recovered", webhookId: "whk_1", since: 0 },
     )
@@ -247,6 +250,7 @@ describe("A message", () => {
       "leaderboard.window_closed",
       "webhook.disabled",
       "webhook.test",
+      "test_clock.advanced",
     ])
     expect(messages.map(({ environment, project }) => `${project}:${environment}`)).toEqual(
       messages.map(() => "prj_1:production"),

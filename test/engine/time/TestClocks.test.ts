@@ -176,7 +176,9 @@ describe("An environment whose test clock was advanced", () => {
       }
       const { reply } = yield* tap(fixture, "ada")
       expect(reply.streaks).toEqual([{ key: "daily", current: 4, best: 4 }])
-      expect(caused(fixture.committed)).toEqual([])
+      expect(new Set(caused(fixture.committed).map(([, type]) => type))).toEqual(
+        new Set(["test_clock.advanced"]),
+      )
     }),
   )
 
@@ -236,6 +238,7 @@ describe("An advance of a test clock", () => {
         ["2026-11-08T09:30", "quest.expired", "far"],
         ["2026-11-09T00:00", "leaderboard.window_closed", "weekly"],
         ["2026-12-01T00:00", "leaderboard.window_closed", "monthly"],
+        ["2026-12-02T00:00", "test_clock.advanced", ""],
       ])
       const times = fixture.committed.map(decidedAt)
       expect(times.toSorted((one, other) => one - other)).toEqual(times)
@@ -336,6 +339,7 @@ describe("An advance of a test clock", () => {
           ["2026-11-06T00:00", "streak.broken", "ada"],
           ["2026-11-09T00:00", "leaderboard.window_closed", "weekly"],
           ["2026-12-01T00:00", "leaderboard.window_closed", "monthly"],
+          ["2026-12-02T00:00", "test_clock.advanced", ""],
         ])
         yield* second.close()
         // The snapshot has the clock too.
