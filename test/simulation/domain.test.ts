@@ -48,6 +48,7 @@ describe("Streaks at risk", () => {
 })
 
 describe("Badges by badges agree with the naive model", () => {
+  let earnedByBadges = 0
   for (const seed of seeds(3)) {
     it(`in a run of 150 steps, after which all can be undone; repeat it with LAUREL_TEST_SEED=${seed}`, () => {
       const run = new DomainRun(seed)
@@ -70,12 +71,15 @@ describe("Badges by badges agree with the naive model", () => {
         facts.filter((fact) => fact.kind === "badge.earned"),
       )
       const isByBadges = (id: string) => run.project.badges.get(id)?.criteria.kind === "badges"
-      assert(earned.some(({ badgeId }) => isByBadges(badgeId)))
+      earnedByBadges += earned.filter(({ badgeId }) => isByBadges(badgeId)).length
       replayEqualsLive(run)
       historyAddsUp(run)
       undoneToNothing(run)
     })
   }
+  it("and are earned in one of the runs", () => {
+    assert(earnedByBadges > 0)
+  })
 })
 
 describe("Users are independent of each other", () => {
