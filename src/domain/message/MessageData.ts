@@ -238,12 +238,15 @@ interface Entry<Kind extends MessageKind> {
   readonly example: MessageData[Kind]
 }
 
+const silver = { number: 1, key: "silver", name: "Silver" }
+
 const further = {
   currencies: { gems: { earned: 3, total: 100 } },
   capped: [{ currency: "gems", amount: 2, by: "max" }],
   pending: [{ currency: "gems", amount: 3, spendableAt }],
   freezes: { daily: { earned: 1, total: 2 } },
   boostsEarned: [ownBoost],
+  levels: { gems: { before: null, after: silver } },
   balances: { xp: 1_250, points: 340, gems: 100 },
 } as const
 
@@ -487,6 +490,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       currencies: { gems: { earned: -3, total: 97 } },
       capped: [],
       freezes: { daily: { earned: -1, total: 1 } },
+      levels: { gems: { before: silver, after: null } },
       balances: { xp: 1_200, points: 340, gems: 97 },
       level: { before: 5, after: 4 },
       shortfall: { xp: 0, points: 0 },
