@@ -90,7 +90,8 @@ export class Ticker<Environment extends TimedEnvironment> {
     const { askUsers, peek, recount } = this.#options
     const now = () => this.#nowIn(environment)
     const group = agenda.take(Math.floor(now() / 1_000), limits.agendaGroupUsersMax)
-    const userIds = group.map((member) => boards.members.idOf(member))
+    // A member may be listed and rechecked at once.
+    const userIds = [...new Set(group)].map((member) => boards.members.idOf(member))
     const due: Array<TickOf> = []
     const set = (userId: string, second: number) => {
       const member = boards.members.find(userId)
@@ -115,12 +116,19 @@ export class Ticker<Environment extends TimedEnvironment> {
     }
     const outcomes = yield* askUsers(environment, due)
     outcomes.forEach((outcome, index) => {
-      // A refused tick, for lack of room or space, is tried again; in an advance at its target, so
-      // that it makes no further step. A tick's record sets the next due time.
-      if ("_tag" in outcome) {
+      // A tick's record sets the next due time.
+      if (!("_tag" in outcome)) return
+      const { userId } = due[index]!
+      const user = peek(environment, userId)
+      const second = user === undefined ? 0 : dueSecond(user, project.state, now())
+      // Another record, such as the tick of an earlier listing, may have left nothing that is due.
+      if (second === 0 || second * 1_000 > now()) set(userId, second)
+      else {
+        // Refused for lack of room or space: tried again, in an advance at its target, so that it
+        // makes no further step.
         const target = isAdvancing(project.state) ? project.state.testClock!.target : 0
         const retryAt = Math.max(now() + limits.agendaRetryMs, target)
-        set(due[index]!.userId, Math.ceil(retryAt / 1_000))
+        set(userId, Math.ceil(retryAt / 1_000))
       }
     })
     const pauseMs = isAdvancing(project.state) ? limits.testClockPauseMs : limits.agendaPauseMs
