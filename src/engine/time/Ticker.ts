@@ -97,6 +97,13 @@ export class Ticker<Environment extends TimedEnvironment> {
       const member = boards.members.find(userId)
       if (member !== undefined) agenda.set(member, second)
     }
+    /** Whether a tick would change the user now. If not, sets the next due time. */
+    const isDue = (userId: string, user: UserState | undefined): boolean => {
+      const second = user === undefined ? 0 : dueSecond(user, project.state, now())
+      if (second !== 0 && second * 1_000 <= now()) return true
+      set(userId, second)
+      return false
+    }
     let looked = 0
     for (const userId of userIds) {
       if (looked >= turnParts) {
@@ -107,29 +114,22 @@ export class Ticker<Environment extends TimedEnvironment> {
       looked +=
         userParts +
         (user === undefined ? 0 : user.quests.size + user.streaks.size + user.expiring.size)
-      const second = user === undefined ? 0 : dueSecond(user, project.state, now())
-      if (second === 0 || second * 1_000 > now()) set(userId, second)
-      else {
-        if (user !== undefined && recountedMetric(user) !== undefined) recount(environment, userId)
-        due.push({ userId, command: tick })
-      }
+      if (!isDue(userId, user)) continue
+      if (user !== undefined && recountedMetric(user) !== undefined) recount(environment, userId)
+      due.push({ userId, command: tick })
     }
     const outcomes = yield* askUsers(environment, due)
     outcomes.forEach((outcome, index) => {
       // A tick's record sets the next due time.
       if (!("_tag" in outcome)) return
       const { userId } = due[index]!
-      const user = peek(environment, userId)
-      const second = user === undefined ? 0 : dueSecond(user, project.state, now())
-      // Another record, such as the tick of an earlier listing, may have left nothing that is due.
-      if (second === 0 || second * 1_000 > now()) set(userId, second)
-      else {
-        // Refused for lack of room or space: tried again, in an advance at its target, so that it
-        // makes no further step.
-        const target = isAdvancing(project.state) ? project.state.testClock!.target : 0
-        const retryAt = Math.max(now() + limits.agendaRetryMs, target)
-        set(userId, Math.ceil(retryAt / 1_000))
-      }
+      // Another record may have left nothing that is due.
+      if (!isDue(userId, peek(environment, userId))) return
+      // Refused for lack of room or space: tried again, in an advance at its target, so that it
+      // makes no further step.
+      const target = isAdvancing(project.state) ? project.state.testClock!.target : 0
+      const retryAt = Math.max(now() + limits.agendaRetryMs, target)
+      set(userId, Math.ceil(retryAt / 1_000))
     })
     const pauseMs = isAdvancing(project.state) ? limits.testClockPauseMs : limits.agendaPauseMs
     yield* group.length === 0 ? yieldToEventLoop : Effect.sleep(pauseMs)
