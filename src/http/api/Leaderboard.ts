@@ -71,10 +71,14 @@ export const WindowShown = Schema.Struct({
   }),
 }).annotate({ description: "The window of the board." })
 
-export const LeaderboardPage = Schema.Struct({
-  window: WindowShown,
-  entries: Schema.Array(LeaderboardEntry).annotate({ description: "Most xp first." }),
-  total: Schema.Int.annotate({ description: "Number of users listed.", examples: [1] }),
+export const boardTotal = Schema.Int.annotate({
+  description: "Number of users listed.",
+  examples: [1],
+})
+
+/** What describes a page of `Entry`, beside its entries. */
+export const boardPageFields = <Entry extends Schema.Top>(entry: Entry) => ({
+  total: boardTotal,
   limit: Schema.Int.annotate({
     description: "Maximum number of entries on this page.",
     examples: [20],
@@ -87,9 +91,15 @@ export const LeaderboardPage = Schema.Struct({
     description: "Whether more entries follow this page.",
     examples: [false],
   }),
-  me: Schema.optionalKey(Schema.NullOr(LeaderboardEntry)).annotate({
+  me: Schema.optionalKey(Schema.NullOr(entry)).annotate({
     description: "With `around`: the entry of that user, on this page or not; null: not listed.",
   }),
+})
+
+export const LeaderboardPage = Schema.Struct({
+  window: WindowShown,
+  entries: Schema.Array(LeaderboardEntry).annotate({ description: "Most xp first." }),
+  ...boardPageFields(LeaderboardEntry),
 }).annotate({
   identifier: "LeaderboardPage",
   description: "A page of the leaderboard.",

@@ -36,7 +36,14 @@ import {
   leaderboardsPage,
 } from "./examples/boardExamples.ts"
 import { leaderboardId } from "./examples/exampleIds.ts"
-import { BoardAt, BoardWindowKind, PreviousRank, WindowShown } from "./Leaderboard.ts"
+import {
+  BoardAt,
+  BoardWindowKind,
+  boardPageFields,
+  boardTotal,
+  PreviousRank,
+  WindowShown,
+} from "./Leaderboard.ts"
 import {
   LeaderboardConflict,
   LeaderboardNotFound,
@@ -225,28 +232,11 @@ const filling = Schema.Boolean.annotate({
   examples: [false],
 })
 
-const total = Schema.Int.annotate({ description: "Number of users listed.", examples: [1] })
-
 export const BoardEntries = Schema.Struct({
   ...windowRead,
   entries: Schema.Array(BoardEntry).annotate({ description: "In the order of ranks." }),
-  total,
-  limit: Schema.Int.annotate({
-    description: "Maximum number of entries on this page.",
-    examples: [20],
-  }),
-  offset: Schema.Int.annotate({
-    description: "Number of entries before this page.",
-    examples: [0],
-  }),
-  hasMore: Schema.Boolean.annotate({
-    description: "Whether more entries follow this page.",
-    examples: [false],
-  }),
+  ...boardPageFields(BoardEntry),
   filling,
-  me: Schema.optionalKey(Schema.NullOr(BoardEntry)).annotate({
-    description: "With `around`: the entry of that user, on this page or not; null: not listed.",
-  }),
 }).annotate({
   identifier: "BoardEntries",
   description: "A page of a leaderboard.",
@@ -293,7 +283,7 @@ export const BoardLookup = Schema.Struct({
     description:
       "In the order of ranks; those who are not listed come last. Who was merged into another user stands under the id of that user.",
   }),
-  total,
+  total: boardTotal,
   filling,
 }).annotate({
   identifier: "BoardLookup",

@@ -8,12 +8,14 @@ import {
   boardDefaults,
 } from "../../domain/project/BoardDefinition.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
+import { type LevelCurve, levelAt } from "../../domain/project/Level.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { invalidRequest } from "../../domain/values/Errors.ts"
 import { isoTimeOrNull, parseIsoTime } from "../../domain/values/isoTime.ts"
-import type { BoardEntry } from "../../engine/boards/ReadBoard.ts"
+import type { BoardEntry, BoardPage } from "../../engine/boards/ReadBoard.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
+import type { Leaderboard } from "../api/Leaderboard.ts"
 import type { LeaderboardPatch, Leaderboards, NewLeaderboard } from "../api/Leaderboards.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
@@ -87,37 +89,70 @@ const asked = Effect.fnUntraced(function* (
     const fault = { pointer: `${pointer}window`, code: "invalid_value", detail }
     return yield* Effect.fail(invalidRequest([fault]))
   }
-  const time = at === undefined ? undefined : { at: parseIsoTime(at) ?? at }
-  return { board, kind, query: { board: board.id, window: kind, ...time } }
+  return { board, kind, query: { board: board.id, window: kind, ...timeOf(at) } }
 })
+
+interface PlaceAsked {
+  readonly around?: string
+  readonly limit?: number
+  readonly offset?: number
+}
+
+/** The place of the page that a request asks for. Fails for two places. */
+const placeOf = ({ around, limit = limits.pageDefault, offset }: PlaceAsked) =>
+  around !== undefined && offset !== undefined
+    ? Effect.fail(twoPlaces)
+    : Effect.succeed({ limit, offset: offset ?? 0, ...(around !== undefined && { around }) })
+
+/** The members that describe a page. */
+const pageBody = <Entry>(
+  { me, offset, total, ...page }: BoardPage,
+  { limit }: { readonly limit: number },
+  show: (entry: BoardEntry) => Entry,
+) => {
+  const entries = page.entries.map(show)
+  const body = { entries, total, limit, offset, hasMore: offset + entries.length < total }
+  return me === undefined ? body : { ...body, me: me && show(me) }
+}
 
 const readEntries = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   environment: string,
   id: string,
-  query: WindowAsked & {
-    readonly around?: string
-    readonly limit?: number
-    readonly offset?: number
-  },
+  query: WindowAsked & PlaceAsked,
 ) {
-  const { around, limit = limits.pageDefault } = query
-  if (around !== undefined && query.offset !== undefined) return yield* Effect.fail(twoPlaces)
-  const found = yield* asked(engine, environment, id, query, "query/")
-  const page = yield* engine.readBoard(environment, {
-    ...found.query,
-    limit,
-    offset: query.offset ?? 0,
-    ...(around !== undefined && { around }),
-  })
-  const shown = showIn(engine, environment, found.board)
-  const { filling, me, offset, total } = page
-  const entries = page.entries.map(shown)
-  const hasMore = offset + entries.length < total
-  const of = windowOf(found.board, found.kind, page)
-  const body = { ...of, entries, total, limit, offset, hasMore, filling }
-  return { body: me === undefined ? body : { ...body, me: me && shown(me) } }
+  const place = yield* placeOf(query)
+  const { board, kind, query: window } = yield* asked(engine, environment, id, query, "query/")
+  const page = yield* engine.readBoard(environment, { ...window, ...place })
+  const body = pageBody(page, place, showIn(engine, environment, board))
+  return { body: { ...windowOf(board, kind, page), ...body, filling: page.filling } }
 })
+
+/** The board of xp as it has always been read, with levels. */
+export const leaderboardHandlers = (engine: Engine["Service"]): Handlers<typeof Leaderboard> => ({
+  get: {
+    handle: ({ caller: { environment }, query }) =>
+      Effect.gen(function* () {
+        const place = yield* placeOf(query)
+        const { at, window: kind = "all_time" } = query
+        const page = yield* engine.readBoard(environment, { window: kind, ...timeOf(at), ...place })
+        const { settings } = yield* engine.readProject(environment)
+        const body = pageBody(page, place, showXpEntry(settings.levelCurve))
+        return { body: { window: shownWindow(kind, page), ...body } }
+      }),
+  },
+})
+
+const showXpEntry =
+  (curve: LevelCurve) =>
+  ({ displayName, previousRank, rank, score, userId, xp }: BoardEntry) => ({
+    rank,
+    userId,
+    displayName,
+    xp: score,
+    level: levelAt(curve, xp),
+    previousRank,
+  })
 
 /** How entries of the board are shown, with its attributes. */
 const showIn = (engine: Engine["Service"], environment: string, { attributes }: Board) =>
@@ -138,13 +173,21 @@ const twoPlaces = invalidRequest([
   },
 ])
 
-const windowOf = (
-  { key }: Board,
-  kind: BoardWindow,
-  { endsAt, startsAt }: { readonly startsAt: number | null; readonly endsAt: number | null },
-) => ({
+/** A date stays text: the board reads it in the project's time zone. */
+const timeOf = (at: string | undefined) =>
+  at === undefined ? undefined : { at: parseIsoTime(at) ?? at }
+
+type Bounds = Pick<BoardPage, "endsAt" | "startsAt">
+
+const shownWindow = (kind: BoardWindow, { endsAt, startsAt }: Bounds) => ({
+  kind,
+  startsAt: isoTimeOrNull(startsAt),
+  endsAt: isoTimeOrNull(endsAt),
+})
+
+const windowOf = ({ key }: Board, kind: BoardWindow, bounds: Bounds) => ({
   leaderboard: key,
-  window: { kind, startsAt: isoTimeOrNull(startsAt), endsAt: isoTimeOrNull(endsAt) },
+  window: shownWindow(kind, bounds),
 })
 
 const showEntry = (

@@ -2,21 +2,16 @@ import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { actionIndexOf, namesAction } from "../../domain/project/ActionIndex.ts"
 import type { DirectoryState } from "../../domain/project/Directory.ts"
-import { type LevelCurve, levelAt } from "../../domain/project/Level.ts"
 import type { ProjectSettings } from "../../domain/project/Project.ts"
-import { invalidRequest } from "../../domain/values/Errors.ts"
-import { isoTime, isoTimeOrNull, parseIsoTime } from "../../domain/values/isoTime.ts"
-import type { BoardEntry } from "../../engine/boards/ReadBoard.ts"
+import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import { limits } from "../../Limits.ts"
 import type { Actions } from "../api/Events.ts"
-import type { Leaderboard } from "../api/Leaderboard.ts"
 import type { Projects } from "../api/Projects.ts"
 import { DecodingTurns, type EventInput } from "../body/EventDecoder.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { EventMetrics } from "../request/RequestMetrics.ts"
 import { badgeHandlers } from "./badgeHandlers.ts"
-import { boardHandlers } from "./boardHandlers.ts"
+import { boardHandlers, leaderboardHandlers } from "./boardHandlers.ts"
 import { boostHandlers } from "./boostHandlers.ts"
 import { currencyHandlers } from "./currencyHandlers.ts"
 import { definitionFileHandlers } from "./definitionFileHandlers.ts"
@@ -66,52 +61,6 @@ const actionHandlers = (engine: Engine["Service"]): Handlers<typeof Actions> => 
       }),
   },
 })
-
-const leaderboardHandlers = (engine: Engine["Service"]): Handlers<typeof Leaderboard> => ({
-  get: {
-    handle: ({ caller, query }) => {
-      const { around, at, limit = limits.pageDefault, window: kind = "all_time" } = query
-      if (around !== undefined && query.offset !== undefined) return Effect.fail(twoPlaces)
-      return Effect.zipWith(
-        engine.readBoard(caller.environment, {
-          limit,
-          offset: query.offset ?? 0,
-          window: kind,
-          ...(at !== undefined && { at: parseIsoTime(at) ?? at }),
-          ...(around !== undefined && { around }),
-        }),
-        engine.readProject(caller.environment),
-        ({ endsAt, me, offset, startsAt, total, ...board }, { settings: { levelCurve } }) => {
-          const show = showEntry(levelCurve)
-          const entries = board.entries.map(show)
-          const window = { kind, startsAt: isoTimeOrNull(startsAt), endsAt: isoTimeOrNull(endsAt) }
-          const hasMore = offset + entries.length < total
-          const body = { window, entries, total, limit, offset, hasMore }
-          return { body: me === undefined ? body : { ...body, me: me && show(me) } }
-        },
-      )
-    },
-  },
-})
-
-const showEntry =
-  (curve: LevelCurve) =>
-  ({ displayName, previousRank, rank, score, userId, xp }: BoardEntry) => ({
-    rank,
-    userId,
-    displayName,
-    xp: score,
-    level: levelAt(curve, xp),
-    previousRank,
-  })
-
-const twoPlaces = invalidRequest([
-  {
-    pointer: "query/offset",
-    code: "invalid_value",
-    detail: "must not be sent together with around",
-  },
-])
 
 const projectHandlers = (
   engine: Engine["Service"],
