@@ -1,5 +1,5 @@
 /** Reads metrics as series: the windows of a range of days, of one user or of all users. */
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { isExtremum, type Metric, unscaled } from "../../domain/project/Metric.ts"
@@ -19,9 +19,10 @@ import {
 } from "../../domain/values/Calendar.ts"
 import { type Fault, invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
 import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
-import type { Engine, StorageCode } from "../../engine/Engine.ts"
+import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { MetricSeriesQuery } from "../api/MetricSeries.ts"
+import { readLatest } from "./readHistory.ts"
 import { foundOr, userNotFound } from "./Shapes.ts"
 
 /** The windows of a series, by their indexes. */
@@ -157,36 +158,23 @@ export const seriesOfUser = Effect.fnUntraced(function* (
  * The user's values by day. They have every event of the day `completeFrom` and later, which is
  * `firstDay` unless the history is too long.
  */
-const daysOf = (
+const daysOf = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   environment: string,
   userId: string,
   { aggregate }: Metric,
   events: MetricRecount,
   firstDay: number,
-): Effect.Effect<
-  { readonly days: MetricDays; readonly completeFrom: number },
-  LaurelError<StorageCode>
-> =>
-  Effect.suspend(() => {
-    const days = new MetricDays(aggregate)
-    let completeFrom = firstDay
-    let read = 0
-    const records = engine.readHistory(environment, userId)
-    return Stream.runForEachWhile(records, (chunk) =>
-      Effect.sync(() => {
-        for (const record of chunk) {
-          const at = decidedAt(record)
-          if (at < beforeDay(firstDay)) return false
-          if (read === limits.metricSeriesRecordsMax) {
-            // What was not read occurred by then, on the next day at the latest in any time zone.
-            completeFrom = Math.max(firstDay, Math.floor(at / dayMs) + 2)
-            return false
-          }
-          read++
-          for (const event of events.eventsOf(record)) days.add(event)
-        }
-        return true
-      }),
-    ).pipe(Effect.map(() => ({ days, completeFrom })))
+) {
+  const days = new MetricDays(aggregate)
+  const most = limits.metricSeriesRecordsMax
+  const cutAt = yield* readLatest(engine, environment, userId, most, (record) => {
+    if (decidedAt(record) < beforeDay(firstDay)) return false
+    for (const event of events.eventsOf(record)) days.add(event)
+    return true
   })
+  // What was not read occurred by then, on the next day at the latest in any time zone.
+  const completeFrom =
+    cutAt === undefined ? firstDay : Math.max(firstDay, Math.floor(cutAt / dayMs) + 2)
+  return { days, completeFrom }
+})

@@ -235,3 +235,33 @@ class Page implements HistoryFacts {
     return true
   }
 }
+
+/**
+ * Calls `look` with the user's latest records, newest first, until it returns false, but with at most
+ * `most` of them. Returns when the first record was decided that this limit left out; `undefined`: it
+ * left out none.
+ */
+export const readLatest = (
+  engine: Engine["Service"],
+  environment: string,
+  userId: string,
+  most: number,
+  look: (record: JournalRecord) => boolean,
+): Effect.Effect<number | undefined, LaurelError<StorageCode>> =>
+  Effect.suspend(() => {
+    let read = 0
+    let cutAt: number | undefined
+    return Stream.runForEachWhile(engine.readHistory(environment, userId), (records) =>
+      Effect.sync(() => {
+        for (const record of records) {
+          if (read === most) {
+            cutAt = decidedAt(record)
+            return false
+          }
+          read++
+          if (!look(record)) return false
+        }
+        return true
+      }),
+    ).pipe(Effect.map(() => cutAt))
+  })

@@ -1,18 +1,18 @@
 /** Reads recaps: what a user did in a range of days, from the user's history. */
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import type { Amounts } from "../../domain/project/Currency.ts"
 import { levelAt } from "../../domain/project/Level.ts"
 import { beforeDay } from "../../domain/record/MetricRecount.ts"
 import { Recap } from "../../domain/record/Recap.ts"
-import { decidedAt } from "../../domain/record/Record.ts"
 import { presentZone, type UserState } from "../../domain/user/User.ts"
 import { dateOf, dayOf, type Zone } from "../../domain/values/Calendar.ts"
 import { type Fault, invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
-import type { Engine, StorageCode } from "../../engine/Engine.ts"
+import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { RecapQuery, Recaps, Recap as ShownRecap } from "../api/Recaps.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
+import { readLatest } from "./readHistory.ts"
 import { foundOr, userNotFound } from "./Shapes.ts"
 
 export const recapHandlers = (engine: Engine["Service"]): Handlers<typeof Recaps> => ({
@@ -64,7 +64,13 @@ export const recapOf = Effect.fnUntraced(function* (
   const zone = presentZone(user, project)
   const range = yield* rangeOf(query, zone, engine.timeIn(environment))
   const recap = new Recap(zone, range.from, range.to, levelAt(project.settings.levelCurve, user.xp))
-  const read = yield* readInto(engine, environment, userId, range, recap)
+  const cutAt = yield* readLatest(engine, environment, userId, limits.recapRecordsMax, (record) => {
+    recap.add(record)
+    return true
+  })
+  // A record counts on the day of its decision or earlier.
+  const truncated = cutAt !== undefined && cutAt >= beforeDay(range.from)
+  const read = { truncated, whole: cutAt === undefined }
   const standing = yield* standingOf(engine, environment, user)
   return { ...shown(user, range, recap, read), standing } satisfies typeof ShownRecap.Type
 })
@@ -74,38 +80,6 @@ interface Read {
   readonly truncated: boolean
   readonly whole: boolean
 }
-
-/** Adds the user's latest records to the recap. */
-const readInto = (
-  engine: Engine["Service"],
-  environment: string,
-  userId: string,
-  { from }: Range,
-  recap: Recap,
-): Effect.Effect<Read, LaurelError<StorageCode>> =>
-  Effect.suspend(() => {
-    let read = 0
-    let cutAt: number | undefined
-    return Stream.runForEachWhile(engine.readHistory(environment, userId), (records) =>
-      Effect.sync(() => {
-        for (const record of records) {
-          if (read === limits.recapRecordsMax) {
-            cutAt = decidedAt(record)
-            return false
-          }
-          read++
-          recap.add(record)
-        }
-        return true
-      }),
-    ).pipe(
-      // A record counts on the day of its decision or earlier.
-      Effect.map(() => ({
-        truncated: cutAt !== undefined && cutAt >= beforeDay(from),
-        whole: cutAt === undefined,
-      })),
-    )
-  })
 
 const shown = (
   { id, profile }: UserState,
