@@ -3,7 +3,7 @@ import { Context, type JsonSchema, Schema, SchemaIssue, SchemaTransformation } f
 import { HttpApiMiddleware, HttpApiSchema, HttpApiSecurity, OpenApi } from "effect/http-api"
 import { Tier, Times } from "../../domain/message/FactMembers.ts"
 import type { CallerScope } from "../../domain/project/Directory.ts"
-import { isTimeZone } from "../../domain/values/Calendar.ts"
+import { dayOf, isTimeZone } from "../../domain/values/Calendar.ts"
 import { actionPattern, callerIdFault, characterCount } from "../../domain/values/Ids.ts"
 import { isIsoTime } from "../../domain/values/isoTime.ts"
 import { metadataFault } from "../../domain/values/Metadata.ts"
@@ -279,6 +279,10 @@ export const TimeIn = Schema.String.check(
 ).annotate({ description: "ISO 8601 with a zone.", examples: ["2026-11-01T09:30:00.000Z"] })
 
 /** A time in a reply. */
+/** A date in a request. */
+export const DateText = Schema.String.check(
+  check("invalid_format", "must be a date such as 2026-11-01", (text) => dayOf(text) !== undefined),
+)
 export const Time = Schema.String.annotate({
   description: "ISO 8601, UTC, with milliseconds.",
   format: "date-time",

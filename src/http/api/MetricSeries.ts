@@ -2,17 +2,21 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { streakPeriods } from "../../domain/project/StreakDefinition.ts"
-import { dayOf } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
-import { check, OpenTo, oneOf, type RequestParts, Time, text, UserId, UserNamed } from "./Common.ts"
+import {
+  DateText,
+  OpenTo,
+  oneOf,
+  type RequestParts,
+  Time,
+  text,
+  UserId,
+  UserNamed,
+} from "./Common.ts"
 import { pathOf } from "./DefinitionShapes.ts"
 import { metricId } from "./examples/exampleIds.ts"
 import { metricSeries, userMetricSeries } from "./examples/userExamples.ts"
 import { MetricNotFound, readProblems, UserOrMetricNotFound } from "./Problems.ts"
-
-const DateText = Schema.String.check(
-  check("invalid_format", "must be a date such as 2026-11-01", (date) => dayOf(date) !== undefined),
-)
 
 const query = {
   from: Schema.optionalKey(

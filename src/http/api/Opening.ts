@@ -1,20 +1,13 @@
 /** Shapes of opening balances: what a user brings along from another system. */
 import { Schema } from "effect"
 import { factMembers } from "../../domain/message/FactMembers.ts"
-import { dayOf } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
-import { check, integer, list, TimeIn, UserId } from "./Common.ts"
+import { check, DateText, integer, list, TimeIn, UserId } from "./Common.ts"
 import { DefinitionKey } from "./DefinitionShapes.ts"
-
-const dateCheck = check(
-  "invalid_format",
-  "must be a date such as 2026-11-01",
-  (text: string) => dayOf(text) !== undefined,
-)
 
 const OpeningLot = Schema.Struct({
   amount: integer(1, limits.balanceMax).annotate({ description: "The amount.", examples: [100] }),
-  lastDay: Schema.String.check(dateCheck).annotate({
+  lastDay: DateText.annotate({
     description: "The last day on which the user can spend it, in the user's time zone.",
     examples: ["2027-03-31"],
   }),
@@ -49,7 +42,7 @@ const OpeningStreak = Schema.Struct({
     examples: [40],
   }),
   lastDay: Schema.optionalKey(
-    Schema.String.check(dateCheck).annotate({
+    DateText.annotate({
       description:
         "The last day that was kept, or a day of the last week or month, in the user's time zone. Required unless `current` is 0. The days in a row before it count as kept. The streak continues from there, and is broken if that is too long ago.",
       examples: ["2026-10-31"],

@@ -11,6 +11,7 @@ import {
   Action,
   ApiKey,
   check,
+  DateText,
   distinct,
   integer,
   list,
@@ -138,9 +139,7 @@ const AtRisk = Schema.Struct({
   examples: [{ hoursBefore: 4 }],
 })
 
-export const CalendarDay = Schema.String.check(
-  check("invalid_format", "must be a date such as 2026-11-01", (text) => dayOf(text) !== undefined),
-).annotate({
+export const CalendarDay = DateText.annotate({
   description: "A date in the user's time zone.",
   examples: ["2026-11-01"],
 })
