@@ -133,6 +133,11 @@ export abstract class ClientElement extends Base {
     if (this.isConnected && client !== undefined) this.#end = this.start(client)
   }
 
+  /** The attribute `user`. */
+  protected get userId(): string {
+    return this.getAttribute("user") ?? ""
+  }
+
   /** Dispatches `laurel-error`. */
   protected report(error: unknown): void {
     this.dispatchEvent(new CustomEvent("laurel-error", { detail: error, bubbles: true }))
@@ -196,11 +201,6 @@ export abstract class LaurelElement<Data = unknown> extends ClientElement {
       this.shadowRoot!.replaceChildren(status)
     }
     this.report(error)
-  }
-
-  /** The attribute `user`. */
-  protected get userId(): string {
-    return this.getAttribute("user") ?? ""
   }
 
   /** The title: the attribute `label`, or the word. */

@@ -26,7 +26,7 @@ export class LaurelToast extends ClientElement {
   }
 
   async #follow(laurel: Laurel, region: HTMLElement, signal: AbortSignal): Promise<void> {
-    const userId = this.getAttribute("user") ?? ""
+    const { userId } = this
     const events = Object.keys(this.words).join(",")
     for await (const { data, type } of laurel.stream({ userId, events, signal })) {
       const { from, name, title, to } = data as Readonly<Record<string, unknown>>
