@@ -95,7 +95,7 @@ const faultsOf = (currency: Currency, before: Currency | undefined): ReadonlyArr
   return faults
 }
 
-/** A leaderboard ranks by what users earned, which refilled amounts are not. */
+/** A leaderboard ranks users by earned amounts, and a refill is not earned. */
 const rankedFaults = (state: ProjectState, { key, refill }: Currency): ReadonlyArray<Fault> => {
   if (refill === null || !isRanked(state, key)) return []
   const detail = "is not allowed for a currency by which a leaderboard ranks"

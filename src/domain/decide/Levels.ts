@@ -1,7 +1,7 @@
 /**
- * What a decision pays for levels of currencies (`user/CurrencyLevel.ts`), and which of them change. A
- * change is that of the recorded amounts, so each is told once. A level pays a user once, ever, when an
- * amount that it compares grows to it. The undo of the record that paid takes the payment back and
+ * What a decision pays for levels of currencies (`user/CurrencyLevel.ts`), and which levels it changes.
+ * Changes are computed from recorded amounts, so each change is in one record. A level pays a user
+ * once, ever, when the amount that it compares reaches it. The undo of the record that paid takes the payment back and
  * forgets it. A level that is lost in another way, and reached again, does not pay again. An edit of
  * the levels neither pays nor takes.
  *

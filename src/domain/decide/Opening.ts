@@ -10,7 +10,7 @@
  *   or delays them. What ends with a day is in lots from the beginning.
  * - A streak has as many periods in a row, up to its last day, as if they had been kept here. Its freezes
  *   are those that so many periods earn.
- * - They cannot be undone: all that the user does afterwards rests on them. An operator grants or
+ * - They cannot be undone, because later records depend on them. An operator grants or
  *   spends the difference, or erases the user.
  */
 import { Result } from "effect"

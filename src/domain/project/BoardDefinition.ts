@@ -1,5 +1,5 @@
 /**
- * The definition of a leaderboard: it ranks users by what they earn of a currency.
+ * The definition of a leaderboard, which ranks users by the earned amount of a currency.
  *
  * The score of all time of a board without a segment and without a start is what the user ever
  * earned of the currency, less what was earned while the board did not count. So a new board has

@@ -40,8 +40,9 @@ export interface Refill {
 }
 
 /**
- * Levels by what a user earned, or by the balance: with `yearlyOn` of `expiry`, a status that must be
- * earned again each year. They are named ones, or those of a curve, which have no names.
+ * Levels that compare the earned amount or the balance. Of a balance that expires each year (`yearlyOn`),
+ * a level is a status that users must earn again. A table has named levels; levels of a curve have no
+ * names.
  */
 export type CurrencyLevels = { readonly of: LevelBasis } & (
   | {

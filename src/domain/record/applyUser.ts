@@ -372,7 +372,7 @@ const scoreOn = (
   })
 }
 
-/** 0 for each window of which a revocation leaves nothing: the user is not bound to it any more. */
+/** Sequence 0 for each window whose score a revocation makes 0: the user leaves its board. */
 const emptied = (
   { windows }: BoardScores,
   fact: FactOf<"board.scored">,

@@ -1,6 +1,6 @@
 /**
- * The level of a user in a currency with `levels`, by what the user earned or by the balance. It is
- * never stored, so an edit of the levels applies to all users at once.
+ * The level of a user in a currency with `levels`, which compare the earned amount or the balance. It
+ * is never stored, so an edit of the levels applies to all users at once.
  *
  * Levels are numbered from 1. Below the first level of a table a user has none, which is number 0; a
  * curve begins with level 1 at 0.

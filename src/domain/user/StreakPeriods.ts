@@ -167,7 +167,7 @@ export class Periods {
     return missed + this.#missedIn(from, period, last, most - missed)
   }
 
-  /** As `missedBetween`, for the periods from `from` to before `until`, of which none is covered. */
+  /** `missedBetween` for the periods from `from` up to `until`, excluded, without a covered period. */
   #missedIn(from: number, until: number, last: number, most: number): number {
     const count = until - from
     if (this.#definition.every !== "day") return Math.max(0, Math.min(count, most + 1))

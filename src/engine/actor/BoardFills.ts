@@ -7,8 +7,8 @@
  * (`fillBoards`): the journal may close a window of the new board, and a state that was stored after
  * that has scores in it.
  *
- * Cost: a decode of each user's state, once for all boards of an environment that were made at a time.
- * Yields to the event loop after `boardFillTurnMs`.
+ * Cost: a pass decodes the state of each user once, and fills all boards that wait in the environment.
+ * It yields to the event loop after `boardFillTurnMs`.
  */
 import { Cause, Effect, Latch } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
