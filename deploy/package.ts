@@ -32,7 +32,13 @@ const root = path.resolve(import.meta.dirname, "..")
 const served = /^src\/(dashboard\/browser|client)\//
 /** What only a checkout needs. */
 const left = /^src\/client\/(build|generated\/types|package\.json|tsconfig)|tsconfig\.json$/
-const pages = ["README.md", "LICENSE", "snapshots/README.md"]
+const pages = [
+  "README.md",
+  "LICENSE",
+  "snapshots/README.md",
+  "deploy/README.md",
+  "deploy/settings.md",
+]
 
 const specifier = /(\bfrom |\bimport |\bimport\(|\bnew URL\()"((?:\.{1,2}\/)?[\w./-]+)\.ts"/g
 

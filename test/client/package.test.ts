@@ -48,7 +48,7 @@ describe("The package", () => {
     expect(await gzippedBytes(entry as Entry)).toBeLessThanOrEqual(goal)
   })
 
-  it("is used by the examples of its README and of the project's, in strict TypeScript", async () => {
+  it("is used by the examples of its README and of the quickstarts, in strict TypeScript", async () => {
     const around = `
       import { createLaurel as create } from "laurel-client"
       const request = new Request("http://localhost/")
@@ -59,10 +59,9 @@ describe("The package", () => {
     `
     const laurel = `const laurel = create({ url: "", key: "" })`
     const files: Array<string> = []
-    for (const page of ["README.md", "src/client/README.md"]) {
+    for (const page of ["src/client/quickstart.md", "src/client/README.md"]) {
       const text = await readFile(resolve(folder, "../..", page), "utf8")
       for (const [, kind, block] of text.matchAll(/^```(tsx?)\n([\s\S]*?)^```$/gm)) {
-        if (page === "README.md" && !block!.includes("laurel-client")) continue
         const client = block!.includes("const laurel =") ? "" : laurel
         files.push(`example-${files.length}.${kind}`)
         await writeFile(join(app, files.at(-1)!), `${around}${client}\n${block}`)

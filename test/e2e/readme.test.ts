@@ -1,25 +1,20 @@
-/** The first minute of README.md: its snippets run as they stand, and the printed reply is the one that they get. */
+/** The first minute of README.md and the quickstarts: their snippets run as they stand, and print what the pages show. */
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
+import { stripTypeScriptTypes } from "node:module"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
 import { root, Server, temporaryFolder } from "./program.ts"
 
-const readme = readFileSync(join(root, "README.md"), "utf8")
-const section = readme.slice(readme.indexOf("## The first minute"), readme.indexOf("## Features"))
-/** The snippets of a kind, one after another. */
-const snippets = new Map<string, string>()
-for (const [, kind, text] of section.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)) {
-  snippets.set(kind!, (snippets.get(kind!) ?? "") + text!)
-}
-
-/** The snippets of a kind, with the server's address in place of the default one. */
-const snippet = (kind: string, url: string): string => {
-  const text = snippets.get(kind)
-  expect(text, `a snippet in ${kind}`).toBeDefined()
-  expect(kind === "json" || text!.includes("http://127.0.0.1:8080")).toBe(true)
-  return text!.replaceAll("http://127.0.0.1:8080", url)
+/** The snippets of a kind in a page, one after another. */
+const snippetsOf = (page: string): ReadonlyMap<string, string> => {
+  const text = readFileSync(join(root, page), "utf8")
+  const snippets = new Map<string, string>()
+  for (const [, kind, snippet] of text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)) {
+    snippets.set(kind!, (snippets.get(kind!) ?? "") + snippet!)
+  }
+  return snippets
 }
 
 /** Ids and times differ from run to run. */
@@ -28,31 +23,62 @@ const withoutIdsAndTimes = (text: string): unknown =>
     /^(eventId|occurredAt|receivedAt)$/.test(name) ? typeof value : value,
   )
 
-describe("README.md", () => {
-  it("shows a first minute that is true, in curl, JavaScript and Python", async () => {
-    const server = await Server.start(await temporaryFolder())
-    const { url } = server
-    const key = await server.firstKey()
-    const env = { ...process.env, LAUREL_KEY: key }
-    const run = async (program: string, ...args: ReadonlyArray<string>) =>
-      (await promisify(execFile)(program, args, { env })).stdout
+/** What a program prints. */
+const run = async (env: NodeJS.ProcessEnv, program: string, ...args: ReadonlyArray<string>) =>
+  (await promisify(execFile)(program, args, { env, cwd: root })).stdout
 
+/** Prints a line for each reply, and fails with the first refusal. */
+const strict = `set -e\ncurl() { command curl --fail-with-body "$@"; echo; }\n`
+
+describe("README.md", () => {
+  it("shows a first minute that is true", async () => {
+    const server = await Server.start(await temporaryFolder())
+    const snippets = snippetsOf("README.md")
+    const commands = snippets.get("sh")!.split("npm cit")[1]!.replace(/^.*\n/, "")
+    const script = commands
+      .replace("lk_test_…", await server.firstKey())
+      .replaceAll("http://127.0.0.1:8080", server.url)
     const replies = await run(
+      process.env,
       "sh",
       "-c",
-      `set -e\ncurl() { command curl -sS --fail-with-body "$@"; echo; }\n${snippet("sh", url).replace("lk_test_…", key)}`,
+      strict + script.replaceAll("curl -H", "curl -sS -H"),
     )
     const [rule, event] = replies.trim().split("\n")
     expect(JSON.parse(rule!)).toMatchObject({ action: "LESSON_DONE", reward: { xp: 50 } })
-    expect(withoutIdsAndTimes(event!)).toEqual(withoutIdsAndTimes(snippet("json", url)))
+    expect(withoutIdsAndTimes(event!)).toEqual(withoutIdsAndTimes(snippets.get("json")!))
+    expect(await server.stop()).toBe(0)
+  })
+})
 
-    const script = snippet("js", url)
-    const [, printed] = / \/\/ (\d+)$/m.exec(script)!
-    expect(await run(process.execPath, "--input-type=module", "--eval", script)).toBe(
-      `${printed}\n`,
-    )
+describe("The quickstarts", () => {
+  it("print what they show, in curl, Node and Python, and answer a page with a token", async () => {
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder)
+    const { url } = server
+    const snippets = snippetsOf("src/client/quickstart.md")
+    const addressed = (kind: string) => {
+      const text = snippets.get(kind)!
+      expect(text).toContain("http://127.0.0.1:8080")
+      return text.replaceAll("http://127.0.0.1:8080", url)
+    }
+    const shell = { ...process.env, LAUREL_DATA_DIR: folder }
+    const script = `${strict}${addressed("sh")}\necho "$LAUREL_KEY"`
+    const printed = (await run(shell, "sh", "-c", script)).trim().split("\n")
+    const [event, key] = printed.filter((line) => line !== "").slice(-2)
+    expect(withoutIdsAndTimes(event!)).toEqual(withoutIdsAndTimes(snippets.get("json")!))
 
-    expect(await run("python3", "-c", snippet("py", url))).toBe("1 ada 50\n1 grace 50\n")
+    const env = { ...process.env, LAUREL_KEY: key }
+    const node = (text: string) => run(env, process.execPath, "--input-type=module", "--eval", text)
+    const [, shown] = / \/\/ (\d+)$/m.exec(snippets.get("js")!)!
+    expect(await node(addressed("js"))).toBe(`${shown}\n`)
+    expect(await run(env, "python3", "-c", addressed("py"))).toBe("1 ada 50\n1 grace 50\n")
+
+    const route = stripTypeScriptTypes(addressed("ts"))
+    const token = (await node(`${route}\nconsole.log(await (await GET()).text())`)).trim()
+    const headers = { Authorization: `Bearer ${token}` }
+    const ask = async (user: string) => (await fetch(`${url}/v1/users/${user}`, { headers })).status
+    expect([await ask("ada"), await ask("grace")]).toEqual([200, 403])
     expect(await server.stop()).toBe(0)
   })
 })
