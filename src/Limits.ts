@@ -12,6 +12,7 @@ import { httpLimits } from "./httpLimits.ts"
 import { metricLimits } from "./metricLimits.ts"
 import { recapLimits } from "./recapLimits.ts"
 import { streakLimits } from "./streakLimits.ts"
+import { warehouseLimits } from "./warehouseLimits.ts"
 
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
@@ -336,6 +337,7 @@ export const limits = {
   ...httpLimits,
   ...metricLimits,
   ...recapLimits,
+  ...warehouseLimits,
 } as const
 
 /* Relations between limits. */

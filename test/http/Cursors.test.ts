@@ -341,6 +341,7 @@ describe("A cursor", () => {
       spends: [204_878],
       deliveries: [204_878, 0],
       actions: ["LESSON_DONE"],
+      facts: [204_878, createdAt],
     }
     const made = Object.entries(position).map(([list, place]) => [
       list,

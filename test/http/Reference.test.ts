@@ -44,6 +44,7 @@ describe("/openapi.json", () => {
       "/v1/events/batch",
       "/v1/events/import",
       "/v1/events/{id}",
+      "/v1/facts",
       "/v1/leaderboard",
       "/v1/leaderboards",
       "/v1/leaderboards/{id}",

@@ -48,6 +48,9 @@ export const operations = {
   recaps: {
     get: "GET users/*/recap query",
   },
+  facts: {
+    list: "GET facts query",
+  },
   quests: {
     create: "POST quests body key",
     list: "GET quests query",

@@ -12,6 +12,7 @@ import { oneOf } from "./Common.ts"
 import { Currencies } from "./Currencies.ts"
 import { DefinitionFiles } from "./DefinitionFiles.ts"
 import { Actions, Events } from "./Events.ts"
+import { Facts } from "./Facts.ts"
 import { Leaderboard } from "./Leaderboard.ts"
 import { Leaderboards } from "./Leaderboards.ts"
 import { Metrics } from "./Metrics.ts"
@@ -90,6 +91,7 @@ const declared = HttpApi.make("laurel")
     Actions,
     Users,
     Recaps,
+    Facts,
     Rewards,
     Spends,
     Quests,

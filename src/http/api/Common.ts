@@ -366,7 +366,7 @@ export const limitQuery = Schema.optionalKey(wholeNumber(1, limits.pageMax))
 /* Lists. A list has pages, each with a cursor to the next one (`Cursor.ts`). */
 
 /** The parameter `cursor` of a list. The handler checks the environment and the filters. */
-const cursorQuery = (list: ListName) =>
+export const cursorQuery = (list: ListName) =>
   Schema.optionalKey(
     Schema.String.check(
       charactersMax(limits.cursorCharactersMax),

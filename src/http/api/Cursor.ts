@@ -26,6 +26,8 @@ interface Positions extends Readonly<Record<Plural, readonly [createdAt: number,
   readonly spends: readonly [sequence: number]
   readonly deliveries: readonly [sequence: number, index: number]
   readonly actions: readonly [action: string]
+  /** The last record of the page, and when it was decided; an erased record has the time 0. */
+  readonly facts: readonly [sequence: number, at: number]
 }
 
 export type ListName = keyof Positions
@@ -48,6 +50,7 @@ const partsOf: { readonly [List in ListName]: Parts } = {
   spends: ["number"],
   deliveries: ["number", "number"],
   actions: ["string"],
+  facts: ["number", "number"],
 }
 
 /** The parameters of a request that choose the items of a list, by name. */

@@ -16,6 +16,7 @@ import { boostHandlers } from "./boostHandlers.ts"
 import { currencyHandlers } from "./currencyHandlers.ts"
 import { definitionFileHandlers } from "./definitionFileHandlers.ts"
 import { eventHandlers } from "./eventHandlers.ts"
+import { factHandlers } from "./factHandlers.ts"
 import { metricHandlers } from "./metricHandlers.ts"
 import { questHandlers } from "./questHandlers.ts"
 import { recapHandlers } from "./recapHandlers.ts"
@@ -113,6 +114,7 @@ export const handlersOf = (
   return {
     events: eventHandlers(engine, events, turns),
     recaps: recapHandlers(engine),
+    facts: factHandlers(engine),
     rewards: rewardHandlers(engine, turns),
     spends: spendHandlers(engine),
     actions: actionHandlers(engine),

@@ -61,4 +61,5 @@ export const exampleCursors = {
   spends: "1WyJzcGVuZHMiLDI2MDE0ODM3NDgsMjA0ODc4XV93xgo",
   deliveries: "1WyJkZWxpdmVyaWVzIiwyNjAxNDgzNzQ4LDIwNDg3OCwwXTmJGas",
   actions: "1WyJhY3Rpb25zIiwyNjAxNDgzNzQ4LCJMRVNTT05fRE9ORSJd7S2Nrg",
+  facts: "1WyJmYWN0cyIsMjYwMTQ4Mzc0OCwyMDQ4NzgsMTc5MzUyNTQwMDAwMF2dWXPi",
 } as const

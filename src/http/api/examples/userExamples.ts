@@ -570,3 +570,21 @@ export const recap = {
   badges: [earnedBadge],
   standing: { rank: 12, total: 480, topPercent: 3 },
 } as const
+
+export const factsPage = {
+  facts: [
+    {
+      userId,
+      number: 0,
+      fact: { kind: "event.tracked", ...now, xp: earned, points: noPoints, level: sameLevel },
+    },
+    {
+      userId,
+      number: 2,
+      fact: { kind: "xp.earned", ...now, amount: 50, total: 1250, source },
+    },
+  ],
+  erased: [],
+  hasMore: false,
+  nextCursor: exampleCursors.facts,
+} as const
