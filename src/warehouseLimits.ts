@@ -6,4 +6,14 @@ export const warehouseLimits = {
   factsScanRecordsMax: 20_000,
   /** A page of facts ends after records of as many bytes. */
   factsPageBytesMax: 4 * 1024 * 1024,
+  /** `laurel sync`: the users that one request of a comparison asks the server for. */
+  syncComparedUsers: 1_000,
+  /** The characters of a list of ids in a URL. */
+  syncUrlCharactersMax: 6_000,
+  /** How long a copy that has all facts waits until it asks for more. */
+  syncPauseMs: 5_000,
+  /** How long a copy waits after a server or PostgreSQL did not answer. */
+  syncRetryMs: 5_000,
+  /** How often a copy asks the server which of its users still exist. */
+  syncCompareEveryMs: 86_400_000,
 }

@@ -16,6 +16,7 @@ import { listen } from "./commands/listen.ts"
 import { mcp } from "./commands/mcp.ts"
 import { projects } from "./commands/projects.ts"
 import { snapshots } from "./commands/snapshots.ts"
+import { sync } from "./commands/sync.ts"
 import { exportTables } from "./commands/warehouse.ts"
 import { CommandFailed, exitCodes } from "./output/ExitCode.ts"
 
@@ -47,6 +48,7 @@ const laurel = Command.make("laurel").pipe(
     mcp,
     snapshots,
     exportTables,
+    sync,
     cluster,
     limits,
     demo,

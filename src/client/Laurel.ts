@@ -104,6 +104,7 @@ const queryText = (query: object = {}): string =>
 
 /** A page of a list. */
 interface Page {
+  readonly hasMore?: boolean
   readonly nextCursor?: string | null
 }
 
@@ -179,9 +180,9 @@ const itemsFrom = async function* (
 ) {
   const place = spec.split("*").length - 1
   for (;;) {
-    const { nextCursor, ...members } = (await page) as Page
+    const { hasMore, nextCursor, ...members } = (await page) as Page
     yield* Object.values(members).find(Array.isArray)!
-    if (!nextCursor) return
+    if (!hasMore) return
     const query = { ...(args[place] as object), cursor: nextCursor }
     page = call(spec, [...args.slice(0, place), query, args[place + 1]])
   }

@@ -294,7 +294,11 @@ export interface ConfigReading {
 export type Environment = { readonly [variable: string]: string | undefined }
 
 /** The variables of commands that call the API of a server. They are no settings of a server. */
-export const commandVariables = { key: "LAUREL_KEY", url: "LAUREL_URL" } as const
+export const commandVariables = {
+  key: "LAUREL_KEY",
+  syncTo: "LAUREL_SYNC_TO",
+  url: "LAUREL_URL",
+} as const
 
 /** Reads the configuration from `environment`, by default the environment of the process. */
 export const readConfig = (environment: Environment = process.env): ConfigReading => {

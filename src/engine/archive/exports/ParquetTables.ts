@@ -11,6 +11,7 @@ import type { JournalRecord } from "../../../domain/record/Record.ts"
 import { pendingAt } from "../../../domain/user/Lots.ts"
 import { balanceAt } from "../../../domain/user/Refill.ts"
 import type { UserState } from "../../../domain/user/User.ts"
+import { factColumns } from "./factColumns.ts"
 import type { Cell, Column } from "./ParquetParts.ts"
 
 type Row = ReadonlyArray<Cell>
@@ -72,44 +73,31 @@ const placeOf = (environment: string, userId: string): Row => {
   return [environment.slice(0, at), environment.slice(at + 1), userId]
 }
 
-const whole = (amount: unknown): Cell =>
-  typeof amount === "number" && Number.isSafeInteger(amount) ? BigInt(amount) : null
-
-const textOrNull = (value: unknown): Cell => (typeof value === "string" ? value : null)
-
 /** The facts of a user's record that its history shows. */
 export function* factRows(record: JournalRecord): Generator<Row> {
   const { subject } = record
   if (subject.actor !== "user") return
   for (const [number, fact] of record.facts.entries()) {
     if (!isShown(fact)) continue
-    const { at, cause, kind, sequence, ...members } = historyFact(record, fact)
-    const more = members as Readonly<Record<string, unknown>>
-    const isEvent = cause.kind === "event"
-    const [family] = kind.split(".")
+    const columns = factColumns(historyFact(record, fact))
+    const { amount, metadata, occurredAt } = columns
     yield [
       ...placeOf(subject.environment, subject.userId),
-      BigInt(sequence),
+      BigInt(columns.sequence),
       number,
-      new Date(at),
-      kind,
-      cause.kind,
-      causeId(cause),
-      isEvent ? cause.action : null,
-      isEvent ? new Date(cause.occurredAt) : null,
-      family === "xp" || family === "points" ? family : textOrNull(more.currency),
-      whole(more.amount),
-      typeof more.total === "number" ? more.total : null,
-      JSON.stringify(members),
-      isEvent && cause.metadata !== null ? JSON.stringify(cause.metadata) : null,
+      new Date(columns.decidedAt),
+      columns.kind,
+      columns.cause,
+      columns.causeId,
+      columns.action,
+      occurredAt === null ? null : new Date(occurredAt),
+      columns.currency,
+      amount === null ? null : BigInt(amount),
+      columns.total,
+      JSON.stringify(columns.data),
+      metadata === null ? null : JSON.stringify(metadata),
     ]
   }
-}
-
-/** Laurel's id of the event, reward or spend that a fact comes from, or that it undoes. */
-const causeId = (cause: object): Cell => {
-  const ids = cause as Readonly<Record<string, unknown>>
-  return textOrNull(ids.eventId ?? ids.rewardId ?? ids.spendId)
 }
 
 /** A user as of `now`, the environment's time. */
