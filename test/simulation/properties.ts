@@ -88,6 +88,7 @@ export const undoneToNothing = (run: DomainRun): void => {
       run.project,
       run.now,
     )
+    assert.equal(user.activity, null)
     // What a badge paid in a backfill stays, as an opening does. A spend may have used it up.
     const kept = run.model
       .log(userId)

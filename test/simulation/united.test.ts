@@ -9,6 +9,7 @@ import { decideUser } from "../../src/domain/decide/Decide.ts"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { Fact, JournalRecord, UserCommand } from "../../src/domain/record/Record.ts"
 import { otherParts, unitedParts } from "../../src/domain/record/United.ts"
+import { daysOf as activeDays } from "../../src/domain/user/ActiveDays.ts"
 import { metricTotal } from "../../src/domain/user/MetricState.ts"
 import type { DayRange } from "../../src/domain/user/StreakPeriods.ts"
 import { balanceOf, type UserState } from "../../src/domain/user/User.ts"
@@ -121,6 +122,13 @@ const partsUnite = ({ from, into, merge, run, user }: Merged): void => {
     new Set((fact.ownBoosts ?? into.boosts).map((boost) => JSON.stringify(boost))),
     new Set(lastToEnd([...into.boosts, ...from.boosts]).map((boost) => JSON.stringify(boost))),
   )
+  const days = [into, from].flatMap(({ activity }) =>
+    activity === null ? [] : activeDays(activity),
+  )
+  assert.deepEqual(
+    new Set(user.activity && activeDays(user.activity)),
+    new Set(days.sort((a, b) => a - b)),
+  )
   for (const [key, { amount, spent }] of parts.balances ?? []) {
     const [mine, theirs] = [into.balances.get(key), from.balances.get(key)]
     assert.equal(spent, (mine?.spent ?? 0) + (theirs?.spent ?? 0))
@@ -219,6 +227,7 @@ const nothingIsLeft = ({ merge, records, user }: Merged): void => {
   }
   for (const count of user.badgeCounts.values()) assert.equal(count, 0)
   for (const { recalculating } of user.metrics.values()) assert.equal(recalculating, true)
+  assert.equal(user.activity, null)
 }
 
 describe("Two users who are merged", () => {

@@ -8,6 +8,7 @@ import { levelAt } from "../../src/domain/project/Level.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import { streakTime } from "../../src/domain/project/StreakDefinition.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
+import { daysOf, lastDayOf } from "../../src/domain/user/ActiveDays.ts"
 import { standingOf } from "../../src/domain/user/CurrencyLevel.ts"
 import { endingsOf } from "../../src/domain/user/Expiry.ts"
 import { pendingAt } from "../../src/domain/user/Lots.ts"
@@ -26,6 +27,7 @@ import {
   userZones,
 } from "../../src/domain/user/User.ts"
 import { dateOf, firstDayOf, zoneOf } from "../../src/domain/values/Calendar.ts"
+import { activityOf } from "./model/activity.ts"
 import { badgesOf, countFor, type Place, paidOf } from "./model/badges.ts"
 import {
   furtherOf,
@@ -40,7 +42,7 @@ import {
 } from "./model/balances.ts"
 import { onBoard, scoreSince, totalOn } from "./model/boards.ts"
 import { ownedBy } from "./model/boosts.ts"
-import { windowAt, windowKinds } from "./model/calendar.ts"
+import { dateAt, plusDays, windowAt, windowKinds } from "./model/calendar.ts"
 import { levelsPaid } from "./model/credits.ts"
 import { holdingOf } from "./model/holdings.ts"
 import { levelAmountOf, levelIn, levelOf } from "./model/levels.ts"
@@ -59,6 +61,9 @@ import { calendarOf, openCounts, paidMilestones, streakOf } from "./model/streak
 
 const byKey = <A>(pairs: Iterable<readonly [string, A]>): { readonly [key: string]: A } =>
   Object.fromEntries([...pairs].sort(([one], [other]) => (one < other ? -1 : 1)))
+
+/** The first day that all states of active days have. */
+const recentSince = (now: number): string => plusDays(dateAt("UTC", now), -400)
 
 export const stateView = (user: UserState, project: ProjectState, now: number) => {
   const { quests, settings } = project
@@ -178,6 +183,13 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
     ),
     metrics: metricProgress(user, project, now),
     boosts: user.boosts,
+    activity: user.activity && {
+      first: dateOf(user.activity.firstDay),
+      last: dateOf(lastDayOf(user.activity)),
+      recent: daysOf(user.activity)
+        .map(dateOf)
+        .filter((date) => date >= recentSince(now)),
+    },
     createdAt: user.createdAt,
     updatedAt: user.updatedAt,
   }
@@ -333,6 +345,7 @@ export const modelView = (
     ),
     metrics: metricsShown(log, profile, place, now),
     boosts: ownedBy(log),
+    activity: activityOf(log, recentSince(now)),
     createdAt: log[0]!.at,
     updatedAt: log.at(-1)!.at,
   }

@@ -44,6 +44,7 @@ import { isSameTimeZone } from "../values/Calendar.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { questCompleteAction } from "../values/Ids.ts"
 import { assertBalance } from "../values/invariants.ts"
+import { eventDay } from "./Activity.ts"
 import { countAction, decideBackfill, payAll } from "./Badges.ts"
 import { boostRefusal } from "./Boosts.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
@@ -290,7 +291,13 @@ const decideEvent = (
   if (draft.needed !== undefined) return Result.fail(draft.needed)
   if (meter !== undefined) meter.work += segmentConditionWork * draft.membership.conditions
   const isMatched = namesAction(draft.index, command.action)
-  return draft.finish(command, "event.tracked", isMatched ? undefined : notMatched)
+  const day = eventDay(draft)
+  if (isMatched) return draft.finish(command, "event.tracked", day)
+  return draft.finish(
+    command,
+    "event.tracked",
+    day === undefined ? notMatched : { ...notMatched, ...day },
+  )
 }
 
 /** The cost of a condition of a segment, in the unit of `Matching.work`. */

@@ -525,7 +525,7 @@ export class Draft {
   finish(
     cause: Cause,
     summary: Summary,
-    more?: Pick<FactOf<Summary>, "matched" | "before">,
+    more?: Pick<FactOf<Summary>, "matched" | "before" | "day">,
   ): Result.Result<Decision, LaurelError<"balance_overflow">> {
     const refusal = this.overflow()
     if (refusal !== undefined) return Result.fail(refusal)

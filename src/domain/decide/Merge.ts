@@ -65,6 +65,7 @@ import {
   unitedParts,
   unitedWindows,
 } from "../record/United.ts"
+import { unitedDays } from "../user/ActiveDays.ts"
 import { criterionNumber } from "../user/Progress.ts"
 import { balanceOf, heldNames, isMidway, type UserState } from "../user/User.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
@@ -172,6 +173,7 @@ const mergedFact = (pair: Pair, frozen: number): FactOf<"user.merged"> => {
     parts,
     ...(from.boosts.length > 0 && { ownBoosts: from.boosts.reduce(withOwnBoost, into.boosts) }),
     absorbed: absorbedWith(from, frozen),
+    ...(from.activity !== null && { activity: unitedDays(into.activity, from.activity) }),
     ...questChanges(into, parts.quests ?? []),
     badges: newNames(pair),
   }

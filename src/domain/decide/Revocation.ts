@@ -17,7 +17,8 @@
  * Freezes that the record gave are taken back as far as they are left; used ones keep the periods
  * that they covered, and are reported as `shortfall`.
  *
- * A metric is afterwards what it would be without the event (`Metrics.ts`).
+ * A metric is afterwards what it would be without the event (`Metrics.ts`), and so are the active days
+ * (`Activity.ts`).
  *
  * A revocation also reverses the counts of a backfill, even from before the badge existed. If the
  * criteria of a revoked badge are still met and the user is in its segment, the user earns the badge
@@ -92,6 +93,7 @@ import { type WindowKind, windowKinds, windowMsMax } from "../values/Calendar.ts
 import { type LaurelError, laurelError } from "../values/Errors.ts"
 import { assertBalance } from "../values/invariants.ts"
 import { periodAt } from "../values/Periods.ts"
+import { activityLeft } from "./Activity.ts"
 import { revokeBadge, revokeUnearned } from "./Badges.ts"
 import { openAmong, undoneScores } from "./Boards.ts"
 import { revokedBoosts } from "./Boosts.ts"
@@ -142,8 +144,13 @@ export const decideRevocation = (
   }
   const scores = scoresLeft(user, found, past)
   const metrics = metricsLeft(user, project, found, past)
-  const needs = [scores, metrics].filter((part) => part instanceof HistoryNeeded)
-  if (scores instanceof HistoryNeeded || metrics instanceof HistoryNeeded) {
+  const activity = activityLeft(user, found, past)
+  const needs = [scores, metrics, activity].filter((part) => part instanceof HistoryNeeded)
+  if (
+    scores instanceof HistoryNeeded ||
+    metrics instanceof HistoryNeeded ||
+    activity instanceof HistoryNeeded
+  ) {
     return Result.fail(allOf(needs))
   }
   const undo = new Undo(user, project, now, scores, metrics)
@@ -151,7 +158,11 @@ export const decideRevocation = (
   for (const fact of found.facts.toReversed()) undo.take(fact)
   undo.takeUses(found)
   undo.takeCounts(found)
-  return Result.succeed({ cause: command, facts: undo.finish(found) })
+  const facts = undo.finish(found)
+  return Result.succeed({
+    cause: command,
+    facts: activity === undefined ? facts : [...facts, activity],
+  })
 }
 
 /**

@@ -1,14 +1,14 @@
 /**
  * A user's history: the facts of each record with their cause, in the terms of the API. It omits
- * facts of bookkeeping (`windows.credited`, `rule.used`, `badge.counted`, `badge.paid`, `level.paid`), whose effect balances,
- * boards and progress show. `FactMembers.ts` has the members of each kind.
+ * facts of bookkeeping (`windows.credited`, `rule.used`, `badge.counted`, `badge.paid`, `level.paid`,
+ * `activity.reverted`), whose effect balances, boards and progress show. `FactMembers.ts` has the members of each kind.
  */
 import { Schema } from "effect"
+import { heldSegments } from "../record/ActionCount.ts"
 import type { Source } from "../record/BalanceFact.ts"
 import {
   decidedAt,
   type FactOf,
-  heldSegments,
   type JournalRecord,
   type QuestRef,
   spentBy,

@@ -11,7 +11,20 @@ import {
   plusAmount,
   type Where,
 } from "../project/Definition.ts"
-import { decidedAt, heldSegments, type JournalRecord, type TrackedEvent } from "./Record.ts"
+import {
+  decidedAt,
+  type Fact,
+  type FactOf,
+  type JournalRecord,
+  type TrackedEvent,
+} from "./Record.ts"
+
+/** The segments of an event or a reward: those that the decision asked for and the user was in. */
+export const heldSegments = ({ facts }: JournalRecord): ReadonlyArray<string> => {
+  const isSummary = (fact: Fact) => fact.kind === "event.tracked" || fact.kind === "reward.granted"
+  const summary = facts.find(isSummary) as FactOf<"event.tracked"> | undefined
+  return summary?.segments ?? []
+}
 
 /** A badge that counts, and the period and the segment of its events. */
 export interface CountedBadge extends Pick<Badge, "set" | "startsAt" | "endsAt" | "segment"> {

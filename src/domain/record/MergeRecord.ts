@@ -1,6 +1,7 @@
 /** The commands and facts of a merge of two users. `decide/Merge.ts` has the design. */
 import type { OwnBoost } from "../project/Boost.ts"
 import type { Amounts } from "../project/Currency.ts"
+import type { ActiveDays } from "../user/ActiveDays.ts"
 import type { AbsorbedUser, UserState } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
 
@@ -94,6 +95,8 @@ export type MergeFact =
       /** The personal boosts of both; absent: the user `from` had none. */
       readonly ownBoosts?: ReadonlyArray<OwnBoost>
       readonly absorbed: ReadonlyArray<AbsorbedUser>
+      /** The active days of both; absent: the user `from` had none. */
+      readonly activity?: ActiveDays
       readonly entered: ReadonlyArray<string>
       readonly left: ReadonlyArray<string>
       readonly completed: ReadonlyArray<string>

@@ -1,13 +1,14 @@
 /**
  * The part of a user's history that a decision may need and the state does not have: the rewards of
- * rules, the credits of currencies with an `earnLimit`, the records that set scores, and the events
- * that metrics counted. A revoked record no longer counts, except that its rewards still start
+ * rules, the credits of currencies with an `earnLimit`, the records that set scores, the days of
+ * events, and the events that metrics counted. A revoked record no longer counts, except that its rewards still start
  * cooldowns.
  *
  * The reader adds each of the user's records once, in any order.
  */
 import type { CountedEvent } from "../user/MetricState.ts"
 import { type WindowKind, windowKinds } from "../values/Calendar.ts"
+import { eventDayOf } from "./EventDay.ts"
 import { type BackfilledMetric, countedEvent, hasFactOf, occurredAtOf } from "./MetricRecount.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
@@ -52,6 +53,12 @@ export interface PastCount extends CountedEvent {
   readonly sequence: number
 }
 
+/** An event, and its local day. */
+interface PastDay {
+  readonly sequence: number
+  readonly day: number
+}
+
 export class Past {
   /** How many records it has, and the time of the decision of the last one. */
   records = 0
@@ -59,6 +66,7 @@ export class Past {
   readonly #counts = new Map<string, Array<PastCount>>()
   readonly #uses = new Map<string, Array<PastUse>>()
   readonly #scores: Array<PastScore> = []
+  readonly #days: Array<PastDay> = []
   readonly #credits: Array<PastCredit> = []
   readonly #revoked = new Set<number>()
   readonly #backfilled: ReadonlyArray<BackfilledMetric>
@@ -91,6 +99,8 @@ export class Past {
     }
     if (earned) this.#scores.push({ sequence, windows })
     if (cause.kind !== "event") return
+    const day = eventDayOf(record)
+    if (day !== undefined) this.#days.push({ sequence, day })
     const occurredAt = occurredAtOf(record)
     for (const ruleId of rewardingRules(facts)) {
       const uses = this.#uses.get(ruleId)
@@ -113,6 +123,11 @@ export class Past {
 
   isRevoked(sequence: number): boolean {
     return this.#revoked.has(sequence)
+  }
+
+  /** The days of events, in the order in which they were added, revoked ones included. */
+  get days(): ReadonlyArray<PastDay> {
+    return this.#days
   }
 
   /** The times of the events that the rule rewarded, revoked ones included. */

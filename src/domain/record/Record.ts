@@ -16,6 +16,7 @@ import type { Profile, StepCounts } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
 import type { LaurelError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
+import type { ActivityFact } from "./ActivityFact.ts"
 import type { BalanceFact, Shortfall, Source } from "./BalanceFact.ts"
 import type { BoostFact } from "./BoostFact.ts"
 import type { Absorb, Erasing, Merge, MergeEnd, MergeFact } from "./MergeRecord.ts"
@@ -214,6 +215,7 @@ export type UserFact =
    * `before`: the sequence of the user's reward by request before this one; absent: there is none.
    * `segments`: the keys of the segments that the user was in, of those that the decision asked for
    * (`Membership`). A backfill of a badge with a segment reads them.
+   * `day`: the user's local day of the event; absent: that of UTC (`user/ActiveDays.ts`).
    */
   | {
       readonly kind: "event.tracked" | "reward.granted"
@@ -224,6 +226,7 @@ export type UserFact =
       readonly matched?: false
       readonly before?: number
       readonly segments?: ReadonlyArray<string>
+      readonly day?: number
     }
   /**
    * `shortfall`: the amount that exceeded the balance and could not be revoked. `expired`: what had
@@ -238,6 +241,7 @@ export type UserFact =
       readonly shortfall: Shortfall
       readonly expired?: Amounts
     }
+  | ActivityFact
   | BalanceFact
   | MergeFact
   | BoostFact
@@ -532,13 +536,6 @@ export const decidedAt = ({ aheadMs = 0, at }: JournalRecord): number => at + ah
 /** Whether the record sends no messages: it is imported history or a silent backfill. */
 export const isSilent = ({ cause }: JournalRecord): boolean =>
   cause.kind === "event" ? cause.imported === true : cause.kind === "backfill" && !cause.notify
-
-/** The segments of an event or a reward: those that the decision asked for and the user was in. */
-export const heldSegments = ({ facts }: JournalRecord): ReadonlyArray<string> => {
-  const isSummary = (fact: Fact) => fact.kind === "event.tracked" || fact.kind === "reward.granted"
-  const summary = facts.find(isSummary) as FactOf<"event.tracked"> | undefined
-  return summary?.segments ?? []
-}
 
 /** The deduplication key of a command, with a prefix for its kind; `undefined` if it has none. */
 export const duplicateKey = (cause: Cause): string | undefined => {

@@ -4,6 +4,7 @@
  * - Balances, counts and sums add up, also what is pending, and what counts in the period of a
  *   limit. A maximum stays a maximum, days are the days of both (`user/MetricState.ts`, `user/Streak.ts`).
  *   A metric that a backfill counted is recounted in the background from both histories.
+ * - The active days are those of both.
  * - A badge or a quest that one of them has, both have. How often it paid adds up, and so it does for
  *   a level: so it does not pay again, and the undo of one payment leaves the other.
  * - Personal boosts of both run for both; of many, those that end last.
@@ -123,6 +124,7 @@ export const otherParts = {
   createdAt: "kept",
   updatedAt: "united",
   lastEventAt: "united",
+  activity: "united",
 } as const satisfies Record<Exclude<keyof UserState, UnitedPart>, "united" | "kept">
 
 /** The values that change: those of the keys that the merged user has. */

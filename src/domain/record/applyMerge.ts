@@ -64,6 +64,7 @@ export const withMerged = (
     pointsSpent,
     questsCompleted,
     lastEventAt,
+    activity: fact.activity ?? before.activity,
     boosts: fact.ownBoosts ?? before.boosts,
     windows: windowsOf(windows, sequence),
     boards: boardsAfter(before, fact, sequence),

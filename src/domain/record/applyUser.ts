@@ -6,6 +6,7 @@
 import { limits } from "../../Limits.ts"
 import { withOwnBoost, withoutOwnBoost } from "../project/Boost.ts"
 import { awardName } from "../project/Definition.ts"
+import { withDay } from "../user/ActiveDays.ts"
 import { levelName } from "../user/CurrencyLevel.ts"
 import { noLots, sumOfDays } from "../user/Lots.ts"
 import { type MetricState, metricTotal, plusEvent } from "../user/MetricState.ts"
@@ -32,6 +33,7 @@ import {
 import { countIn, withCount } from "../values/Periods.ts"
 import { countEarning, foldBalance, forgive } from "./applyBalances.ts"
 import { applyMerge } from "./applyMerge.ts"
+import { eventDayOf } from "./EventDay.ts"
 import { type Folding, own } from "./Folding.ts"
 import { foldQuest } from "./foldQuest.ts"
 import { countedEvent } from "./MetricRecount.ts"
@@ -128,6 +130,9 @@ const foldProgress = (
     case "streak.freezes_earned":
     case "streak.freezes_revoked":
       foldStreak(state, before, fact)
+      break
+    case "activity.reverted":
+      state.activity = fact.activity
       break
     case "metric.changed":
       foldMetric(own(state, before, "metrics"), fact, record)
@@ -451,6 +456,11 @@ const ruleUse = (use: RuleUse | undefined, fact: FactOf<"rule.used">): RuleUse |
   }
 }
 
+const activityAfter = ({ activity }: UserState, record: JournalRecord): UserState["activity"] => {
+  const day = eventDayOf(record)
+  return day === undefined ? activity : withDay(activity, day)
+}
+
 const lastEventAfter = ({ lastEventAt }: UserState, record: JournalRecord): number => {
   const { cause } = record
   if (cause.kind !== "event") return lastEventAt
@@ -509,6 +519,7 @@ export const applyUser = (
     createdAt: before.createdAt,
     updatedAt: record.facts.length === 0 ? before.updatedAt : decidedAt(record),
     lastEventAt: lastEventAfter(before, record),
+    activity: activityAfter(before, record),
   }
   for (const fact of record.facts) fold(state, before, fact, record)
   assertBalance("xp", state.xp)

@@ -18,6 +18,7 @@ import {
 import type { ProjectState } from "../project/Project.ts"
 import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { PeriodCounts } from "../values/Periods.ts"
+import type { ActiveDays } from "./ActiveDays.ts"
 import { type Expiring, type PendingLots, sumOfDays } from "./Lots.ts"
 import type { MetricState } from "./MetricState.ts"
 import type { StreakCounts, StreakState } from "./Streak.ts"
@@ -253,6 +254,8 @@ export interface UserState {
   readonly updatedAt: number
   /** When the latest event occurred, also if it was revoked; 0: the user had no event. */
   readonly lastEventAt: number
+  /** Null: the user has no event that was not revoked. */
+  readonly activity: ActiveDays | null
 }
 
 export const noneAbsorbed: UserState["absorbed"] = []
@@ -328,6 +331,7 @@ export const newcomer: UserState = {
   createdAt: 0,
   updatedAt: 0,
   lastEventAt: 0,
+  activity: null,
 }
 
 /** The first metric whose recount is under way. */

@@ -27,7 +27,7 @@ import {
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment } from "../actor/Environments.ts"
-import { displayNameOf } from "../records/UserCodec.ts"
+import { displayNameOf } from "../records/UserHead.ts"
 import { sortInTurns } from "../users/sortInTurns.ts"
 
 export interface UserListQuery {

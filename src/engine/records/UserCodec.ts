@@ -2,15 +2,17 @@
  * The bytes of a user's state. They do not contain the id, which is stored beside them
  * (`users/Bucket.ts`).
  *
- *     flags     one byte; bit 0: hidden; other bits are 0
+ *     flags     one byte; bit 0: hidden; bit 1: active days; other bits are 0
  *     sequence, due, createdAt, updatedAt − createdAt, 0 or updatedAt − lastEventAt + 1
+ *     active days, if bit 1 of the flags is set (`ActivityBytes.ts`)
  *     sections  each: its tag, one byte; how many entries; the entries
  *
  * - `StateBytes.ts` has the form of numbers, texts and names.
  * - Sections come in the order of their tags, and empty ones are left out. An unknown tag is an
  *   error: a version that does not know it would lose the section. So is a number in a longer form
  *   than necessary. So a state has one form, with a given name table and order of its maps.
- * - `scores` and the display name come first: a start reads them of each user, for the boards.
+ * - `scores` and the display name come first: a start reads them of each user, for the boards. The
+ *   active days come before them: a pass over all users reads nothing else (`engine/read/Activity.ts`).
  *
  * The bytes have no checksum: the stored value around them has one.
  *
@@ -29,6 +31,7 @@ import {
 } from "../../domain/user/User.ts"
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import type { PeriodCounts } from "../../domain/values/Periods.ts"
+import { readActivity, writeActivity } from "./ActivityBytes.ts"
 import { awardCount, readBadges, writeBadges } from "./BadgeBytes.ts"
 import { readBoard, writeBoard } from "./BoardBytes.ts"
 import { readExpiring, readPending, writeExpiring, writePending } from "./LotBytes.ts"
@@ -52,10 +55,12 @@ import { readStreak, readStreakCounts, writeStreak, writeStreakCounts } from "./
 
 export { BadState }
 
-const hiddenFlag = 1
+export const hiddenFlag = 1
+export const activityFlag = 2
+export const stateFlags = hiddenFlag | activityFlag
 
 /** The tags of the sections, in their order. */
-const tags = {
+export const tags = {
   scores: 1,
   profile: 2,
   balances: 3,
@@ -81,7 +86,7 @@ const tags = {
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
-const allTimeSlot = 0
+export const allTimeSlot = 0
 const latestSlot = (kind: number): number => 1 + 2 * kind
 const beforeSlot = (kind: number): number => 2 + 2 * kind
 
@@ -99,12 +104,13 @@ const begins = (tag: number, count: number): boolean => {
  */
 export const encodeUser = (user: UserState, due: number, names: Names): Buffer => {
   begin()
-  writeByte(user.profile.hidden ? hiddenFlag : 0)
+  writeByte((user.profile.hidden ? hiddenFlag : 0) | (user.activity === null ? 0 : activityFlag))
   writeNumber(user.sequence)
   writeNumber(due)
   writeNumber(user.createdAt)
   writeNumber(user.updatedAt - user.createdAt)
   writeNumber(user.lastEventAt === 0 ? 0 : user.updatedAt - user.lastEventAt + 1)
+  if (user.activity !== null) writeActivity(user.activity)
   writeScores(user)
   writeProfile(user.profile, names)
   writeBalances(user, names)
@@ -200,7 +206,7 @@ const writeScore = (slot: number, index: number, score: number, sequence: number
 }
 
 /** The kinds of entries in the section `profile`. */
-const parts = { displayName: 1, timezone: 2, text: 3, number: 4, no: 5, yes: 6 } as const
+export const parts = { displayName: 1, timezone: 2, text: 3, number: 4, no: 5, yes: 6 } as const
 
 const writeProfile = ({ attributes, displayName, timezone }: Profile, names: Names): void => {
   const others = Object.keys(attributes)
@@ -255,79 +261,6 @@ const writeUse = ({ firstAt, lastAt, periods, since }: RuleUse): void => {
 
 const reader = new Reader()
 
-/** The numbers of a state that a start needs. */
-export class UserHead {
-  sequence = 0
-  xp = 0
-  scoreSequence = 0
-  due = 0
-  hidden = false
-  displayName: string | null = null
-  /** How many windows there are, and of each its place (`slot`), index, xp and sequence. */
-  windows = 0
-  readonly slots: Array<number> = []
-  readonly indexes: Array<number> = []
-  readonly scores: Array<number> = []
-  readonly sequences: Array<number> = []
-
-  /** Reads the state in `bytes` from `at` to `end`, up to the display name. */
-  read(bytes: Buffer, at: number, end: number): void {
-    reader.begin(bytes, at, end)
-    this.hidden = (reader.flags(hiddenFlag) & hiddenFlag) !== 0
-    this.sequence = reader.number()
-    this.due = reader.number()
-    reader.number()
-    reader.number()
-    reader.number()
-    this.xp = 0
-    this.scoreSequence = 0
-    this.windows = 0
-    this.displayName = null
-    if (reader.at < end && bytes[reader.at] === tags.scores) this.#readScores()
-    if (reader.at < end && bytes[reader.at] === tags.profile) {
-      reader.at++
-      if (reader.count() > 0 && reader.byte() === parts.displayName) {
-        this.displayName = reader.text()
-      }
-    }
-  }
-
-  #readScores(): void {
-    reader.at++
-    for (let left = reader.count(); left > 0; left--) {
-      const slot = reader.byte()
-      const index = reader.number()
-      const score = reader.number()
-      const sequence = reader.number()
-      if (slot === allTimeSlot) {
-        this.xp = score
-        this.scoreSequence = sequence
-        continue
-      }
-      const n = this.windows++
-      this.slots[n] = slot - 1
-      this.indexes[n] = index
-      this.scores[n] = score
-      this.sequences[n] = sequence
-    }
-  }
-}
-
-/** The sequence of the last record in the state in `bytes` from `at` to `end`. */
-export const sequenceOf = (bytes: Buffer, at: number, end: number): number => {
-  reader.begin(bytes, at, end)
-  reader.byte()
-  return reader.number()
-}
-
-/** The display name in the state in `bytes` from `at` to `end`; null: it has none. */
-export const displayNameOf = (bytes: Buffer, at: number, end: number): string | null => {
-  named.read(bytes, at, end)
-  return named.displayName
-}
-
-const named = new UserHead()
-
 // biome-ignore lint/suspicious/noExplicitAny: it is empty, so it holds values of any kind
 const none: ReadonlyMap<string, any> = new Map()
 
@@ -336,7 +269,8 @@ type Building = { -readonly [Part in keyof UserState]: UserState[Part] }
 /** The state of the user `id`. Throws `BadState` for bytes that are none. */
 export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState => {
   reader.begin(bytes, 0, bytes.length)
-  const hidden = (reader.flags(hiddenFlag) & hiddenFlag) !== 0
+  const set = reader.flags(stateFlags)
+  const hidden = (set & hiddenFlag) !== 0
   const sequence = reader.number()
   reader.number()
   const createdAt = reader.number()
@@ -378,6 +312,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     createdAt,
     updatedAt,
     lastEventAt: sinceEvent === 0 ? 0 : updatedAt - sinceEvent + 1,
+    activity: (set & activityFlag) === 0 ? null : readActivity(reader),
   }
   let before = 0
   while (reader.at < reader.end) {

@@ -18,7 +18,7 @@
  * passes over a few others. A put moves the entries behind it.
  */
 import { limits } from "../../Limits.ts"
-import { sequenceOf } from "../records/UserCodec.ts"
+import { sequenceOf } from "../records/UserHead.ts"
 
 export const entryHeadBytes = 12
 

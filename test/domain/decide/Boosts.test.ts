@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { decideProject } from "../../../src/domain/decide/Project.ts"
-import { heldSegments } from "../../../src/domain/record/Record.ts"
+import { heldSegments } from "../../../src/domain/record/ActionCount.ts"
 import { limits } from "../../../src/Limits.ts"
 import { boostWith, withFacts } from "../definitions.ts"
 import { World } from "./World.ts"

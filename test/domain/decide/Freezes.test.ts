@@ -188,6 +188,7 @@ describe("The undo of a reward with freezes", () => {
       "streak.milestone_revoked",
       "streak.freezes_revoked",
       "event.revoked",
+      "activity.reverted",
     ])
     expect(streakOf(world)).not.toHaveProperty("paid")
     expect(shown(world)).toMatchObject({ current: 1, freezes: 0 })

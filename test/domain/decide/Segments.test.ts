@@ -1,7 +1,7 @@
 /** Segments of rules, quests and badges: who earns, counts and sees. */
 import { describe, expect, it } from "vitest"
-import { ActionCount } from "../../../src/domain/record/ActionCount.ts"
-import { type Fact, heldSegments } from "../../../src/domain/record/Record.ts"
+import { ActionCount, heldSegments } from "../../../src/domain/record/ActionCount.ts"
+import type { Fact } from "../../../src/domain/record/Record.ts"
 import { percentOf } from "../../../src/domain/user/Membership.ts"
 import { badgeProgress, questProgress } from "../../../src/domain/user/Progress.ts"
 import { World } from "./World.ts"

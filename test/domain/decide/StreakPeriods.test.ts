@@ -279,7 +279,12 @@ describe("Milestones", () => {
     world.track()
     const second = next(world)
     const undone = world.undo(second)
-    expect(kindsOf(undone)).toEqual(["streak.milestone_revoked", "points.revoked", "event.revoked"])
+    expect(kindsOf(undone)).toEqual([
+      "streak.milestone_revoked",
+      "points.revoked",
+      "event.revoked",
+      "activity.reverted",
+    ])
     expect([current(world), world.user!.points]).toEqual([2, 0])
     world.now += 5 * 86_400_000
     world.track()

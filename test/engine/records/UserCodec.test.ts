@@ -4,14 +4,8 @@ import type { MetricState } from "../../../src/domain/user/MetricState.ts"
 import { emptyProfile, noWindows, type UserState } from "../../../src/domain/user/User.ts"
 import { userForm, userOf } from "../../../src/engine/archive/exports/ExportLines.ts"
 import { Names } from "../../../src/engine/records/Names.ts"
-import {
-  BadState,
-  decodeUser,
-  displayNameOf,
-  encodeUser,
-  sequenceOf,
-  UserHead,
-} from "../../../src/engine/records/UserCodec.ts"
+import { BadState, decodeUser, encodeUser } from "../../../src/engine/records/UserCodec.ts"
+import { displayNameOf, sequenceOf, UserHead } from "../../../src/engine/records/UserHead.ts"
 import { limits } from "../../../src/Limits.ts"
 import { DomainRun } from "../../simulation/DomainRun.ts"
 import { Random, seeds } from "../../simulation/random.ts"
@@ -52,6 +46,7 @@ const countedMetrics = new Map<string, MetricState>([
 
 const rich: UserState = {
   ...plain,
+  activity: { firstDay: -40, lastWord: 2, words: [1 << 26, 0, 0b101] },
   windows: { daily: scores(20_000, true), weekly: scores(-3, false), monthly: noWindows.monthly },
   profile: {
     displayName: "Ada ÿ 🦊",

@@ -263,6 +263,7 @@ export class Model {
       occurredAt: Math.min(occurredAt, now),
       action: command.action,
       metadata: command.metadata,
+      date: dateAt(zoneNow(this.profile(userId), definitions), Math.min(occurredAt, now)),
     }
     const after = [...before, event]
     const zoneThen = (ms: number) => zoneOfProject(before, definitions, ms)
@@ -869,6 +870,7 @@ const nothing = (sequence: number, now: number): Happened => ({
   occurredAt: now,
   action: undefined,
   metadata: undefined,
+  date: undefined,
   ...noAmounts(),
   windows: {},
   boards: new Map(),

@@ -59,6 +59,8 @@ export interface Happened extends Amounting {
   readonly occurredAt: number
   readonly action: string | undefined
   readonly metadata: Metadata | undefined
+  /** The date of an event by the user's calendar at the decision. */
+  readonly date: string | undefined
   windows: Windows
   /** What it scored on leaderboards, by id. */
   readonly boards: Map<string, Scored>

@@ -1,0 +1,18 @@
+/** The local day of the event of a record. `user/ActiveDays.ts` has the days of a user. */
+import { occurredAtOf } from "./MetricRecount.ts"
+import type { JournalRecord } from "./Record.ts"
+
+const dayMs = 86_400_000
+
+/** The member of the fact of an event that names its day, unless it is that of UTC. */
+export const dayMember = (occurredAt: number, day: number): { readonly day: number } | undefined =>
+  day === Math.floor(occurredAt / dayMs) ? undefined : { day }
+
+/** The day of the event of a record; `undefined`: the record is of no event. */
+export const eventDayOf = (record: JournalRecord): number | undefined => {
+  if (record.cause.kind !== "event") return undefined
+  // A kept refusal has no facts. The sum of an event comes last.
+  const sum = record.facts.findLast((fact) => fact.kind === "event.tracked")
+  if (sum?.kind !== "event.tracked") return undefined
+  return sum.day ?? Math.floor(occurredAtOf(record) / dayMs)
+}
