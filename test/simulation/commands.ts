@@ -3,10 +3,14 @@
 import { recounted } from "../../src/domain/decide/RuleDefinitions.ts"
 import {
   type Board,
+  type BoardScore,
   boardOrders,
   boardTies,
   boardWindows,
+  isOfStreak,
   isXpBoard,
+  type RankedKind,
+  ranksBy,
 } from "../../src/domain/project/BoardDefinition.ts"
 import { type Boost, boostTimeZones, type Spell, weekdays } from "../../src/domain/project/Boost.ts"
 import {
@@ -331,9 +335,8 @@ const editedStreak = (run: Surroundings): ReadonlyArray<ProjectFact> => {
   if (project.streaks.size === 0) return []
   const streak = random.pick([...project.streaks.values()])
   if (streak.set === "archived" || statusAt(streak, now) === "ended") return []
-  const set = random.chance(0.1)
-    ? ("archived" as const)
-    : random.pick(["published", "paused"] as const)
+  const isArchived = random.chance(0.1) && !isRanked(project, streak.key, "streak")
+  const set = isArchived ? ("archived" as const) : random.pick(["published", "paused"] as const)
   const { termsBefore: _, ...kept } = streak
   const changes = {
     ...needsOf(streak.key, run),
@@ -764,24 +767,42 @@ const rankable = ({ currencies }: ProjectState): ReadonlyArray<string> =>
     .filter((currency) => currency.set === "published" && !isRefilling(currency))
     .map(({ key }) => key)
 
-const isRanked = ({ leaderboards }: ProjectState, key: string): boolean =>
-  [...leaderboards.values()].some(({ score }) => score.currency === key)
+const isRanked = (
+  { leaderboards }: ProjectState,
+  key: string,
+  kind: RankedKind = "currency",
+): boolean => [...leaderboards.values()].some((board) => ranksBy(board, kind, key))
+
+/** What boards can rank by: a metric must count or sum. */
+const randomScore = ({ project, random }: Surroundings): BoardScore => {
+  const metrics = liveMetrics(project).filter(({ aggregate }) =>
+    ["count", "sum"].includes(aggregate),
+  )
+  const streaks = [...project.streaks.values()].filter(({ set }) => set !== "archived")
+  if (metrics.length > 0 && random.chance(0.4)) return { metric: random.pick(metrics).key }
+  if (streaks.length > 0 && random.chance(0.2)) return { streak: random.pick(streaks).key }
+  return { currency: random.pick(rankable(project)) }
+}
 
 export const randomBoard = (run: Surroundings): Board => {
-  const { project, random, sequence } = run
+  const { random, sequence } = run
+  const score = randomScore(run)
   const windows = boardWindows.filter(() => random.chance(0.7))
-  return {
+  const board = {
     id: `ldb_${sequence}`,
     key: `board-${sequence}`,
     name: `Board ${sequence}`,
-    score: { currency: random.pick(rankable(project)) },
-    windows: windows.length > 0 ? windows : ["all_time"],
+    score,
+    windows: windows.length > 0 ? windows : (["all_time"] as const),
     order: random.pick(boardOrders),
     ties: random.pick(boardTies),
     attributes: [],
     ...shared(run),
     ...(random.chance(0.5) && { segment: null, startsAt: null }),
   }
+  if (!("streak" in score)) return board
+  const set = board.set === "paused" ? "published" : board.set
+  return { ...board, set, segment: null, startsAt: null, endsAt: null, windows: ["all_time"] }
 }
 
 /** Pauses, publishes or archives a board. */
@@ -793,6 +814,7 @@ const editedBoard = (run: Surroundings): ReadonlyArray<ProjectFact> => {
   if (all.length === 0) return []
   const leaderboard = random.pick(all)
   const set = editedSet(run, leaderboard)
+  if (set === "paused" && isOfStreak(leaderboard)) return []
   return [{ kind: "leaderboard.updated", leaderboard: { ...leaderboard, set, updatedAt: now } }]
 }
 
@@ -835,6 +857,7 @@ const editedMetric = ({ now, project, random }: Surroundings): ReadonlyArray<Pro
   if (live.length === 0) return []
   const metric = { ...random.pick(live), updatedAt: now }
   const isNeeded =
+    isRanked(project, metric.key, "metric") ||
     [...project.badges.values()].some(
       ({ criteria, set }) =>
         set !== "archived" && criteria.kind === "metric" && criteria.metric === metric.key,

@@ -9,7 +9,7 @@ import type { UserState } from "../../src/domain/user/User.ts"
 import type { Engine } from "../../src/engine/Engine.ts"
 import { sandbox } from "../engine/fixture.ts"
 import { windowXp } from "./model/balances.ts"
-import { onBoard, scoreSince, totalOn } from "./model/boards.ts"
+import { lengthOn, onBoard, scoreSince, totalOn } from "./model/boards.ts"
 import { plusDays, windowKinds, windowOf } from "./model/calendar.ts"
 import { openWindow } from "./model/windows.ts"
 import type { Oracle } from "./Oracle.ts"
@@ -103,12 +103,14 @@ const compareFurther = Effect.fnUntraced(function* (
         const log = model.log(userId)
         const own = onBoard(log, board.id)
         const { score, since } =
-          window === "all_time"
-            ? totalOn(log, board)
-            : {
-                score: windowXp(own, window, first),
-                since: scoreSince(log, board.id, window, first),
-              }
+          "streak" in board.score
+            ? lengthOn(log, board.score.streak, model.place(userId, definitions), now)
+            : window === "all_time"
+              ? totalOn(log, board, definitions)
+              : {
+                  score: windowXp(own, window, first),
+                  since: scoreSince(log, board.id, window, first),
+                }
         const isListed = score > 0 && !model.profile(userId).hidden && board.set !== "draft"
         return isListed ? [{ userId, score, since }] : []
       })

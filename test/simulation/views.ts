@@ -1,9 +1,10 @@
 /** The visible state of a user at a moment, according to the domain and to the model. */
 
 import { replyOf } from "../../src/domain/message/UserReply.ts"
-import { isWhole, isXpBoard } from "../../src/domain/project/BoardDefinition.ts"
+import { type BoardScore, isWhole, isXpBoard } from "../../src/domain/project/BoardDefinition.ts"
 import { hasLevels } from "../../src/domain/project/Currency.ts"
 import { isCounting, questPeriodOf, statusAt } from "../../src/domain/project/Definition.ts"
+import { definitionWithKey } from "../../src/domain/project/DefinitionKey.ts"
 import { levelAt } from "../../src/domain/project/Level.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import { streakTime } from "../../src/domain/project/StreakDefinition.ts"
@@ -12,6 +13,7 @@ import { daysOf, lastDayOf } from "../../src/domain/user/ActiveDays.ts"
 import { standingOf } from "../../src/domain/user/CurrencyLevel.ts"
 import { endingsOf } from "../../src/domain/user/Expiry.ts"
 import { pendingAt } from "../../src/domain/user/Lots.ts"
+import { metricTotal } from "../../src/domain/user/MetricState.ts"
 import { metricProgress } from "../../src/domain/user/Progress.ts"
 import { balanceAt, refillingKeys } from "../../src/domain/user/Refill.ts"
 import { lastPeriodOf, streakNow } from "../../src/domain/user/Streak.ts"
@@ -176,7 +178,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
         .filter((board) => !isXpBoard(board))
         .map((board) => {
           const { counted, missed, sequence, windows } = user.boards.get(board.id) ?? noBoardScores
-          const earned = earnedOf(user, board.score.currency)
+          const earned = addedEver(user, project, board.score)
           const score = isWhole(board) ? earned - missed : counted
           return [board.id, { score, since: sequence, windows: shownWindows(windows) }] as const
         }),
@@ -193,6 +195,13 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
     createdAt: user.createdAt,
     updatedAt: user.updatedAt,
   }
+}
+
+/** What a user ever earned of the currency or added to the metric; streaks are compared by themselves. */
+const addedEver = (user: UserState, { metrics }: ProjectState, score: BoardScore): number => {
+  if ("currency" in score) return earnedOf(user, score.currency)
+  if ("streak" in score) return 0
+  return metricTotal(user.metrics.get(definitionWithKey(metrics, score.metric)!.id)) ?? 0
 }
 
 const shownWindows = (windows: UserState["windows"]) =>
@@ -340,7 +349,7 @@ export const modelView = (
             state.boards[id]!.windows,
             (kind, first) => scoreSince(log, id, kind, first),
           )
-          return [id, { ...totalOn(log, board), windows }] as const
+          return [id, { ...totalOn(log, board, place), windows }] as const
         }),
     ),
     metrics: metricsShown(log, profile, place, now),

@@ -18,9 +18,10 @@ import { otherFaults, textField } from "../view/Forms.ts"
 import { type Html, html, isolated } from "../view/Html.ts"
 import { pager, table, tabs, withQuery } from "../view/Lists.ts"
 import { alert } from "../view/Page.ts"
-import { count } from "../view/Quantities.ts"
+import { count, score as scoreText } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
 import { userLink } from "../view/Users.ts"
+import { rankedKey } from "./definitions/boards.ts"
 
 type Definition = BodyOf<"leaderboards.get">
 type BoardKind = Definition["windows"][number]
@@ -165,7 +166,7 @@ const boardView = (visit: PlaceVisit, board: Board, timezone: string): Html => {
     return [
       count(rank),
       userId === around ? html`<strong>${user}</strong>` : user,
-      count(score),
+      scoreText(score),
       ...(level === undefined ? [] : [count(level)]),
       ...(past ? [previousRank === null ? "–" : count(previousRank)] : []),
     ]
@@ -173,7 +174,7 @@ const boardView = (visit: PlaceVisit, board: Board, timezone: string): Html => {
   const heads = [
     "Rank",
     "User",
-    ...(ofXp ? ["Xp", "Level"] : [definition.score.currency]),
+    ...(ofXp ? ["Xp", "Level"] : [rankedKey(definition)]),
     ...(past ? ["Rank in previous window"] : []),
   ]
   return html`${past && windowLine(visit, board, timezone)}

@@ -2,10 +2,14 @@
 import { type Html, html } from "./Html.ts"
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 })
+const exact = new Intl.NumberFormat("en", { maximumFractionDigits: 4 })
 const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 })
 
 /** 1,250. */
 export const count = (value: number): string => whole.format(value)
+
+/** 1,250 or 42.25: exact up to four decimals. */
+export const score = (value: number): string => exact.format(value)
 
 /** 12.3, 0.0417: three digits. */
 export const rough = (value: number): string =>

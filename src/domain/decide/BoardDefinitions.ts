@@ -3,8 +3,12 @@ import { limits } from "../../Limits.ts"
 import {
   type Board,
   boardDefaults,
+  defaultWindows,
   hasScores,
+  isOfStreak,
   isXpBoard,
+  rankedBy,
+  ranksBy,
   scoring,
   xpBoard,
 } from "../project/BoardDefinition.ts"
@@ -15,7 +19,7 @@ import { isRefilling } from "../user/Refill.ts"
 import { type Fault, laurelError, quotaError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { noChange } from "./Decided.ts"
-import { metadataFaults, rankedCurrencyFaults, segmentReferenceFaults } from "./definitionChecks.ts"
+import { metadataFaults, rankedFaults, segmentReferenceFaults } from "./definitionChecks.ts"
 import { Decisions } from "./Kind.ts"
 import { periodFaults } from "./Lifecycle.ts"
 
@@ -26,7 +30,7 @@ export interface BoardChange
       Board,
       | "name"
       | "description"
-      | "windows"
+      | "score"
       | "order"
       | "ties"
       | "attributes"
@@ -35,7 +39,8 @@ export interface BoardChange
       | "segment"
     >
   > {
-  readonly score?: Partial<Board["score"]>
+  /** Null: those of a board that says nothing of them. */
+  readonly windows?: Board["windows"] | null
   readonly status?: Status
   readonly metadata?: Metadata | null
 }
@@ -55,10 +60,10 @@ export const boards = new Decisions<
   noun: "leaderboard",
   max: limits.boardsMax,
   nameOf: ({ name }) => name,
-  members: (given) => ({ ...boardDefaults, ...given }),
-  changed: (before, { score, ...change }) => ({
+  members: (given) => ({ ...boardDefaults, windows: defaultWindows(given.score), ...given }),
+  changed: ({ score }, { windows, ...change }) => ({
     ...change,
-    score: { ...before.score, ...score },
+    ...(windows !== undefined && { windows: windows ?? defaultWindows(change.score ?? score) }),
   }),
   faults: (state, board, { before }) => [
     ...(before === undefined ? [] : changedFaults(before, board)),
@@ -66,8 +71,14 @@ export const boards = new Decisions<
   ],
   isFixed: isXpBoard,
   inUse: (_, board) => (isXpBoard(board) ? xpInUse : undefined),
-  tooMany: (state, board) => (isOneTooMany(state, board) ? tooManyOfCurrency : undefined),
+  unfit: (board) => (isOfStreak(board) && board.set === "paused" ? neverPaused : undefined),
+  tooMany: (state, board) => (isOneTooMany(state, board) ? tooManyOfOne : undefined),
 })
+
+const neverPaused = laurelError(
+  "invalid_transition",
+  "A leaderboard of a streak shows the present lengths of all users: it cannot be paused.",
+)
 
 const xpInUse = laurelError("in_use", "The leaderboard xp always exists: its status cannot change.")
 
@@ -94,14 +105,16 @@ const changedFaults = (before: Board, board: Board): ReadonlyArray<Fault> => {
 }
 
 const boardFaults = (state: ProjectState, board: Board): ReadonlyArray<Fault> => {
-  const { currency } = board.score
+  const { score } = board
   const faults = [
     ...periodFaults(board),
     ...metadataFaults(board.metadata),
     ...segmentReferenceFaults(state, board.segment),
-    ...rankedCurrencyFaults(state, currency),
+    ...rankedFaults(state, score),
   ]
-  const scored = definitionWithKey(state.currencies, currency)
+  if (isOfStreak(board)) faults.push(...streakBoardFaults(board))
+  const scored =
+    "currency" in score ? definitionWithKey(state.currencies, score.currency) : undefined
   if (scored !== undefined && isRefilling(scored)) {
     const detail = "must not have a refill, now or before: refilled amounts are not earned"
     faults.push({ pointer: "/score/currency", code: "not_allowed", detail })
@@ -109,19 +122,43 @@ const boardFaults = (state: ProjectState, board: Board): ReadonlyArray<Fault> =>
   return faults
 }
 
+/** A board of a streak shows the present lengths, so nothing limits what counts. */
+const streakBoardFaults = ({
+  endsAt,
+  segment,
+  set,
+  startsAt,
+  windows,
+}: Board): ReadonlyArray<Fault> => {
+  const refused = [
+    ["/windows", windows.some((window) => window !== "all_time"), "must be all_time only"],
+    ["/segment", segment !== null, "must be left out"],
+    ["/startsAt", startsAt !== null, "must be left out"],
+    ["/endsAt", endsAt !== null, "must be left out"],
+    ["/status", set === "paused", "must not be paused"],
+  ] as const
+  const why = "a leaderboard of a streak shows the present lengths of all users"
+  return refused.flatMap(([pointer, is, detail]) =>
+    is ? [{ pointer, code: "not_allowed", detail: `${detail}: ${why}` }] : [],
+  )
+}
+
 const isLive = ({ set }: Pick<Definition, "set">): boolean => set !== "archived"
 
 const isOneTooMany = ({ leaderboards }: ProjectState, board: Board): boolean => {
   const before = leaderboards.get(board.id)
   const isSame = before !== undefined && isLive(before)
-  const { currency } = board.score
+  const [kind, key] = rankedBy(board.score)
   if (!isLive(board) || isXpBoard(board)) return false
-  if (isSame && before.score.currency === currency) return false
+  if (isSame && ranksBy(before, kind, key)) return false
   let others = 0
   for (const one of leaderboards.values()) {
-    if (isLive(one) && one.id !== xpBoard.id && one.score.currency === currency) others++
+    if (isLive(one) && one.id !== xpBoard.id && ranksBy(one, kind, key)) others++
   }
   return others >= limits.boardsOfCurrencyMax
 }
 
-const tooManyOfCurrency = quotaError(limits.boardsOfCurrencyMax, "leaderboards of one currency")
+const tooManyOfOne = quotaError(
+  limits.boardsOfCurrencyMax,
+  "leaderboards of one currency, metric or streak",
+)

@@ -1,18 +1,21 @@
 /**
  * The scores of an event or a reward on leaderboards, and their revocation.
  *
- * What a decision credits of a currency scores on each board of this currency that counts when the
- * event occurred, and of whose segment the user is a member before it: in the score of all time, and
+ * What a decision credits of a currency, or adds to a metric that counts or sums, scores on each board
+ * of this currency or metric that counts when the event occurred, and of whose segment the user is a member before it: in the score of all time, and
  * in the open windows that contain the event. A whole board (`isWhole`) that does not count notes the
  * amount as missed. What backfills of badges and merges pay scores in no window.
  *
  * A revocation takes a score back exactly, but not from closed windows. What is left of a score
  * counts as reached by the revocation: in a tie it comes last.
  *
+ * Boards of streaks have no facts: they show what users' states have (`engine/boards/Boards.ts`).
+ *
  * Cost: nothing in an environment without boards of its own; else a comparison for each currency
- * that has one, and a fact for each board that is touched, at most `boardsOfCurrencyMax` of a currency.
+ * and metric that has one, and a fact for each board that is touched, at most `boardsOfCurrencyMax` of
+ * a currency or a metric.
  */
-import { type Board, boardsByCurrency, isWhole } from "../project/BoardDefinition.ts"
+import { type Board, boardIndexOf, isWhole } from "../project/BoardDefinition.ts"
 import { paysAt } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../record/Record.ts"
@@ -37,22 +40,22 @@ interface Scoring {
   readonly zone: Zone
   /** What the decision has credited of a currency. */
   readonly gained: (key: string) => number
+  /** What the decision has added to the metric, scaled. */
+  readonly measured: (key: string) => number
 }
 
-/** Scores on the boards of the currencies that the decision has credited. */
+/** Scores on the boards of the currencies and metrics that the decision has added to. */
 export const creditBoards = (draft: Scoring): void => {
-  const index = boardsByCurrency(draft.project.leaderboards)
-  if (index.size === 0) return
-  // The local days of now and of the event.
-  let today: number | undefined
-  let day: number | undefined
-  for (const [currency, boards] of index) {
-    const amount = draft.gained(currency)
-    if (amount <= 0) continue
-    today ??= draft.zone.dayAt(draft.now)
-    day ??= draft.day
-    for (const board of boards) creditBoard(draft, board, amount, today, day)
-  }
+  const { currency, metric } = boardIndexOf(draft.project.leaderboards)
+  for (const [key, boards] of currency) scoreAmount(draft, boards, draft.gained(key))
+  for (const [key, boards] of metric) scoreAmount(draft, boards, draft.measured(key))
+}
+
+const scoreAmount = (draft: Scoring, boards: ReadonlyArray<Board>, amount: number): void => {
+  if (amount <= 0) return
+  const today = draft.zone.dayAt(draft.now)
+  const { day } = draft
+  for (const board of boards) creditBoard(draft, board, amount, today, day)
 }
 
 const creditBoard = (

@@ -394,6 +394,11 @@ export class Draft {
     return balance === undefined ? 0 : balance - balanceOf(this.user, key).amount
   }
 
+  /** What this decision has added to a metric that counts or sums, scaled. */
+  measured(key: string): number {
+    return this.metrics?.get(key)?.added ?? 0
+  }
+
   /** Whether `earn` would give anything. */
   canEarn({ badgeId, boost, currencies, freezes, points, xp }: Gives): boolean {
     if (xp > 0 || points > 0) return true

@@ -108,6 +108,10 @@ export interface Kind<
   ) => LaurelError<InUse> | undefined
   /** Whether the status of the definition never changes: `inUse` refuses that. */
   readonly isFixed?: (definition: DefinitionByNoun[N]) => boolean
+  /** The refusal of a status that the definition cannot have. */
+  readonly unfit?: (
+    definition: DefinitionByNoun[N],
+  ) => LaurelError<"invalid_transition"> | undefined
   /** The refusal of a definition that exceeds a further limit of the kind. */
   readonly tooMany?: (
     state: ProjectState,
@@ -241,12 +245,14 @@ export class Decisions<
     before: DefinitionByNoun[N],
     definition: DefinitionByNoun[N],
     now: number,
-  ): Decided<InUse | Quota> {
-    const { inUse, isFixed, noun, tooMany } = this.#kind
+  ): Decided<"invalid_transition" | InUse | Quota> {
+    const { inUse, isFixed, noun, tooMany, unfit } = this.#kind
     const isOut =
       definition.set === "archived" || (definition.set !== before.set && isFixed?.(before) === true)
     const refusal =
-      (isOut ? inUse?.(state, before) : undefined) ?? tooMany?.(state, definition, now)
+      (isOut ? inUse?.(state, before) : undefined) ??
+      unfit?.(definition) ??
+      tooMany?.(state, definition, now)
     return refusal === undefined
       ? factOf(noun, "updated", this.#completed(definition, before, now))
       : Result.fail(refusal)

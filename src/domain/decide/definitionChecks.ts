@@ -5,7 +5,13 @@
 
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import { type Board, isXpBoard } from "../project/BoardDefinition.ts"
+import {
+  type Board,
+  type BoardScore,
+  isXpBoard,
+  rankedBy,
+  ranksBy,
+} from "../project/BoardDefinition.ts"
 import type { Boost } from "../project/Boost.ts"
 import {
   type Amounts,
@@ -121,9 +127,17 @@ export const currencyFaults = (
   pointer: string,
 ): ReadonlyArray<Fault> => unknownCurrencies(state, keys, pointer, (_, index) => index)
 
-/** The faults of the currency of a leaderboard. */
-export const rankedCurrencyFaults = (state: ProjectState, key: string): ReadonlyArray<Fault> =>
-  unknownCurrencies(state, [key], "/score", () => "currency")
+/** The faults of the currency, the metric or the streak that a leaderboard ranks by. */
+export const rankedFaults = (state: ProjectState, score: BoardScore): ReadonlyArray<Fault> => {
+  const [kind, key] = rankedBy(score)
+  const pointer = `/score/${kind}`
+  if (kind === "currency") return unknownCurrencies(state, [key], "/score", () => kind)
+  if (kind === "streak") return streakReferenceFaults(state, key, pointer)
+  const faults = metricReferenceFaults(state, key, pointer)
+  const aggregate = definitionWithKey(state.metrics, key)?.aggregate
+  if (faults.length > 0 || aggregate === "count" || aggregate === "sum") return faults
+  return [{ pointer, code: "not_allowed", detail: "must be a count or a sum" }]
+}
 
 /** The faults of the currencies in a reward. */
 export const currencyReferenceFaults = (
@@ -149,13 +163,13 @@ export const currencyInUse = (state: ProjectState, key: string): InUse | undefin
     // A currency may pay itself.
     ...liveCurrencies(state, (currency) => currency.key !== key && levelsOf(currency).some(pays)),
     ...liveSegments(state, ({ currency }) => currency === key),
-    ...liveBoards(state, ({ score }) => score.currency === key),
+    ...liveBoards(state, (board) => ranksBy(board, "currency", key)),
   ])
 }
 
 /** Whether a leaderboard ranks by the currency with this key. */
 export const isRanked = (state: ProjectState, key: string): boolean =>
-  liveBoards(state, ({ score }) => score.currency === key).length > 0
+  liveBoards(state, (board) => ranksBy(board, "currency", key)).length > 0
 
 /** The faults of the prerequisites of `quest`. */
 export const prerequisiteFaults = (
@@ -318,13 +332,17 @@ export const segmentReferenceFaults = (
     : noFaults
 }
 
-/** The refusal to archive a metric that quests, badges or streaks need, or a segment asks for. */
+/**
+ * The refusal to archive a metric that quests, badges or streaks need, a segment asks for, or
+ * leaderboards rank by.
+ */
 export const metricInUse = (state: ProjectState, { key }: Keyed): InUse | undefined =>
   inUse("metric", [
     ...liveQuests(state, ({ steps }) => steps.some(({ metric }) => metric === key)),
     ...liveStreaks(state, ({ needs }) => needs.some(({ metric }) => metric === key)),
     ...liveBadges(state, ({ criteria }) => criteria.kind === "metric" && criteria.metric === key),
     ...liveSegments(state, ({ metric }) => metric === key),
+    ...liveBoards(state, (board) => ranksBy(board, "metric", key)),
   ])
 
 /** The refusal to archive a prerequisite: the quests that need it could never be completed. */
@@ -349,6 +367,7 @@ export const streakInUse = (state: ProjectState, { id, key }: Keyed): InUse | un
     ...liveStreaks(state, (streak) => streak.id !== id && streak.milestones.some(gives)),
     ...liveCurrencies(state, (currency) => levelsOf(currency).some(gives)),
     ...liveSegments(state, ({ streak }) => streak === key),
+    ...liveBoards(state, (board) => ranksBy(board, "streak", key)),
   ])
 }
 

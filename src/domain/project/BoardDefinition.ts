@@ -1,10 +1,15 @@
 /**
- * The definition of a leaderboard, which ranks users by the earned amount of a currency.
+ * The definition of a leaderboard, which ranks users by the earned amount of a currency, by a metric
+ * that counts or sums, or by the length of a streak.
  *
  * The score of all time of a board without a segment and without a start is what the user ever
- * earned of the currency, less what was earned while the board did not count. So a new board has
- * its scores at once. A board with a segment or a start cannot know who would have counted before:
- * it adds up what counts from its publication on, and so does each window of every board.
+ * earned of the currency, or the value of the metric, less what was added while the board did not
+ * count. So a new board has its scores at once. A board with a segment or a start cannot know who
+ * would have counted before: it adds up what counts from its publication on, and so does each window
+ * of every board.
+ *
+ * A board of a streak has no scores of its own: it shows the present lengths that users' states have,
+ * and so it has no windows, segment or period, and is never paused.
  *
  * The board `xp` always exists. It has no scores of its own: it ranks by the xp and the windows that
  * each user's state has in any case.
@@ -21,11 +26,38 @@ export type BoardOrder = (typeof boardOrders)[number]
 export const boardTies = ["shared", "first"] as const
 export type BoardTies = (typeof boardTies)[number]
 
+/** What users are ranked by: a currency, a metric or a streak, by its key. */
+export type BoardScore =
+  | { readonly currency: string }
+  | { readonly metric: string }
+  | { readonly streak: string }
+
+export type RankedKind = "currency" | "metric" | "streak"
+
+/** The kind of what users are ranked by, and its key. */
+export const rankedBy = (score: BoardScore): readonly [kind: RankedKind, key: string] =>
+  "currency" in score
+    ? ["currency", score.currency]
+    : "metric" in score
+      ? ["metric", score.metric]
+      : ["streak", score.streak]
+
+/** Whether users are ranked by this definition of the kind. */
+export const ranksBy = (
+  { score }: Pick<Board, "score">,
+  kind: RankedKind,
+  key: string,
+): boolean => {
+  const [ranked, name] = rankedBy(score)
+  return ranked === kind && name === key
+}
+
+export const isOfStreak = ({ score }: Pick<Board, "score">): boolean => "streak" in score
+
 /** A board. What decides the scores changes only while it is a draft (`scoring`). */
 export interface Board extends Targeted {
   readonly name: string
-  /** The key of the currency. */
-  readonly score: { readonly currency: string }
+  readonly score: BoardScore
   /** At least one. */
   readonly windows: ReadonlyArray<BoardWindow>
   /** `asc`: the lowest score is first. */
@@ -50,6 +82,12 @@ export const boardDefaults = {
   ties: "shared",
   attributes: [] as ReadonlyArray<string>,
 } as const
+
+const allTimeOnly: ReadonlyArray<BoardWindow> = ["all_time"]
+
+/** The windows of a board that says nothing of them. */
+export const defaultWindows = (score: BoardScore): ReadonlyArray<BoardWindow> =>
+  "streak" in score ? allTimeOnly : boardDefaults.windows
 
 /** The board that `GET /v1/leaderboard` reads. */
 export const xpBoard: Board = {
@@ -77,13 +115,14 @@ export const isWhole = ({ segment, startsAt }: Pick<Board, "segment" | "startsAt
 export const hasScores = ({ set }: Pick<Definition, "set">): boolean =>
   set === "published" || set === "paused"
 
-/**
- * The boards with scores of their own by the key of their currency, in the order of their creation.
- * Found once for each state of the definitions.
- */
-export const boardsByCurrency = (
-  boards: ReadonlyMap<string, Board>,
-): ReadonlyMap<string, ReadonlyArray<Board>> => {
+/** The boards with scores of their own by the key of what they rank by, in the order of creation. */
+export interface BoardIndex {
+  readonly currency: ReadonlyMap<string, ReadonlyArray<Board>>
+  readonly metric: ReadonlyMap<string, ReadonlyArray<Board>>
+}
+
+/** The index of the boards. Found once for each state of the definitions. */
+export const boardIndexOf = (boards: ReadonlyMap<string, Board>): BoardIndex => {
   if (boards === latestBoards) return latestIndex
   const known = indexes.get(boards)
   const index = known ?? indexed(boards)
@@ -93,14 +132,17 @@ export const boardsByCurrency = (
   return index
 }
 
-type BoardIndex = ReadonlyMap<string, ReadonlyArray<Board>>
-
+const noBoards: ReadonlyMap<string, ReadonlyArray<Board>> = new Map()
 const indexes = new WeakMap<ReadonlyMap<string, Board>, BoardIndex>()
 let latestBoards: ReadonlyMap<string, Board> | undefined
-let latestIndex: BoardIndex = new Map()
+let latestIndex: BoardIndex = { currency: noBoards, metric: noBoards }
 
-const indexed = (boards: ReadonlyMap<string, Board>): BoardIndex =>
-  Map.groupBy(
-    [...boards.values()].filter((board) => hasScores(board) && !isXpBoard(board)),
-    ({ score }) => score.currency,
-  )
+const indexed = (boards: ReadonlyMap<string, Board>): BoardIndex => {
+  const scored = [...boards.values()].filter((board) => hasScores(board) && !isXpBoard(board))
+  const by = (kind: RankedKind) =>
+    Map.groupBy(
+      scored.filter(({ score }) => rankedBy(score)[0] === kind),
+      ({ score }) => rankedBy(score)[1],
+    )
+  return { currency: by("currency"), metric: by("metric") }
+}

@@ -41,7 +41,9 @@ import {
 } from "../../domain/project/BoardDefinition.ts"
 import { definitionIn } from "../../domain/project/Kinds.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
-import type { Cause, Fact, JournalRecord } from "../../domain/record/Record.ts"
+import type { Cause, Fact, JournalRecord, UserFact } from "../../domain/record/Record.ts"
+import { metricTotal } from "../../domain/user/MetricState.ts"
+import { lastPeriodOf } from "../../domain/user/Streak.ts"
 import { earnedOf, noBoardScores, type UserState } from "../../domain/user/User.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
@@ -240,14 +242,20 @@ const reversed = (score: number): number => (score > 0 ? 2 ** 53 - score : 0)
 export class FurtherBoards extends BoardSet {
   /** The present definition. */
   board: Board
+  /** The id of the metric that the board ranks by; absent: it ranks by something else. */
+  readonly #metricId: string | undefined
+  /** The key of the streak that the board ranks by; absent: it ranks by something else. */
+  readonly streak: string | undefined
   /** All users below this prefix of their hashes are listed. */
   filledTo = 0
   /** The key by which the boards order a score. The score of a key is the key of the key. */
   readonly keyOf: (score: number) => number
 
-  constructor(members: Members, board: Board) {
+  constructor(members: Members, board: Board, metricId?: string) {
     super(members)
     this.board = board
+    this.#metricId = metricId
+    this.streak = "streak" in board.score ? board.score.streak : undefined
     this.keyOf = board.order === "asc" ? reversed : asItIs
   }
 
@@ -258,15 +266,37 @@ export class FurtherBoards extends BoardSet {
   /** Gives a user who is not hidden the places that the durable state has. */
   place(user: UserState): void {
     const { board } = this
+    if (this.streak !== undefined) {
+      this.#placeStreak(user, this.streak)
+      return
+    }
     const scores = user.boards.get(board.id)
     const { counted, missed, sequence, windows } = scores ?? noBoardScores
     const hasTotal = board.windows.includes("all_time")
-    const all = isWhole(board) ? earnedOf(user, board.score.currency) - missed : counted
+    const all = isWhole(board) ? this.#everOf(user) - missed : counted
     const total = hasTotal ? Math.max(0, all) : 0
     if (total === 0 && scores === undefined && this.members.find(user.id) === undefined) return
     const member = this.members.admit(user.id)
     this.allTime.set(member, this.keyOf(total), sequence)
     if (scores !== undefined) this.creditAll(windows, member, this.keyOf)
+    this.moved()
+  }
+
+  /** What the user ever earned of the currency, or the value of the metric, scaled. */
+  #everOf(user: UserState): number {
+    const { score } = this.board
+    if ("currency" in score) return earnedOf(user, score.currency)
+    return this.#metricId === undefined ? 0 : (metricTotal(user.metrics.get(this.#metricId)) ?? 0)
+  }
+
+  /** Of equal lengths, the one whose last period is earlier was reached first. */
+  #placeStreak(user: UserState, key: string): void {
+    const streak = user.streaks.get(key)
+    const last = streak && lastPeriodOf(streak)
+    const length = streak === undefined || last === undefined || streak.broken ? 0 : streak.length
+    if (length === 0 && this.members.find(user.id) === undefined) return
+    const member = this.members.admit(user.id)
+    this.allTime.set(member, this.keyOf(length), Math.max(0, last ?? 0))
     this.moved()
   }
 
@@ -289,9 +319,14 @@ export class Boards extends BoardSet {
   readonly further = new Map<string, FurtherBoards>()
   /** The ids of boards that were archived and may still be on disk. */
   readonly gone = new Set<string>()
+  readonly #metricIdOf: (key: string) => string | undefined
+  /** How many of the further boards rank by a streak. */
+  #ofStreaks = 0
 
-  constructor() {
+  /** `metricIdOf`: the id of the metric with this key. */
+  constructor(metricIdOf: (key: string) => string | undefined = () => undefined) {
     super(new Members())
+    this.#metricIdOf = metricIdOf
   }
 
   /** All boards, with the ids of the definitions. */
@@ -313,8 +348,13 @@ export class Boards extends BoardSet {
       if (known === undefined) return
       this.further.delete(board.id)
       this.gone.add(board.id)
+      if (known.streak !== undefined) this.#ofStreaks--
     } else if (known === undefined) {
-      this.further.set(board.id, new FurtherBoards(this.members, board))
+      const { score } = board
+      const metricId = "metric" in score ? this.#metricIdOf(score.metric) : undefined
+      const made = new FurtherBoards(this.members, board, metricId)
+      this.further.set(board.id, made)
+      if (made.streak !== undefined) this.#ofStreaks++
     } else known.board = board
   }
 
@@ -325,11 +365,13 @@ export class Boards extends BoardSet {
   }
 
   #followFurther(user: UserState, { cause, facts }: JournalRecord): void {
-    if (cause.kind === "event" || cause.kind === "reward") {
+    const scores = cause.kind === "event" || cause.kind === "reward"
+    // A tick may replace the value of a metric, and pay a milestone that a pause reached.
+    if (scores || (cause.kind === "tick" && !facts.some(addsWithoutScore))) {
       for (const fact of facts) {
-        if (fact.kind === "board.scored" && fact.missed !== true) {
-          this.further.get(fact.boardId)?.place(user)
-        }
+        if (fact.kind === "board.scored") {
+          if (fact.missed !== true) this.further.get(fact.boardId)?.place(user)
+        } else if (this.#ofStreaks > 0 && isOfStreak(fact)) this.#placeByStreak(fact.key, user)
       }
       return
     }
@@ -339,6 +381,10 @@ export class Boards extends BoardSet {
     for (const fact of facts) {
       if (fact.kind === "board.scored") this.further.get(fact.boardId)?.leaveEmptied(user, fact)
     }
+  }
+
+  #placeByStreak(key: string, user: UserState): void {
+    for (const boards of this.further.values()) if (boards.streak === key) boards.place(user)
   }
 
   #followXp(actor: { member: number | undefined }, user: UserState, record: JournalRecord): void {
@@ -455,13 +501,15 @@ export class Boards extends BoardSet {
   }
 }
 
+type StreakFact = Extract<UserFact, { readonly kind: `streak.${string}` }>
+
+const addsWithoutScore = ({ kind }: Fact): boolean =>
+  kind === "metric.changed" || kind.endsWith(".earned")
+
+const isOfStreak = (fact: Fact): fact is StreakFact => fact.kind.startsWith("streak.")
+
 /** The causes of records that never change what a user ever earned, nor whether boards show the user. */
-const keepsEarned: ReadonlySet<Cause["kind"]> = new Set([
-  "tick",
-  "spend",
-  "merge",
-  "erasing",
-] as const)
+const keepsEarned: ReadonlySet<Cause["kind"]> = new Set(["spend", "merge", "erasing"] as const)
 
 /**
  * Each of the four boards settles after `boardMovesMax` records, before its own bound makes it

@@ -58,23 +58,44 @@ const Name = text(1, limits.titleCharactersMax).annotate({
   examples: ["Gem hunters"],
 })
 
-const currencyOf = DefinitionKey.annotate({
-  description: "The key of a currency without a refill: `xp`, `points` or your own.",
-  examples: ["gems"],
-})
+const rankedKinds = ["currency", "metric", "streak"] as const
 
-const Score = Schema.Struct({ currency: currencyOf }).annotate({
-  identifier: "BoardScore",
-  description:
-    "What users are ranked by: the amounts that they earn of a currency. Spending and expiry do not lower a score.",
-  examples: [{ currency: "gems" }],
+/** Exactly one of the members must be there. */
+const oneKind = (score: { readonly [Kind in (typeof rankedKinds)[number]]?: string }) =>
+  rankedKinds.filter((kind) => score[kind] !== undefined).length === 1
+    ? undefined
+    : "must have one of currency, metric and streak"
+
+const Score = Schema.Struct({
+  currency: Schema.optionalKey(
+    DefinitionKey.annotate({
+      description: "The key of a currency without a refill: `xp`, `points` or your own.",
+      examples: ["gems"],
+    }),
+  ),
+  metric: Schema.optionalKey(
+    DefinitionKey.annotate({
+      description: "The key of a metric whose `aggregate` is `count` or `sum`.",
+      examples: ["distance"],
+    }),
+  ),
+  streak: Schema.optionalKey(
+    DefinitionKey.annotate({ description: "The key of a streak.", examples: ["daily"] }),
+  ),
 })
+  .check(Schema.makeFilter(oneKind, { toJsonSchema: () => [{}, true] }))
+  .annotate({
+    identifier: "BoardScore",
+    description:
+      "What users are ranked by, one of the three. A currency: the amounts that they earn; spending and expiry do not lower a score. A metric: what events add to it. A streak: its present length, which falls to 0 when the streak breaks.",
+    examples: [{ currency: "gems" }, { metric: "distance" }, { streak: "daily" }],
+  })
 
 const Windows = list(oneOf(boardWindows), 1, boardWindows.length)
   .check(distinct<string>([], (window) => window))
   .annotate({
     description:
-      "The windows in which users are ranked: over all time, and in each day, ISO week and month in the project's time zone. Default: all four.",
+      "The windows in which users are ranked: over all time, and in each day, ISO week and month in the project's time zone. Default: all four; of a streak, `all_time` only.",
     examples: [["all_time", "weekly"]],
   })
 
@@ -123,13 +144,7 @@ export const NewLeaderboard = Schema.Struct({
 export const LeaderboardPatch = Schema.Struct({
   ...patchMembers,
   name: Schema.optionalKey(Name),
-  score: Schema.optionalKey(
-    Schema.Struct({ currency: Schema.optionalKey(currencyOf) }).annotate({
-      identifier: "BoardScorePatch",
-      description: "What users are ranked by.",
-      examples: [{ currency: "gems" }],
-    }),
-  ),
+  score: Schema.optionalKey(Score),
   windows: Schema.optionalKey(Schema.NullOr(Windows)),
   order: Schema.optionalKey(Schema.NullOr(Order)),
   ties: Schema.optionalKey(Schema.NullOr(Ties)),
@@ -146,12 +161,7 @@ export const LeaderboardDefinition = Schema.Struct({
   }),
   ...shownMembers,
   name: Schema.String.annotate({ description: "Name for people.", examples: ["Gem hunters"] }),
-  score: Schema.Struct({
-    currency: Schema.String.annotate({
-      description: "The key of the currency.",
-      examples: ["gems"],
-    }),
-  }).annotate({ description: "What users are ranked by." }),
+  score: Score,
   windows: Schema.Array(oneOf(boardWindows)).annotate({
     description: "The windows in which users are ranked.",
     examples: [leaderboard.windows],
@@ -190,8 +200,9 @@ const Rank = Schema.Int.annotate({
   examples: [1],
 })
 
-const ScoreShown = Schema.Int.annotate({
-  description: "What the user earned in the window.",
+const ScoreShown = Schema.Finite.annotate({
+  description:
+    "What the user earned of the currency or added to the metric in the window, or the length of the streak. A metric with `decimals` gives a fraction.",
   examples: [340],
 })
 
@@ -297,7 +308,7 @@ export const BoardStats = Schema.Struct({
   distribution: Schema.Array(
     Schema.Struct({
       percent: Schema.Finite.annotate({ description: "The share of the users.", examples: [10] }),
-      score: Schema.Int.annotate({
+      score: Schema.Finite.annotate({
         description: "The last score within this share, from the first rank on.",
         examples: [120],
       }),
@@ -328,7 +339,7 @@ export const Leaderboards = HttpApiGroup.make("leaderboards")
         payload: NewLeaderboard,
         success: LeaderboardDefinition,
         summary: "Create a leaderboard",
-        description: `Ranks users by the amounts of a currency that they earn with events and with rewards that you grant. It counts what occurs from \`startsAt\` on and before \`endsAt\`, while it is active. A leaderboard without a \`segment\` and without a \`startsAt\` lists at once what users have ever earned in its \`all_time\` window; its other windows, and every window of the others, count from the publication on. With a \`segment\`, what a user earns counts while the user is a member; who leaves keeps the entry. A late event counts in the windows that are open on its arrival and contain it. What backfills of badges pay counts in \`all_time\` only. An environment holds at most ${limits.boardsMax} leaderboards that are not archived, \`xp\` among them, and ${limits.boardsOfCurrencyMax} of one currency.`,
+        description: `Ranks users by the amounts of a currency that they earn with events and with rewards that you grant, by a metric, or by the present length of a streak. It counts what occurs from \`startsAt\` on and before \`endsAt\`, while it is active. A leaderboard without a \`segment\` and without a \`startsAt\` lists at once what users have ever earned or added in its \`all_time\` window; its other windows, and every window of the others, count from the publication on. With a \`segment\`, what a user earns counts while the user is a member; who leaves keeps the entry. A late event counts in the windows that are open on its arrival and contain it. What backfills of badges pay, and what a backfill of a metric counts, count in \`all_time\` only. A leaderboard of a streak shows the streaks as they are: it has no other window than \`all_time\`, no \`segment\`, \`startsAt\` or \`endsAt\`, and is never paused; of equal lengths, the one that was reached on an earlier day comes first. An environment holds at most ${limits.boardsMax} leaderboards that are not archived, \`xp\` among them, and ${limits.boardsOfCurrencyMax} of one currency, metric or streak.`,
       },
       list: {
         query: listQuery("leaderboards"),
@@ -420,6 +431,6 @@ ${statusWords}`,
   .annotateMerge(
     OpenApi.annotations({
       title: "Leaderboards",
-      description: "Users ranked by the amounts that they earn, in several windows.",
+      description: "Users ranked by a currency, a metric or a streak, in several windows.",
     }),
   )

@@ -12,7 +12,7 @@ import {
   listedBadgeFaults,
   metricReferenceFaults,
   prerequisiteFaults,
-  rankedCurrencyFaults,
+  rankedFaults,
   segmentReferenceFaults,
   streakReferenceFaults,
 } from "../../domain/decide/definitionChecks.ts"
@@ -489,8 +489,7 @@ export const referenceFaults =
     if (memberOf(criteria, "kind") === "streak" && typeof streak === "string") {
       faults.push(...streakReferenceFaults(state, streak, "/criteria/streak"))
     }
-    const ranked = memberOf(memberOf(body, "score"), "currency")
-    if (typeof ranked === "string") faults.push(...rankedCurrencyFaults(state, ranked))
+    faults.push(...scoreFaults(state, memberOf(body, "score")))
     const segment = memberOf(body, "segment")
     if (typeof segment === "string") faults.push(...segmentReferenceFaults(state, segment))
     const steps = memberOf(body, "steps")
@@ -519,6 +518,16 @@ export const referenceFaults =
     }
     return faults
   }
+
+/** The faults of what a leaderboard ranks by. */
+const scoreFaults = (state: ProjectState, score: unknown): ReadonlyArray<Fault> => {
+  const currency = memberOf(score, "currency")
+  if (typeof currency === "string") return rankedFaults(state, { currency })
+  const metric = memberOf(score, "metric")
+  if (typeof metric === "string") return rankedFaults(state, { metric })
+  const streak = memberOf(score, "streak")
+  return typeof streak === "string" ? rankedFaults(state, { streak }) : []
+}
 
 /** The faults of the texts of a list, at most `max` of them. */
 const namedFaults = (

@@ -4,11 +4,13 @@ import type { BoardChange } from "../../domain/decide/BoardDefinitions.ts"
 import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import {
   type Board,
+  type BoardScore,
   type BoardWindow,
-  boardDefaults,
+  defaultWindows,
 } from "../../domain/project/BoardDefinition.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { type LevelCurve, levelAt } from "../../domain/project/Level.ts"
+import { unscaled } from "../../domain/project/Metric.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { invalidRequest } from "../../domain/values/Errors.ts"
 import { isoTimeOrNull, parseIsoTime } from "../../domain/values/isoTime.ts"
@@ -62,7 +64,12 @@ export const boardHandlers = (engine: Engine["Service"]): Handlers<typeof Leader
           percents,
         )
         const of = windowOf(found.board, found.kind, window)
-        return { body: { ...of, participants: total, distribution: scores, filling } }
+        const decimals = decimalsOf(engine, environment, found.board)
+        const distribution = scores.map(({ percent, score }) => ({
+          percent,
+          score: unscaled(score, decimals),
+        }))
+        return { body: { ...of, participants: total, distribution, filling } }
       }),
   },
 })
@@ -154,14 +161,24 @@ const showXpEntry =
     previousRank,
   })
 
+/** The decimals of the board's scores. */
+const decimalsOf = (engine: Engine["Service"], environment: string, { score }: Board): number => {
+  if (!("metric" in score)) return 0
+  const { metrics } = Effect.runSync(engine.readProject(environment))
+  return definitionOf(metrics, score.metric)?.decimals ?? 0
+}
+
 /** How entries of the board are shown, with its attributes. */
-const showIn = (engine: Engine["Service"], environment: string, { attributes }: Board) =>
-  attributes.length === 0
-    ? (entry: BoardEntry) => showEntry(entry, {})
+const showIn = (engine: Engine["Service"], environment: string, board: Board) => {
+  const { attributes } = board
+  const decimals = decimalsOf(engine, environment, board)
+  return attributes.length === 0
+    ? (entry: BoardEntry) => showEntry(entry, {}, decimals)
     : (entry: BoardEntry) => {
         const user = Effect.runSync(engine.readUser(environment, entry.userId))
-        return showEntry(entry, shownAttributes(user, attributes))
+        return showEntry(entry, shownAttributes(user, attributes), decimals)
       }
+}
 
 const boardNotFound = definitionNotFound("leaderboard")
 
@@ -193,7 +210,15 @@ const windowOf = ({ key }: Board, kind: BoardWindow, bounds: Bounds) => ({
 const showEntry = (
   { displayName, previousRank, rank, score, userId }: BoardEntry,
   attributes: UserState["profile"]["attributes"],
-) => ({ rank, userId, displayName, attributes, score, previousRank })
+  decimals: number,
+) => ({
+  rank,
+  userId,
+  displayName,
+  attributes,
+  score: unscaled(score, decimals),
+  previousRank,
+})
 
 const shownAttributes = (
   user: UserState | undefined,
@@ -206,16 +231,20 @@ const shownAttributes = (
 }
 
 export const newBoard = (payload: typeof NewLeaderboard.Type, id: string) => {
-  const { attributes = [], name, order = "desc", score, ties = "shared", windows } = payload
-  const members = { windows: windows ?? boardDefaults.windows, order, ties, attributes }
+  const { attributes = [], name, order = "desc", ties = "shared", windows } = payload
+  const score = scoreOf(payload.score)
+  const members = { windows: windows ?? defaultWindows(score), order, ties, attributes }
   return { id, ...newMembers(payload), name, score, ...members }
 }
 
+/** The API has checked that the score has one member. */
+const scoreOf = (score: (typeof NewLeaderboard.Type)["score"]): BoardScore => score as BoardScore
+
 const boardChange = (patch: typeof LeaderboardPatch.Type): BoardChange => {
-  const { attributes, order, ties, windows } = patch
+  const { attributes, order, score, ties } = patch
   return named({
     ...patchOf(patch),
-    windows: windows === null ? boardDefaults.windows : windows,
+    score: score && scoreOf(score),
     order: order === null ? ("desc" as const) : order,
     ties: ties === null ? ("shared" as const) : ties,
     attributes: attributes === null ? [] : attributes,

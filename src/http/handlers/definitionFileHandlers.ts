@@ -11,7 +11,7 @@ import {
 } from "../../domain/decide/Definitions.ts"
 import type { NewOf } from "../../domain/decide/Kinds.ts"
 import { decideProject } from "../../domain/decide/Project.ts"
-import { type Board, boardWindows, isXpBoard } from "../../domain/project/BoardDefinition.ts"
+import { type Board, defaultWindows, isXpBoard } from "../../domain/project/BoardDefinition.ts"
 import type { Boost } from "../../domain/project/Boost.ts"
 import { type Currency, type CurrencyLevels, isBuiltIn } from "../../domain/project/Currency.ts"
 import type { Badge, Definition, Quest, Rule, Targeted } from "../../domain/project/Definition.ts"
@@ -345,7 +345,8 @@ const fileBoost = (boost: Boost) => {
 
 const fileBoard = (board: Board) => {
   const { attributes, name, order, score, ties, windows } = board
-  const isUsual = windows.length === boardWindows.length && windows[0] === boardWindows[0]
+  const usual = defaultWindows(score)
+  const isUsual = windows.length === usual.length && windows[0] === usual[0]
   const own = {
     name,
     score,

@@ -1,9 +1,18 @@
-/** The scores on leaderboards of a currency: what each decision earned there, added up. */
-import type { Board } from "../../../src/domain/project/BoardDefinition.ts"
-import { windowKinds } from "./calendar.ts"
+/**
+ * The scores on leaderboards: what each decision earned of a currency or added to a metric, added up;
+ * or the present length of a streak.
+ */
+import {
+  type Board,
+  type BoardScore,
+  rankedBy,
+} from "../../../src/domain/project/BoardDefinition.ts"
+import type { Place } from "./badges.ts"
+import { numberOf, windowKinds } from "./calendar.ts"
 import type { Definitions } from "./Definitions.ts"
 import { pays } from "./Definitions.ts"
 import {
+  type Amounting,
   credited,
   type Entry,
   earning,
@@ -13,6 +22,7 @@ import {
   standing,
   type Windows,
 } from "./log.ts"
+import { periodOf, streakOf } from "./streaks.ts"
 import { stillOpen, windowsFor } from "./windows.ts"
 
 /** The board `xp` is that of the windows of xp. */
@@ -38,39 +48,60 @@ export const onBoard = (log: Log, boardId: string): Log => {
   })
 }
 
+/** What a decision adds to the score: metrics are scaled to whole numbers. */
+const added = (
+  entry: Amounting,
+  score: BoardScore,
+  { metrics }: Pick<Definitions, "metrics">,
+): number => {
+  if ("currency" in score) return credited(entry, score.currency)
+  if ("streak" in score) return 0
+  const metric = metrics.find(({ key }) => key === score.metric)
+  const measured = ("metrics" in entry ? (entry as Happened).metrics : []).find(
+    ({ metricId }) => metricId === metric?.id,
+  )
+  return measured === undefined ? 0 : Math.round(measured.value * 10 ** metric!.decimals)
+}
+
 /** The boards on which a decision scores that has given all it gives. */
 export const scoresOf = (
   before: Log,
   entry: Happened,
-  { closed, leaderboards, settings }: Definitions,
+  { closed, leaderboards, metrics, settings }: Definitions,
   date: string,
   now: number,
   isIn: (segment: string | null) => boolean,
 ): ReadonlyArray<readonly [string, Scored]> => {
-  const byCurrency = Map.groupBy(
-    others(leaderboards).filter(({ set }) => set === "published" || set === "paused"),
-    ({ score }) => score.currency,
+  // A decision asks for the segments of the boards of currencies first.
+  const kinds = ["currency", "metric"]
+  const boards = Object.values(
+    Object.groupBy(
+      others(leaderboards).filter(({ set }) => set === "published" || set === "paused"),
+      ({ score }) => rankedBy(score).join(" "),
+    ),
   )
-  return [...byCurrency].flatMap(([currency, boards]) => {
-    const amount = credited(entry, currency)
-    return amount === 0
-      ? []
-      : boards.flatMap((board) => {
-          const nowhere = { amount, missed: true, windows: {} }
-          if (!pays(board, entry.occurredAt)) {
-            return hasAll(board) ? [[board.id, nowhere] as const] : []
-          }
-          if (!isIn(board.segment)) return []
-          const own = onBoard(before, board.id)
-          const all = windowsFor(own, settings.timezone, closed, date, now)
-          const windows: Windows = {}
-          for (const kind of windowKinds) {
-            const first = all[kind]
-            if (first !== undefined && board.windows.includes(kind)) windows[kind] = first
-          }
-          const isNowhere = !board.windows.includes("all_time") && Object.keys(windows).length === 0
-          return isNowhere ? [] : [[board.id, { amount, missed: false, windows }] as const]
-        })
+    .flatMap((group) => group ?? [])
+    .sort(
+      (one, other) =>
+        kinds.indexOf(rankedBy(one.score)[0]) - kinds.indexOf(rankedBy(other.score)[0]),
+    )
+  return boards.flatMap((board) => {
+    const amount = added(entry, board.score, { metrics })
+    if (amount === 0) return []
+    const nowhere = { amount, missed: true, windows: {} }
+    if (!pays(board, entry.occurredAt)) {
+      return hasAll(board) ? [[board.id, nowhere] as const] : []
+    }
+    if (!isIn(board.segment)) return []
+    const own = onBoard(before, board.id)
+    const all = windowsFor(own, settings.timezone, closed, date, now)
+    const windows: Windows = {}
+    for (const kind of windowKinds) {
+      const first = all[kind]
+      if (first !== undefined && board.windows.includes(kind)) windows[kind] = first
+    }
+    const isNowhere = !board.windows.includes("all_time") && Object.keys(windows).length === 0
+    return isNowhere ? [] : [[board.id, { amount, missed: false, windows }] as const]
   })
 }
 
@@ -95,16 +126,33 @@ const sum = (numbers: ReadonlyArray<number>): number =>
 export const totalOn = (
   log: Log,
   board: Board,
+  definitions: Pick<Definitions, "metrics">,
 ): { readonly score: number; readonly since: number } => {
   const { id, score } = board
   const scored = standing(log).flatMap(({ boards }) => boards.get(id) ?? [])
   const missed = sum(scored.flatMap((one) => (one.missed ? one.amount : [])))
   const counted = sum(scored.flatMap((one) => (one.missed ? [] : one.amount)))
-  const earned = sum(earning(log).map((entry) => credited(entry, score.currency)))
+  const giving = "currency" in score ? earning(log) : standing(log)
+  const earned = sum(giving.map((entry) => added(entry, score, definitions)))
   const since = onBoard(log, id).findLast(
     (entry) => (entry.kind === "undone" ? entry.of : (entry as Happened)).xp !== 0,
   )
   return { score: hasAll(board) ? earned - missed : counted, since: since?.sequence ?? 0 }
+}
+
+/** The present length of the streak that the board ranks by, and the number of its last period. */
+export const lengthOn = (
+  log: Log,
+  key: string,
+  { places, streaks }: Pick<Place, "places" | "streaks">,
+  now: number,
+): { readonly score: number; readonly since: number } => {
+  const definition = streaks.find((one) => one.key === key)!
+  const { current, lastDay } = streakOf(log, definition, places, now)
+  return {
+    score: current,
+    since: lastDay === null ? 0 : periodOf(definition.every, numberOf(lastDay)),
+  }
 }
 
 /** The record that set the score of a window. */

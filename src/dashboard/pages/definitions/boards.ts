@@ -12,7 +12,7 @@ import type { Draft } from "../../view/Editing.ts"
 import { checkField, type Form, group, selectField, textField } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { table } from "../../view/Lists.ts"
-import { count } from "../../view/Quantities.ts"
+import { count, score as scoreText } from "../../view/Quantities.ts"
 import { userLink } from "../../view/Users.ts"
 import { withoutNulls } from "./editor.ts"
 import { kindRoutes } from "./kindPages.ts"
@@ -30,11 +30,29 @@ type Board = BodyOf<"leaderboards.get">
 
 const isXp = ({ key }: Board): boolean => key === "xp"
 
+const rankedTexts = ({ score }: Board): ReadonlyArray<readonly [string, string]> => {
+  const [ranks = "currency", by = ""] = Object.entries(score)[0] ?? []
+  return [
+    ["ranks", ranks],
+    ["by", by],
+  ]
+}
+
+/** The key of what the board ranks by. */
+export const rankedKey = ({ score }: Board): string =>
+  score.currency ?? score.metric ?? score.streak ?? ""
+
+const rankedLabels = [
+  ["currency", "a currency"],
+  ["metric", "a metric"],
+  ["streak", "a streak"],
+] as const
+
 const textsOf = (board: Board) =>
   new Map([
     ["name", board.name],
     ...sharedTexts(board),
-    ["currency", board.score.currency],
+    ...rankedTexts(board),
     ...board.windows.map((window) => [`windows.${window}`, "true"] as const),
     ["order", board.order],
     ["ties", board.ties],
@@ -43,7 +61,7 @@ const textsOf = (board: Board) =>
 
 /** The members that change only while the board is a draft, unchecked. */
 const scoringOf = (form: Form) => ({
-  score: { currency: form.text("currency") },
+  score: { [form.text("ranks")]: form.text("by") },
   windows: boardWindows.filter((window) => form.optional(`windows.${window}`) !== undefined),
   order: form.text("order"),
 })
@@ -84,15 +102,22 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
   return [
     textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
     headFields(draft, isNew, "name"),
-    html`<p class="hint">Currency, windows, order, segment and start change only while the leaderboard is a draft.</p>`,
+    html`<p class="hint">What it ranks by, windows, order, segment and start change only while the leaderboard is a draft.</p>`,
+    selectField({
+      name: "ranks",
+      label: "Ranks by",
+      value: form.text("ranks"),
+      options: rankedLabels,
+      faults,
+    }),
     textField({
-      name: "currency",
-      label: "Currency",
-      value: form.text("currency"),
-      hint: html`The key of what users are ranked by: <code>xp</code>, <code>points</code> or a further currency without a refill.`,
+      name: "by",
+      label: "Key",
+      value: form.text("by"),
+      hint: html`Of a currency without a refill, such as <code>xp</code> or <code>points</code>, of a metric that counts or sums, or of a streak, which has only the window of all time.`,
       required: true,
       faults: faults?.map((fault) =>
-        fault.pointer === "/score/currency" ? { ...fault, pointer: "/currency" } : fault,
+        fault.pointer.startsWith("/score") ? { ...fault, pointer: "/by" } : fault,
       ),
     }),
     group({ legend: "Windows", name: "windows", faults }, [
@@ -134,7 +159,8 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
 const names = () => [
   "name",
   ...sharedNames,
-  "score.currency",
+  "score",
+  "score.*",
   "windows.*",
   "windows",
   "order",
@@ -160,9 +186,9 @@ const topOf = (visit: PlaceVisit, board: Board): Effect.Effect<Content, never> =
       const rows = found.success.entries.map(({ displayName, rank, score, userId }) => [
         count(rank),
         userLink(visit.base, userId, displayName),
-        count(score),
+        scoreText(score),
       ])
-      return html`${table("First entries", ["Rank", "User", board.score.currency], rows)}${link}`
+      return html`${table("First entries", ["Rank", "User", rankedKey(board)], rows)}${link}`
     },
   )
 
@@ -173,10 +199,11 @@ export const boardRoutes: ReadonlyArray<Route> = kindRoutes<Board, undefined>({
   isBuiltIn: isXp,
   loss: "Its entries are gone for good, those of past windows too.",
   purpose:
-    "A leaderboard ranks users by the amounts of a currency that they earn, over all time and in each day, week or month.",
+    "A leaderboard ranks users by the amounts of a currency that they earn, or by a metric, over all time and in each day, week or month, or by the length of a streak.",
   choices: () => Effect.undefined,
   blank: new Map([
-    ["currency", "xp"],
+    ["ranks", "currency"],
+    ["by", "xp"],
     ["order", "desc"],
     ["ties", "shared"],
     ...boardWindows.map((window) => [`windows.${window}`, "true"] as const),
@@ -191,7 +218,7 @@ export const boardRoutes: ReadonlyArray<Route> = kindRoutes<Board, undefined>({
   heads: ["Ranks by", "Windows", "For", "Period"],
   cellsIn: () =>
     Effect.succeed((board) => [
-      `${board.score.currency}, ${orderLabels[board.order]}`,
+      `${rankedKey(board)}, ${orderLabels[board.order]}`,
       board.windows.map((window) => windowLabels[window].toLowerCase()).join(", "),
       board.segment === null ? "everyone" : isolated(board.segment),
       periodWords(board),

@@ -12,7 +12,8 @@ afterAll(() => world.server.stop())
 const boards = `${base}/leaderboards`
 const simple = {
   name: "Points",
-  currency: "points",
+  ranks: "currency",
+  by: "points",
   order: "desc",
   ties: "shared",
   "windows.all_time": "true",
@@ -32,7 +33,7 @@ describe("The form of a leaderboard", () => {
       ...blank,
       name: "Season 1",
       key: "season",
-      currency: "points",
+      by: "points",
       order: "asc",
       ties: "first",
       attributes: "avatarUrl plan",
@@ -53,7 +54,7 @@ describe("The form of a leaderboard", () => {
   })
 
   it("marks the fields of a refusal", async () => {
-    for (const [name, bad] of Object.entries({ currency: "rubies", startsAt: "soon" })) {
+    for (const [name, bad] of Object.entries({ by: "rubies", startsAt: "soon" })) {
       const fields = { ...simple, [name]: bad }
       expectMarked(await world.owner.post(`${boards}/new`, fields), name, bad)
     }
