@@ -7,7 +7,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { idempotencyOf } from "../../src/http/request/RequestParts.ts"
 import { limits } from "../../src/Limits.ts"
 import { type DashboardServer, startDashboard } from "../dashboard/fixture.ts"
+import { limitedInFile } from "../limited.ts"
 import { type Ask, asker, createKey, openedTo, operations, publicReads } from "./tokens.ts"
+
+// One token asks every operation.
+limitedInFile({ userRequestsPerMinute: 400 })
 
 let server: DashboardServer
 let ask: Ask
