@@ -6,6 +6,8 @@ export const httpLimits = {
   // HTTP server and dashboard
   /** Addresses of `X-Forwarded-For` that are read, from its end. */
   forwardedHopsMax: 32,
+  /** The body of an event tracker's batch; Segment's own limit is 500 KiB. */
+  trackerBodyBytesMax: 1 * mebibyte,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   /**

@@ -48,6 +48,7 @@ describe("Texts that users and operators read", () => {
       "src/client/compared.md",
       "src/client/features.md",
       "src/client/quickstart.md",
+      "src/client/trackers.md",
       "src/cluster/README.md",
       "src/dashboard/README.md",
       "src/dashboard/using.md",

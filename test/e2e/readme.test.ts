@@ -82,3 +82,27 @@ describe("The quickstarts", () => {
     expect(await server.stop()).toBe(0)
   })
 })
+
+describe("The guide to trackers", () => {
+  it("has programs that send events, traits and an alias, as they stand", async () => {
+    const server = await Server.start(await temporaryFolder())
+    const env = { ...process.env, LAUREL_KEY: await server.createKey("trackers") }
+    const text = readFileSync(join(root, "src/client/trackers.md"), "utf8")
+    const programs = [...text.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, program]) => program!)
+    expect(programs.length).toBe(2)
+    for (const program of programs) {
+      const addressed = program.replaceAll("http://127.0.0.1:8080", server.url)
+      await run(env, process.execPath, "--input-type=module", "--eval", addressed)
+    }
+    for (const [user, displayName, plan] of [
+      ["ada", "Ada", "pro"],
+      ["grace", "Grace", "free"],
+    ]) {
+      const { body } = await server.request(env.LAUREL_KEY, "GET", `/v1/users/${user}`)
+      expect(body).toMatchObject({ displayName, attributes: { plan } })
+    }
+    const actions = await server.request(env.LAUREL_KEY, "GET", "/v1/actions")
+    expect(actions.body.actions).toMatchObject([{ action: "LESSON_DONE", count: 2 }])
+    expect(await server.stop()).toBe(0)
+  })
+})

@@ -45,6 +45,8 @@ describe("/openapi.json", () => {
       "/v1/events/import",
       "/v1/events/{id}",
       "/v1/facts",
+      "/v1/ingest/posthog/batch/",
+      "/v1/ingest/segment/batch",
       "/v1/leaderboard",
       "/v1/leaderboards",
       "/v1/leaderboards/{id}",

@@ -14,6 +14,10 @@ export const operations = {
   actions: {
     list: "GET actions query",
   },
+  ingest: {
+    segment: "POST ingest/segment/batch body",
+    posthog: "POST ingest/posthog/batch/ body",
+  },
   users: {
     list: "GET users query",
     get: "GET users/*",

@@ -13,6 +13,7 @@ import { Currencies } from "./Currencies.ts"
 import { DefinitionFiles } from "./DefinitionFiles.ts"
 import { Actions, Events } from "./Events.ts"
 import { Facts } from "./Facts.ts"
+import { Ingest } from "./Ingest.ts"
 import { Leaderboard } from "./Leaderboard.ts"
 import { Leaderboards } from "./Leaderboards.ts"
 import { Metrics } from "./Metrics.ts"
@@ -89,6 +90,7 @@ const declared = HttpApi.make("laurel")
   .add(
     Events,
     Actions,
+    Ingest,
     Users,
     Recaps,
     Facts,

@@ -238,7 +238,7 @@ export class ApiKey extends HttpApiMiddleware.Service<ApiKey>()("http/ApiKey", {
     apiKey: HttpApiSecurity.bearer.pipe(
       HttpApiSecurity.annotate(
         OpenApi.Description,
-        "A Laurel API key: `lk_test_…` for the sandbox, `lk_live_…` for production. Create one with `laurel keys create`. Web pages and apps use a publishable key (`lk_pub_test_…`, `lk_pub_live_…`), which only reads leaderboards, badges that are not secret, and active quests; a user token, which a server makes for one user (`POST /v1/users/{id}/tokens`), is sent in the same way.",
+        "A Laurel API key: `lk_test_…` for the sandbox, `lk_live_…` for production. Create one with `laurel keys create`. Web pages and apps use a publishable key (`lk_pub_test_…`, `lk_pub_live_…`), which only reads leaderboards, badges that are not secret, and active quests; a user token, which a server makes for one user (`POST /v1/users/{id}/tokens`), is sent in the same way. It may also be the user name of basic authentication (RFC 7617), with any password.",
       ),
     ),
   },

@@ -28,6 +28,7 @@ const fixed: ReadonlyArray<GuidePage> = [
   { name: "language-app", section: "Start", path: "src/client/language-app.md" },
   { name: "compared", section: "Start", path: "src/client/compared.md" },
   { name: "client", section: "Apps", path: "src/client/README.md" },
+  { name: "trackers", section: "Apps", path: "src/client/trackers.md" },
   { name: "webhooks", section: "Apps", path: "src/webhooks/README.md" },
   { name: "keys", section: "Apps", path: "src/accounts/README.md" },
   { name: "agents", section: "Apps", path: "src/cli/mcp/README.md" },

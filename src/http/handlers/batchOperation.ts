@@ -369,7 +369,7 @@ const derivedId = ({ fingerprint, key }: Idempotency): string =>
  * The failure of a whole batch: `refusals` of its `count` items were refused. `undefined`:
  * each item has its own outcome.
  */
-const failureOf = (
+export const failureOf = (
   refusals: ReadonlyArray<LaurelError>,
   count: number,
 ): LaurelError<EngineCode> | undefined => {
@@ -390,7 +390,7 @@ const isOurFailure = (refusal: LaurelError): refusal is LaurelError<EngineCode> 
   errorKinds[refusal.code].status >= 500
 
 /** `root` is put before the pointers of faults that the domain found in the item. */
-const refusal = ({ code, detail, errors = [] }: LaurelError, root: string): Refusal => ({
+export const refusal = ({ code, detail, errors = [] }: LaurelError, root: string): Refusal => ({
   status: errorKinds[code].status,
   code,
   detail,

@@ -17,6 +17,7 @@ import { currencyHandlers } from "./currencyHandlers.ts"
 import { definitionFileHandlers } from "./definitionFileHandlers.ts"
 import { eventHandlers } from "./eventHandlers.ts"
 import { factHandlers } from "./factHandlers.ts"
+import { ingestHandlers } from "./ingestHandlers.ts"
 import { metricHandlers } from "./metricHandlers.ts"
 import { questHandlers } from "./questHandlers.ts"
 import { recapHandlers } from "./recapHandlers.ts"
@@ -115,6 +116,7 @@ export const handlersOf = (
     events: eventHandlers(engine, events, turns),
     recaps: recapHandlers(engine),
     facts: factHandlers(engine),
+    ingest: ingestHandlers(engine),
     rewards: rewardHandlers(engine, turns),
     spends: spendHandlers(engine),
     actions: actionHandlers(engine),

@@ -86,12 +86,22 @@ const formDecode = (text: string): string | undefined =>
 
 const bearer = /^bearer +([\x21-\x7e]+) *$/i
 
+const basic = /^basic +([A-Za-z\d+/]+={0,2}) *$/i
+
 /**
- * The key in an `Authorization` header; `undefined` if the scheme is another or the header is
- * missing.
+ * The key in an `Authorization` header: that of the scheme Bearer, or the user name of the scheme
+ * Basic (RFC 7617), as event trackers send their write key. `undefined`: the scheme is another, or
+ * there is no header.
  */
-export const bearerKey = (header: string | undefined): string | undefined =>
-  header === undefined ? undefined : bearer.exec(header)?.[1]
+export const bearerKey = (header: string | undefined): string | undefined => {
+  if (header === undefined) return undefined
+  const [, bearerText] = bearer.exec(header) ?? []
+  if (bearerText !== undefined) return bearerText
+  const [, encoded] = basic.exec(header) ?? []
+  if (encoded === undefined) return undefined
+  const [user] = Buffer.from(encoded, "base64").toString("latin1").split(":")
+  return user
+}
 
 /**
  * The header fields that an operation declares, by name. `names` are in lower case. Each field may
