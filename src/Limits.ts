@@ -6,6 +6,7 @@
  * those of the HTTP server; the files of kinds, such as `boardLimits.ts`, have those of the kinds.
  */
 
+import { activityLimits } from "./activityLimits.ts"
 import { boardLimits } from "./boardLimits.ts"
 import { engineLimits } from "./engineLimits.ts"
 import { httpLimits } from "./httpLimits.ts"
@@ -331,6 +332,7 @@ export const limits = {
   /** Interval of progress lines in the log of a long start. */
   startLogEveryMs: 5_000,
 
+  ...activityLimits,
   ...streakLimits,
   ...boardLimits,
   ...engineLimits,

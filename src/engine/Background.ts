@@ -5,7 +5,7 @@
  *   follows another server: snapshots, expired answers, erasures, the filter of known ids. It
  *   writes no record. Once the engine serves, it asks the writer for heartbeats.
  * - The work that writes records (`startBackground`) runs while the engine serves: due users, ends
- *   of windows, awards of badges. Counts of members of segments and metrics of all users run with it,
+ *   of windows, awards of badges. Counts of members of segments, metrics of all users and active users run with it,
  *   since only a server has their readers.
  */
 import { Effect, type Scope } from "effect"
@@ -23,6 +23,7 @@ import { ErasureRuns } from "./ErasureRuns.ts"
 import { atIntervals, endsWhenBroken } from "./endsWhenBroken.ts"
 import { JournalUpkeep } from "./JournalUpkeep.ts"
 import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
+import { ActiveUsers } from "./read/ActiveUsers.ts"
 import { MetricsOfAll } from "./read/MetricsOfAll.ts"
 import { SegmentCounts } from "./read/SegmentCounts.ts"
 import { type Heartbeat, Snapshotter } from "./snapshot/Snapshotter.ts"
@@ -110,6 +111,7 @@ export const startUpkeep = Effect.fnUntraced(function* (
 export interface Background {
   readonly backfills: Backfills
   readonly segmentCounts: SegmentCounts
+  readonly activeUsers: ActiveUsers
   readonly metricsOfAll: MetricsOfAll
   readonly testClocks: TestClocks<Environment>
 }
@@ -187,6 +189,7 @@ export const startBackground = Effect.fnUntraced(function* (
   follow(pipeline, "windows", [windowClock, testClocks])
   follow(pipeline, "backfills", [backfills, boardFills])
   const segmentCounts = new SegmentCounts(state)
+  const activeUsers = new ActiveUsers(state)
   const metricsOfAll = new MetricsOfAll({ ...state, history })
   for (const work of [
     windowClock.run,
@@ -196,8 +199,9 @@ export const startBackground = Effect.fnUntraced(function* (
     boardFills.run,
     segmentCounts.run,
     metricsOfAll.run,
+    activeUsers.run,
   ]) {
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, work))
   }
-  return { backfills, metricsOfAll, segmentCounts, testClocks }
+  return { activeUsers, backfills, metricsOfAll, segmentCounts, testClocks }
 })

@@ -31,6 +31,7 @@ import type {
   UserMessage,
 } from "./actor/Actor.ts"
 import type { EnvironmentActions, EnvironmentCounts } from "./actor/Counts.ts"
+import type { DayCounts } from "./actor/DayCounts.ts"
 import type { Outcome, Tally } from "./actor/Requests.ts"
 import type { BackfillProgress } from "./badges/Backfills.ts"
 import type {
@@ -46,6 +47,7 @@ import type {
 import type { Feed } from "./commit/Feed.ts"
 import type { Durability } from "./commit/GroupCommit.ts"
 import type { Idempotency, IdempotencyCode } from "./dedupe/Idempotency.ts"
+import type { ActiveUsersCount } from "./read/ActiveUsers.ts"
 import type { MetricSeries, MetricSeriesQuery } from "./read/MetricsOfAll.ts"
 import type { SegmentCount } from "./read/SegmentCounts.ts"
 import type { Simulate } from "./read/Simulation.ts"
@@ -208,6 +210,10 @@ export interface EngineReads {
     environment: string,
     query: MetricSeriesQuery,
   ) => Effect.Effect<MetricSeries>
+  /** Active users and retention. Begins a new count if there is none or an old one. */
+  readonly readActiveUsers: (environment: string) => Effect.Effect<ActiveUsersCount>
+  /** What happened in an environment on each day. */
+  readonly readDayCounts: (environment: string) => Effect.Effect<Pick<DayCounts, "on">>
   /** How many users an environment has, and how many are in each quest. */
   readonly readCounts: (environment: string) => Effect.Effect<EnvironmentCounts>
   /** How many events an environment has had of each action. */

@@ -16,6 +16,7 @@ import {
   type UserMessage,
 } from "./Engine.ts"
 import { makeIsErased } from "./erasure/Erasures.ts"
+import type { ActiveUsers } from "./read/ActiveUsers.ts"
 import { makeSimulate } from "./read/Simulation.ts"
 import { UserList } from "./read/UserList.ts"
 import type { Snapshotter } from "./snapshot/Snapshotter.ts"
@@ -82,7 +83,7 @@ const commandsOf = (
 const readsOf = (
   state: EngineState,
   { actors, commit, history, requests }: Writes,
-  { backfills, metricsOfAll, segmentCounts, testClocks }: Background,
+  { activeUsers, backfills, metricsOfAll, segmentCounts, testClocks }: Background,
 ): EngineReads => {
   const { directory, environments, storage } = state
   const broken = requests.broken
@@ -139,22 +140,35 @@ const readsOf = (
       Effect.sync(() => segmentCounts.read(environments.of(environment), segmentId)),
     readMetricSeries: (environment, query) =>
       Effect.sync(() => metricsOfAll.read(environments.of(environment), query)),
-    readCounts: (environment) => Effect.sync(() => environments.of(environment).counts.copy()),
-    readActions: (environment) =>
-      Effect.sync(() => environments.of(environment).counts.actions.copy()),
-    readActivity: (environment) =>
-      Effect.sync(() => {
-        const { counts, project } = environments.of(environment)
-        return counts.activity.perMinute(timeIn(project.durable, state.now()))
-      }),
     listUsers: (environment, query) =>
       Effect.mapError(userList.read(environments.of(environment), query), broken),
     readDirectory: Effect.sync(() => directory.durable),
     directoryNow: () => directory.durable,
     erasedAt: (environment, userId) => environments.of(environment).counts.erased.lastOf(userId),
+    ...countReadsOf(state, activeUsers),
     ...boardReadsOf(state, idNow, new BoardReader({ ...state, readUser, broken })),
   }
 }
+
+const countReadsOf = (
+  { environments, now }: EngineState,
+  activeUsers: ActiveUsers,
+): Pick<
+  EngineReads,
+  "readActions" | "readActiveUsers" | "readActivity" | "readCounts" | "readDayCounts"
+> => ({
+  readActiveUsers: (environment) =>
+    Effect.suspend(() => activeUsers.read(environments.of(environment))),
+  readDayCounts: (environment) => Effect.sync(() => environments.of(environment).counts.days),
+  readCounts: (environment) => Effect.sync(() => environments.of(environment).counts.copy()),
+  readActions: (environment) =>
+    Effect.sync(() => environments.of(environment).counts.actions.copy()),
+  readActivity: (environment) =>
+    Effect.sync(() => {
+      const { counts, project } = environments.of(environment)
+      return counts.activity.perMinute(timeIn(project.durable, now()))
+    }),
+})
 
 const boardReadsOf = (
   { environments }: EngineState,

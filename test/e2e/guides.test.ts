@@ -26,6 +26,7 @@ describe("A guide", () => {
     "moving-in",
     "language-app",
     "leaderboards",
+    "retention",
     "event",
   ])("is true from its first block to its last: %s", async (name) => {
     const folder = await temporaryFolder()

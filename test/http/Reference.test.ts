@@ -30,6 +30,8 @@ describe("/openapi.json", () => {
       "/openapi.json",
       "/readyz",
       "/v1/actions",
+      "/v1/analytics/activity",
+      "/v1/analytics/retention",
       "/v1/badges",
       "/v1/badges/{id}",
       "/v1/badges/{id}/backfill",

@@ -118,6 +118,27 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
     run: (ask, input) => ask("GET", withQuery("/v1/actions", input, ["limit", "cursor"])),
   },
   {
+    name: "read_activity",
+    title: "Read active users",
+    description:
+      "Daily, weekly and monthly active users, new and returning ones, events, xp, badges and quests, by day.",
+    input: object({ from: text("First day, such as 2026-10-03"), to: text("Last day") }),
+    run: (ask, input) => ask("GET", withQuery("/v1/analytics/activity", input, ["from", "to"])),
+  },
+  {
+    name: "read_retention",
+    title: "Read retention",
+    description:
+      "How many users came back 1, 7, 14, 30, 60 and 90 days after their first active day, by cohorts of days, weeks or months, and all together.",
+    input: object({
+      from: text("A day of the first cohort, such as 2026-08-10"),
+      to: text("A day of the last cohort"),
+      by: { enum: ["day", "week", "month"], description: "The periods of cohorts; absent: day" },
+    }),
+    run: (ask, input) =>
+      ask("GET", withQuery("/v1/analytics/retention", input, ["from", "to", "by"])),
+  },
+  {
     name: "read_definitions",
     title: "Read the definitions",
     description:

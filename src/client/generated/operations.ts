@@ -52,6 +52,10 @@ export const operations = {
   recaps: {
     get: "GET users/*/recap query",
   },
+  analytics: {
+    activity: "GET analytics/activity query",
+    retention: "GET analytics/retention query",
+  },
   facts: {
     list: "GET facts query",
   },

@@ -1,7 +1,7 @@
 /**
  * The counts of an environment: its users, the users in each quest, the holders of each badge and
  * tier, the events of each action (`ActionCounts`), the events of each of the last minutes
- * (`Activity`), and recent erasures (`ErasedUsers`).
+ * (`Activity`), what happened on each day (`DayCounts`), and recent erasures (`ErasedUsers`).
  *
  * Invariants:
  * - Each durable record is counted once, so no read scans all users.
@@ -26,6 +26,7 @@ import { limits } from "../../Limits.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { eachBody, encodeValue, jsonOf } from "../../storage/Values.ts"
+import { DayCounts, type StoredDays } from "./DayCounts.ts"
 import { ErasedUsers, type StoredErased } from "./ErasedUsers.ts"
 
 /*
@@ -203,6 +204,7 @@ export class Counts implements EnvironmentCounts {
   readonly badges = new Map<string, number>()
   readonly actions = new ActionCounts()
   readonly activity = new Activity()
+  readonly days = new DayCounts()
   readonly erased = new ErasedUsers()
   /** Whether the counts have changed since the last snapshot. */
   changed = false
@@ -210,6 +212,7 @@ export class Counts implements EnvironmentCounts {
   fold(record: JournalRecord): void {
     const { cause, facts, subject } = record
     for (const fact of facts) this.#fold(fact)
+    if (this.days.fold(record)) this.changed = true
     if (cause.kind === "erasure" && subject.actor === "user") {
       this.changed = true
       this.erased.add(subject.userId, record.at)
@@ -299,7 +302,16 @@ export class Counts implements EnvironmentCounts {
   load(body: Uint8Array): void {
     const stored: Stored = jsonOf(body)
     // An export may lack counts of events if there are none.
-    const { actions = [], badges, erased, minutes = [], others = [0, 0], quests, users } = stored
+    const {
+      actions = [],
+      badges,
+      days = [],
+      erased,
+      minutes = [],
+      others = [0, 0],
+      quests,
+      users,
+    } = stored
     this.users = users
     for (const [questId, inProgress, completed] of quests) {
       this.quests.set(questId, { inProgress, completed })
@@ -307,6 +319,7 @@ export class Counts implements EnvironmentCounts {
     for (const [name, holders] of badges) this.badges.set(name, holders)
     this.actions.load(actions, others)
     this.activity.load(minutes)
+    this.days.load(days)
     if (erased !== undefined) this.erased.load(erased)
   }
 
@@ -322,6 +335,7 @@ export class Counts implements EnvironmentCounts {
       badges: [...this.badges],
       ...this.actions.stored(),
       minutes: this.activity.stored(),
+      days: this.days.stored(),
       ...this.erased.stored(),
     }
     const key = compositeKey(countsPrefix, environment)
@@ -342,6 +356,7 @@ interface Stored {
   readonly actions: StoredActions
   readonly others: StoredOthers
   readonly minutes: StoredActivity
+  readonly days: StoredDays
   /** Absent without an erasure of the last day. */
   readonly erased?: StoredErased
 }

@@ -26,7 +26,9 @@ import { isAlias, recountedMetric, type UserState } from "../../domain/user/User
 import { windowKinds, zoneOf } from "../../domain/values/Calendar.ts"
 import type { Entry } from "../../storage/Storage.ts"
 import { Boards } from "../boards/Boards.ts"
+import type { DaysRead } from "../records/ActivityBytes.ts"
 import { decodeDirectory, decodeProject, encodeDirectory, encodeProject } from "../records/Codec.ts"
+import { readDays } from "../records/UserHead.ts"
 import { Agenda, dueSecond } from "../time/Agenda.ts"
 import type { Bucket } from "../users/Bucket.ts"
 import type { StateBytes } from "../users/BucketTable.ts"
@@ -197,6 +199,21 @@ export class Environment {
       if (!isAlias(user)) users.push(user)
     }
     return { users, next: bucket.end }
+  }
+
+  /**
+   * Calls `see` for each user with active days in the bucket that covers `prefix`, with these in
+   * `days`. Returns the prefix behind the bucket.
+   */
+  activityFrom(prefix: number, days: DaysRead, see: () => void): number {
+    const bucket = this.settleBucket(prefix)
+    for (let n = 0; n < bucket.count; n++) {
+      if (readDays(days, bucket.bytes, bucket.stateStart(n), bucket.stateEnd(n))) see()
+    }
+    for (const { bytes } of bucket.large?.values() ?? []) {
+      if (readDays(days, bytes, 0, bytes.length)) see()
+    }
+    return bucket.end
   }
 
   readonly #put = (actor: UserActor): void => {

@@ -6,6 +6,7 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { version } from "../../Build.ts"
+import { Analytics } from "./Analytics.ts"
 import { Badges } from "./Badges.ts"
 import { Boosts } from "./Boosts.ts"
 import { oneOf } from "./Common.ts"
@@ -93,6 +94,7 @@ const declared = HttpApi.make("laurel")
     Ingest,
     Users,
     Recaps,
+    Analytics,
     Facts,
     Rewards,
     Spends,

@@ -10,6 +10,7 @@ import type { Projects } from "../api/Projects.ts"
 import { DecodingTurns, type EventInput } from "../body/EventDecoder.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { EventMetrics } from "../request/RequestMetrics.ts"
+import { analyticsHandlers } from "./analyticsHandlers.ts"
 import { badgeHandlers } from "./badgeHandlers.ts"
 import { boardHandlers, leaderboardHandlers } from "./boardHandlers.ts"
 import { boostHandlers } from "./boostHandlers.ts"
@@ -115,6 +116,7 @@ export const handlersOf = (
   return {
     events: eventHandlers(engine, events, turns),
     recaps: recapHandlers(engine),
+    analytics: analyticsHandlers(engine),
     facts: factHandlers(engine),
     ingest: ingestHandlers(engine),
     rewards: rewardHandlers(engine, turns),

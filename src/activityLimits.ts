@@ -1,0 +1,13 @@
+/** The limits of activity and retention. `Limits.ts` includes them. */
+export const activityLimits = {
+  /** How many days ago the days and cohorts of analytics may begin. */
+  analyticsDaysMax: 400,
+  /** The days of which an environment keeps the numbers of events, xp, badges and quests. */
+  dayCountsMax: 402,
+  /**
+   * Counts of active users take at most one part in so many of the time. A read waits for a count if
+   * the last one took at most `activityWaitMs`.
+   */
+  activityPassShare: 100,
+  activityWaitMs: 25,
+} as const

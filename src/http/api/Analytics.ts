@@ -1,0 +1,172 @@
+/** The operations that say how many users are active and come back. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { streakPeriods } from "../../domain/project/StreakDefinition.ts"
+import { retentionDaysMax, shownRetentionDays } from "../../domain/user/ActivityOfAll.ts"
+import { limits } from "../../Limits.ts"
+import { ApiKey, DateText, OpenTo, oneOf, Time } from "./Common.ts"
+import { activitySeries, retention } from "./examples/analyticsExamples.ts"
+import { readProblems } from "./Problems.ts"
+
+const format = Schema.optionalKey(
+  oneOf(["json", "csv"]).annotate({
+    description:
+      "`csv`: the reply is a table, `text/csv`, with a row for each item of the list, and empty cells in place of null. Default `json`.",
+    examples: ["json"],
+  }),
+)
+
+const activityQuery = {
+  from: Schema.optionalKey(
+    DateText.annotate({
+      description: `First day, at most ${limits.analyticsDaysMax} days ago. Default: 29 days before \`to\`.`,
+      examples: ["2026-10-03"],
+    }),
+  ),
+  to: Schema.optionalKey(
+    DateText.annotate({ description: "Last day. Default: today.", examples: ["2026-11-01"] }),
+  ),
+  format,
+}
+
+export const ActivityQuery = Schema.Struct(activityQuery)
+
+const retentionQuery = {
+  from: Schema.optionalKey(
+    DateText.annotate({
+      description: `A day of the first cohort, which begins at most ${limits.analyticsDaysMax} days ago. Default: 30 days, 12 weeks or 12 months, with the last one.`,
+      examples: ["2026-08-10"],
+    }),
+  ),
+  to: Schema.optionalKey(
+    DateText.annotate({
+      description: "A day of the last cohort. Default: today.",
+      examples: ["2026-11-01"],
+    }),
+  ),
+  by: Schema.optionalKey(
+    oneOf(streakPeriods).annotate({
+      description:
+        "Users whose first active days are in one day, one ISO week from Monday, or one month are a cohort. Default `day`.",
+      examples: ["week"],
+    }),
+  ),
+  format,
+}
+
+export const RetentionQuery = Schema.Struct(retentionQuery)
+
+const date = (description: string, example: string) =>
+  Schema.String.annotate({ description, examples: [example] })
+const count = (description: string, example: number) =>
+  Schema.Int.annotate({ description, examples: [example] })
+const share = (description: string, example: number) =>
+  Schema.NullOr(Schema.Finite).annotate({ description, examples: [example] })
+
+const counted = {
+  countedAt: Time.annotate({
+    description: "When active users were counted. What came later is in no number of users.",
+  }),
+  counting: Schema.Boolean.annotate({
+    description: "Whether they are being counted again: read again soon for newer numbers.",
+    examples: [false],
+  }),
+}
+
+const ActivityDay = Schema.Struct({
+  date: date("The day.", "2026-11-01"),
+  complete: Schema.Boolean.annotate({
+    description: "Whether the day has ended in every time zone.",
+    examples: [false],
+  }),
+  dau: count("Daily active users: those with an event on the day.", 37),
+  wau: count("Weekly active users: those with an event on the day or the 6 days before.", 120),
+  mau: count("Monthly active users: those with an event on the day or the 29 days before.", 260),
+  newUsers: count("Those of the daily active users whose first active day it is.", 6),
+  returningUsers: count("The other daily active users.", 31),
+  stickiness: share("`dau` / `mau`, to 4 decimals; null: there are no monthly ones.", 0.1423),
+  events: count("Events received. Undone ones and those of erased users are among them.", 212),
+  xp: count("Xp earned, before any undo.", 8400),
+  badges: count("Badges and tiers earned, before any undo.", 9),
+  quests: count("Quests completed, before any undo.", 14),
+}).annotate({ identifier: "ActivityDay", description: "Activity of a day." })
+
+export const ActivitySeries = Schema.Struct({
+  from: date("First day.", "2026-10-31"),
+  to: date("Last day.", "2026-11-01"),
+  ...counted,
+  days: Schema.Array(ActivityDay).annotate({ description: "A row for each day, oldest first." }),
+}).annotate({
+  identifier: "ActivitySeries",
+  description: "Active users, and what happened, by day.",
+  examples: [activitySeries],
+})
+
+const returned = {
+  day: count("The number of days after the first active day.", 7),
+  of: count("The users of the cohort for whom this day has ended in every time zone.", 50),
+  users: count("Those of them with an event on this very day.", 18),
+  share: share("`users` / `of`, to 4 decimals; null: the day has ended for nobody.", 0.36),
+}
+
+const Cohort = Schema.Struct({
+  from: date("First day of the cohort.", "2026-10-19"),
+  to: date("Last day of the cohort.", "2026-10-25"),
+  users: count("Users whose first active day is in it.", 50),
+  days: Schema.Array(Schema.Struct(returned).annotate({ identifier: "CohortDay" })).annotate({
+    description: `Day ${shownRetentionDays.join(", ")} of the users.`,
+  }),
+}).annotate({ identifier: "Cohort", description: "The users who began in one period." })
+
+export const Retention = Schema.Struct({
+  from: date("First day of the first cohort.", "2026-10-19"),
+  to: date("Last day of the last cohort.", "2026-11-01"),
+  by: oneOf(streakPeriods).annotate({ description: "The periods.", examples: ["week"] }),
+  ...counted,
+  cohorts: Schema.Array(Cohort).annotate({ description: "Oldest first." }),
+  curve: Schema.Array(Schema.Struct(returned).annotate({ identifier: "CurveDay" })).annotate({
+    description: `All cohorts together: day 0 to day ${retentionDaysMax}.`,
+  }),
+}).annotate({
+  identifier: "Retention",
+  description: "How many users come back, by the day on which they began.",
+  examples: [retention],
+})
+
+const wholeDays =
+  "A day is that of each user's own calendar: the user's time zone when the event was received. Events count on the day on which they occurred, whether or not a definition names their action. An undone event makes no day active, and an erased user is in no number of users; of merged users, the days of both are those of the one who stays. Users are counted in the background when this is read; in an environment with many users, a reply may have the numbers of some seconds ago."
+
+export const Analytics = HttpApiGroup.make("analytics")
+  .add(
+    HttpApiEndpoint.get("activity", "/v1/analytics/activity", {
+      query: activityQuery,
+      success: ActivitySeries,
+      error: readProblems,
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Count active users by day",
+          description: `Returns daily, weekly and monthly active users, new and returning ones, and the numbers of events, xp, badges and quests, for each day of a range. ${wholeDays} The numbers of events, xp, badges and quests begin with the version that counts them.`,
+        }),
+      ),
+    HttpApiEndpoint.get("retention", "/v1/analytics/retention", {
+      query: retentionQuery,
+      success: Retention,
+      error: readProblems,
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Measure retention",
+          description: `Returns, for the users whose first active day is in one day, week or month, how many were active again exactly 1, 7, 14, 30, 60 and 90 days later, and the curve of all of them together. ${wholeDays}`,
+        }),
+      ),
+  )
+  .middleware(ApiKey)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Analytics",
+      description: "Whether users come back: active users and retention.",
+    }),
+  )

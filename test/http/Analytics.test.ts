@@ -1,0 +1,174 @@
+/** Active users and retention over HTTP: replies, tables, faults and access. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { limits } from "../../src/Limits.ts"
+import { faultsOf, isoTime, Place } from "./definitions.ts"
+import { startServer, type TestServer } from "./fixture.ts"
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server.stop())
+
+let places = 0
+const newPlace = () => new Place(server, `analytics${places++}`)
+
+const dayMs = 86_400_000
+const dateIn = (days: number) => new Date(Date.now() + days * dayMs).toISOString().slice(0, 10)
+const did = (place: Place, userId: string, daysAgo: number) =>
+  place.post("/v1/events/import", {
+    events: [{ userId, action: "TAP", occurredAt: `${dateIn(-daysAgo)}T00:00:00.000Z` }],
+  })
+
+describe("The active users", () => {
+  it("are those of each day, with what happened on it", async () => {
+    const place = newPlace()
+    await place.post("/v1/rules", { action: "TAP", reward: { xp: 5 } })
+    await did(place, "ada", 40)
+    await did(place, "ada", 3)
+    await did(place, "bob", 3)
+    await did(place, "ada", 2)
+    const { json, status } = await place.get(
+      `/v1/analytics/activity?from=${dateIn(-3)}&to=${dateIn(-2)}`,
+    )
+    const day = { complete: true, wau: 2, mau: 2, badges: 0, quests: 0 }
+    expect([status, json]).toEqual([
+      200,
+      {
+        from: dateIn(-3),
+        to: dateIn(-2),
+        countedAt: expect.stringMatching(isoTime),
+        counting: false,
+        days: [
+          {
+            ...day,
+            date: dateIn(-3),
+            ...{ dau: 2, newUsers: 1, returningUsers: 1, stickiness: 1, events: 2, xp: 10 },
+          },
+          {
+            ...day,
+            date: dateIn(-2),
+            ...{ dau: 1, newUsers: 0, returningUsers: 1, stickiness: 0.5, events: 1, xp: 5 },
+          },
+        ],
+      },
+    ])
+  })
+
+  it("are those of 30 days up to today by default, none of them without users", async () => {
+    const { json } = await newPlace().get("/v1/analytics/activity")
+    expect([json.days.length, json.to]).toEqual([30, dateIn(0)])
+    expect(json.days[0]).toMatchObject({ dau: 0, mau: 0, stickiness: null, events: 0 })
+    expect(json.days.at(-1).complete).toBe(false)
+  })
+
+  it("are a table on request", async () => {
+    const place = newPlace()
+    await did(place, "ada", 2)
+    const path = `/v1/analytics/activity?format=csv&from=${dateIn(-3)}&to=${dateIn(-2)}`
+    const { headers, text } = await place.get(path)
+    expect(headers["content-type"]).toBe("text/csv; charset=utf-8")
+    expect(headers["content-disposition"]).toBe('attachment; filename="activity.csv"')
+    expect(text.split("\r\n")).toEqual([
+      "date,complete,dau,wau,mau,newUsers,returningUsers,stickiness,events,xp,badges,quests",
+      `${dateIn(-3)},true,0,0,0,0,0,,0,0,0,0`,
+      `${dateIn(-2)},true,1,1,1,1,0,1,1,0,0,0`,
+      "",
+    ])
+  })
+})
+
+describe("Retention", () => {
+  it("is that of cohorts of days, and of all of them together", async () => {
+    const place = newPlace()
+    for (const [userId, daysAgo] of [
+      ["ada", 20],
+      ["bob", 20],
+      ["ada", 19],
+      ["ada", 13],
+      ["cyd", 10],
+      ["cyd", 9],
+    ] as const) {
+      await did(place, userId, daysAgo)
+    }
+    const { json } = await place.get(
+      `/v1/analytics/retention?from=${dateIn(-20)}&to=${dateIn(-10)}`,
+    )
+    expect([json.by, json.cohorts.length]).toEqual(["day", 11])
+    expect(json.cohorts[0]).toEqual({
+      from: dateIn(-20),
+      to: dateIn(-20),
+      users: 2,
+      days: [
+        { day: 1, of: 2, users: 1, share: 0.5 },
+        { day: 7, of: 2, users: 1, share: 0.5 },
+        { day: 14, of: 2, users: 0, share: 0 },
+        ...[30, 60, 90].map((day) => ({ day, of: 0, users: 0, share: null })),
+      ],
+    })
+    expect(json.curve[0]).toEqual({ day: 0, of: 3, users: 3, share: 1 })
+    expect(json.curve[1]).toEqual({ day: 1, of: 3, users: 2, share: 0.6667 })
+    expect(json.curve[14]).toEqual({ day: 14, of: 2, users: 0, share: 0 })
+    expect(json.curve).toHaveLength(91)
+  })
+
+  it("has a cohort for each week or month on request, also as a table", async () => {
+    const place = newPlace()
+    await did(place, "ada", 20)
+    await did(place, "ada", 19)
+    for (const [by, count] of [
+      ["week", 12],
+      ["month", 12],
+    ] as const) {
+      const { json } = await place.get(`/v1/analytics/retention?by=${by}`)
+      expect([by, json.cohorts.length]).toEqual([by, count])
+      const users = json.cohorts.reduce((sum: number, one: { users: number }) => sum + one.users, 0)
+      expect(users).toBe(1)
+    }
+    const { text } = await place.get(
+      `/v1/analytics/retention?format=csv&from=${dateIn(-20)}&to=${dateIn(-20)}`,
+    )
+    expect(text.split("\r\n").slice(1)).toEqual([
+      `${dateIn(-20)},${dateIn(-20)},1,1,1,1,1,0,0,1,0,0,0,0,,0,0,,0,0,`,
+      "",
+    ])
+  })
+})
+
+describe("Analytics are refused", () => {
+  it.each(["activity", "retention"])(
+    "outside of the days of %s, with every fault",
+    async (name) => {
+      const place = newPlace()
+      const faults = async (query: string) =>
+        faultsOf(await place.get(`/v1/analytics/${name}?${query}`))
+      const earliest = dateIn(-limits.analyticsDaysMax)
+      expect((await place.get(`/v1/analytics/${name}?from=${earliest}`)).status).toBe(200)
+      const out = "out_of_range"
+      const before = dateIn(-limits.analyticsDaysMax - 1)
+      expect(await faults(`from=${before}`)).toEqual([["query/from", out]])
+      expect(await faults(`to=${before}`)).toEqual([["query/to", out]])
+      expect(await faults(`to=${dateIn(3)}&from=${before}`)).toEqual([
+        ["query/from", out],
+        ["query/to", out],
+      ])
+      expect(await faults(`from=${dateIn(-1)}&to=${dateIn(-2)}`)).toEqual([["query/to", out]])
+      expect(await faults("from=yesterday&format=xml")).toEqual([
+        ["query/from", "invalid_format"],
+        ["query/format", "invalid_value"],
+      ])
+    },
+  )
+
+  it.each([
+    { scope: "ingest" },
+    { kind: "publishable" },
+    { kind: "user", scope: "user", userId: "ada" },
+  ] as const)("for a key that may not read: %o", async (key) => {
+    const text = server.accounts.addKey(`lk_test_analytics_${JSON.stringify(key)}`, key)
+    for (const name of ["activity", "retention"]) {
+      const { json, status } = await server.call("GET", `/v1/analytics/${name}`, { key: text })
+      expect([status, json.code]).toEqual([403, "insufficient_scope"])
+    }
+  })
+})
