@@ -53,6 +53,7 @@ describe("/openapi.json", () => {
       "/v1/leaderboards",
       "/v1/leaderboards/{id}",
       "/v1/leaderboards/{id}/entries",
+      "/v1/leaderboards/{id}/entries/{userId}",
       "/v1/leaderboards/{id}/lookup",
       "/v1/leaderboards/{id}/stats",
       "/v1/metrics",

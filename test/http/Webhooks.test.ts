@@ -252,6 +252,13 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const cause = { kind: "pause", id: null }
     return { userId: "streak-paused", key: "daily", ...days, current: 1, cause }
   },
+  "leaderboard.disqualified": async ({ ask, grant }) => {
+    await grant("disqualified")
+    await ask("PUT", "/v1/leaderboards/xp/entries/disqualified", { disqualified: true })
+    const cause = { kind: "disqualify", id: null }
+    const leaderboard = { id: "ldb_xp", key: "xp" }
+    return { userId: "disqualified", leaderboard, disqualified: true, cause }
+  },
   "quest.started": async (calls) => {
     const { id } = await quest(calls, "STARTED")
     await calls.track("quest-started", "STARTED")

@@ -260,6 +260,8 @@ export class DomainRun implements Surroundings {
         return this.model.open(userId, command, this.definitions, moment)
       case "pause":
         return this.model.pause(userId, command, this.definitions, moment)
+      case "disqualify":
+        return this.model.disqualify(userId, command, this.definitions, moment)
       case "tick":
         return undefined
     }

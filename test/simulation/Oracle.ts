@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict"
+import { xpBoard } from "../../src/domain/project/BoardDefinition.ts"
 import { isCounting } from "../../src/domain/project/Definition.ts"
 import { emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
@@ -19,6 +20,7 @@ import { dateOf, firstDayOf, type WindowKind } from "../../src/domain/values/Cal
 import { firstOf } from "./answers.ts"
 import { countInHistory } from "./model/badges.ts"
 import { windowXp, windowXpSince, xpOf, xpSince } from "./model/balances.ts"
+import { isOff } from "./model/boards.ts"
 import { coursesAfter, type Definitions } from "./model/Definitions.ts"
 import { Model, type Outcome, type Refused } from "./model/Model.ts"
 import { countForPast } from "./model/metrics.ts"
@@ -185,6 +187,8 @@ export class Oracle {
         return model.open(userId, command, definitions, moment)
       case "pause":
         return model.pause(userId, command, definitions, moment)
+      case "disqualify":
+        return model.disqualify(userId, command, definitions, moment)
       case "tick":
         model.tick(userId, definitions, moment)
         return undefined
@@ -264,20 +268,32 @@ export class Oracle {
   }
 
   /**
-   * Whether a user is not on a board: hidden now, or on a closed board, hidden at any time since.
+   * Whether a user is not on a board: hidden or disqualified now, or on a closed board, at any time
+   * since.
    */
   #isHidden(userId: string, closing: number | undefined): boolean {
-    if (this.model.profile(userId).hidden) return true
+    const log = this.model.log(userId)
+    if (this.model.profile(userId).hidden || isOff(log, xpBoard.id)) return true
     if (closing === undefined) return false
-    const changes = this.model
-      .log(userId)
-      .flatMap((entry) =>
-        entry.kind === "profile" && entry.change.hidden !== undefined
-          ? [{ sequence: entry.sequence, hidden: entry.change.hidden }]
-          : [],
+    const wasOff = (changes: ReadonlyArray<{ sequence: number; off: boolean }>) =>
+      changes.findLast(({ sequence }) => sequence < closing)?.off === true ||
+      changes.some(({ off, sequence }) => sequence > closing && off)
+    return (
+      wasOff(
+        log.flatMap((entry) =>
+          entry.kind === "profile" && entry.change.hidden !== undefined
+            ? [{ sequence: entry.sequence, off: entry.change.hidden }]
+            : [],
+        ),
+      ) ||
+      wasOff(
+        log.flatMap((entry) =>
+          entry.kind === "listed" && entry.boardId === xpBoard.id
+            ? [{ sequence: entry.sequence, off: entry.disqualified }]
+            : [],
+        ),
       )
-    const before = changes.findLast(({ sequence }) => sequence < closing)?.hidden ?? false
-    return before || changes.some(({ hidden, sequence }) => sequence > closing && hidden)
+    )
   }
 }
 

@@ -11,6 +11,7 @@ import {
   isXpBoard,
   type RankedKind,
   ranksBy,
+  xpBoard,
 } from "../../src/domain/project/BoardDefinition.ts"
 import { type Boost, boostTimeZones, type Spell, weekdays } from "../../src/domain/project/Boost.ts"
 import {
@@ -1091,6 +1092,10 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
   if (kind < 0.945) {
     return { kind: "pause", streak: random.pick(streakKeys), ...daysNear(run.now, random) }
   }
-  if (kind < 0.96 && project.badges.size > 0) return backfill(run, userId)
+  if (kind < 0.953) {
+    const leaderboard = random.pick([xpBoard.id, ...project.leaderboards.keys()])
+    return { kind: "disqualify", leaderboard, disqualified: random.chance(0.6) }
+  }
+  if (kind < 0.965 && project.badges.size > 0) return backfill(run, userId)
   return { kind: "tick" }
 }

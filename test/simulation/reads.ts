@@ -9,7 +9,7 @@ import type { UserState } from "../../src/domain/user/User.ts"
 import type { Engine } from "../../src/engine/Engine.ts"
 import { sandbox } from "../engine/fixture.ts"
 import { windowXp } from "./model/balances.ts"
-import { lengthOn, onBoard, scoreSince, totalOn } from "./model/boards.ts"
+import { isOff, lengthOn, onBoard, scoreSince, totalOn } from "./model/boards.ts"
 import { plusDays, windowKinds, windowOf } from "./model/calendar.ts"
 import { openWindow } from "./model/windows.ts"
 import type { Oracle } from "./Oracle.ts"
@@ -111,7 +111,8 @@ const compareFurther = Effect.fnUntraced(function* (
                   score: windowXp(own, window, first),
                   since: scoreSince(log, board.id, window, first),
                 }
-        const isListed = score > 0 && !model.profile(userId).hidden && board.set !== "draft"
+        const isShown = !model.profile(userId).hidden && !isOff(log, board.id)
+        const isListed = score > 0 && isShown && board.set !== "draft"
         return isListed ? [{ userId, score, since }] : []
       })
       const sign = board.order === "asc" ? -1 : 1

@@ -134,6 +134,7 @@ export const operations = {
     delete: "DELETE leaderboards/* - key",
     entries: "GET leaderboards/*/entries query",
     lookup: "POST leaderboards/*/lookup body",
+    disqualify: "PUT leaderboards/*/entries/* body key",
     stats: "GET leaderboards/*/stats query",
   },
   project: {

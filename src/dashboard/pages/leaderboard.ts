@@ -12,10 +12,12 @@ import {
 } from "../../domain/values/Calendar.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { BodyOf } from "../../http/contract/Operations.ts"
+import { percentDecode } from "../../http/request/RequestParts.ts"
 import { limits } from "../../Limits.ts"
-import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
-import { otherFaults, textField } from "../view/Forms.ts"
-import { type Html, html, isolated } from "../view/Html.ts"
+import { noticeOf, redirectWithNotice } from "../request/notice.ts"
+import { mayChange, type PlaceVisit, placeForm, placePage, type Route } from "../request/Route.ts"
+import { confirmButton, otherFaults, textField } from "../view/Forms.ts"
+import { type Html, html, isolated, titled } from "../view/Html.ts"
 import { pager, table, tabs, withQuery } from "../view/Lists.ts"
 import { alert } from "../view/Page.ts"
 import { count, score as scoreText } from "../view/Quantities.ts"
@@ -67,13 +69,19 @@ const leaderboardPage = Effect.fnUntraced(function* (
     Effect.catch((error) => Effect.succeed({ error })),
   )
   const error = "error" in found ? found.error : undefined
+  const standing =
+    around === undefined || "error" in found || !mayChange(visit)
+      ? undefined
+      : yield* standingOf(visit, definition, around)
   const path = `${base}/leaderboard`
   return show(
     isXp(definition) ? "Leaderboard" : definition.name,
-    html`${kindLinks(path, definition, asked)}
+    html`${noticeOf(visit)}
+${kindLinks(path, definition, asked)}
 ${error !== undefined && faultsOf(error)}
 ${choice(path, query, asked, error)}
-${"board" in found && boardView(visit, found.board, timezone)}`,
+${"board" in found && boardView(visit, found.board, timezone)}
+${standing && disqualifyButton(visit, definition, standing)}`,
     error,
   )
 })
@@ -102,7 +110,75 @@ const boardOf = (
         definition,
       }))
 
-export const leaderboardRoutes: ReadonlyArray<Route> = [placePage("/leaderboard", leaderboardPage)]
+type Standing = BodyOf<"leaderboards.lookup">["users"][number]
+
+/** The user's standing on the board of all its windows; `undefined`: the user never scored there. */
+const standingOf = (
+  { ask }: PlaceVisit,
+  { id }: Definition,
+  userId: string,
+): Effect.Effect<Standing | undefined, LaurelError> =>
+  Effect.map(
+    ask("leaderboards.lookup", { params: { id }, payload: { users: [userId] } }),
+    ({ users }) => users.find(({ disqualified, entry }) => disqualified || entry !== null),
+  )
+
+const disqualifyButton = (
+  { base }: PlaceVisit,
+  { key, name }: Definition,
+  { disqualified, userId }: Standing,
+): Html => {
+  const action = `${base}/leaderboard/${encodeURIComponent(userId)}/${disqualified ? "list" : "disqualify"}`
+  const fields = html`<input type="hidden" name="board" value="${key}">`
+  const id = "disqualify"
+  return disqualified
+    ? confirmButton({
+        id,
+        button: "List again",
+        title: `List ${titled(userId)} again on ${titled(name)}?`,
+        detail: "The user has all scores again in the open windows. Past windows stay as they are.",
+        action,
+        fields,
+        danger: false,
+      })
+    : confirmButton({
+        id,
+        button: "Disqualify",
+        title: `Disqualify ${titled(userId)} on ${titled(name)}?`,
+        detail:
+          "The user leaves the leaderboard, past windows for good, and those behind move up. Scores still count.",
+        action,
+        fields,
+      })
+}
+
+const disqualify =
+  (disqualified: boolean) =>
+  (visit: PlaceVisit): Effect.Effect<Reply, LaurelError> => {
+    const { ask, base, form, params } = visit
+    const id = form.text("board")
+    const userId = percentDecode(params.user!) ?? params.user!
+    const asked = ask("leaderboards.disqualify", {
+      params: { id, userId },
+      payload: { disqualified },
+    })
+    return Effect.map(asked, ({ leaderboard }) =>
+      redirectWithNotice(
+        visit,
+        withQuery(`${base}/leaderboard`, new URLSearchParams(), {
+          board: leaderboard,
+          around: userId,
+        }),
+        disqualified ? "Disqualified." : "Listed again.",
+      ),
+    )
+  }
+
+export const leaderboardRoutes: ReadonlyArray<Route> = [
+  placePage("/leaderboard", leaderboardPage),
+  placeForm("/leaderboard/:user/disqualify", "leaderboard.disqualify", disqualify(true)),
+  placeForm("/leaderboard/:user/list", "leaderboard.list", disqualify(false)),
+]
 
 const kindLinks = (path: string, definition: Definition, asked: string): Html => {
   const board = isXp(definition) ? "" : `&board=${encodeURIComponent(definition.key)}`
@@ -182,7 +258,7 @@ ${board.filling && html`<p class="hint">The leaderboard is being filled. Load th
 ${me === null && html`<p>${isolated(around)} is not listed here.</p>`}
 ${rows.length === 0 ? emptyBoard(visit, board) : table("Leaderboard", heads, rows)}
 ${pager(path, withoutAround(request.query), board)}
-${total > 0 && html`<p class="hint">Users with equal ${ofXp ? "xp" : "scores"} share a rank. Hidden users and users without ${ofXp ? "xp" : "a score"} are not listed.</p>`}`
+${total > 0 && html`<p class="hint">Users with equal ${ofXp ? "xp" : "scores"} share a rank. Users who are hidden, disqualified or without ${ofXp ? "xp" : "a score"} are not listed.</p>`}`
 }
 
 const withoutAround = (query: URLSearchParams): URLSearchParams => {

@@ -9,6 +9,9 @@
  * A revocation takes a score back exactly, but not from closed windows. What is left of a score
  * counts as reached by the revocation: in a tie it comes last.
  *
+ * A board does not list a user who is disqualified on it. Scores go on, so that a user who is listed
+ * again has them all; closed windows stay as they are.
+ *
  * Boards of streaks have no facts: they show what users' states have (`engine/boards/Boards.ts`).
  *
  * Cost: nothing in an environment without boards of its own; else a comparison for each currency

@@ -47,6 +47,7 @@ import { assertBalance } from "../values/invariants.ts"
 import { eventDay } from "./Activity.ts"
 import { countAction, decideBackfill, payAll } from "./Badges.ts"
 import { boostRefusal } from "./Boosts.ts"
+import { decideDisqualification } from "./Disqualification.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults, freezeReferenceFaults } from "./definitionChecks.ts"
 import { withLevelChanges } from "./Levels.ts"
@@ -100,6 +101,7 @@ export interface UserRefusals {
   readonly start: "quest_not_found" | "quest_not_active" | "quest_locked" | "conflict"
   readonly opening: "invalid_request" | "opening_closed"
   readonly pause: PauseRefusal
+  readonly disqualify: "user_not_found" | "leaderboard_not_found"
   readonly tick: "user_not_found" | "conflict"
   readonly merge: MergeRefusal
   readonly absorb: "user_not_found" | "balance_overflow" | "conflict"
@@ -218,6 +220,8 @@ const decideKind = (
       return decideOpening(user, project, command, now) satisfies DecidedKind<"opening">
     case "pause":
       return decidePause(user, project, command, now) satisfies DecidedKind<"pause">
+    case "disqualify":
+      return decideDisqualification(user, project, command) satisfies DecidedKind<"disqualify">
     case "tick":
       return decideTick(user, project, command, now, expired) satisfies DecidedKind<"tick">
     case "merge":

@@ -471,6 +471,20 @@ export const factMembers = {
     progress: share,
   },
   "quest.expired": quest,
+  "leaderboard.disqualified": {
+    leaderboard: Schema.Struct({
+      id: text("Id of the leaderboard.", "ldb_01a1fc1e64c07345932e273286b5ca30"),
+      key: text("Key of the leaderboard.", "gem-hunters"),
+    }).annotate({
+      identifier: "NamedLeaderboard",
+      description: "The leaderboard.",
+      examples: [{ id: "ldb_01a1fc1e64c07345932e273286b5ca30", key: "gem-hunters" }],
+    }),
+    disqualified: Schema.Boolean.annotate({
+      description: "Whether the leaderboard lists the user no more, or again.",
+      examples: [true],
+    }),
+  },
   "streak.extended": streak,
   "streak.counted": streak,
   "streak.broken": { key, length: count(7, "Length of the streak."), best },

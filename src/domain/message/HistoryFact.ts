@@ -103,13 +103,19 @@ export const HistoryCause = Schema.Union([
     description: "A backfill awarded the badge.",
   }),
   Schema.Struct({
-    kind: Schema.Literals(["profile", "start", "opening", "pause", "merge", "clock"]).annotate({
-      description: "The other cause.",
-    }),
+    kind: Schema.Literals([
+      "profile",
+      "start",
+      "opening",
+      "pause",
+      "disqualify",
+      "merge",
+      "clock",
+    ]).annotate({ description: "The other cause." }),
   }).annotate({
     identifier: "CauseOther",
     description:
-      "`profile`: a change of the profile. `start`: a request that started a quest. `opening`: the balances that the user brought along. `pause`: a request that paused a streak. `merge`: another user was merged into this one. `clock`: the passage of time, or the recount of a metric in the background.",
+      "`profile`: a change of the profile. `start`: a request that started a quest. `opening`: the balances that the user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took the user off a leaderboard, or listed the user again. `merge`: another user was merged into this one. `clock`: the passage of time, or the recount of a metric in the background.",
   }),
 ])
 
@@ -165,6 +171,10 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
       return currencyMembers(fact)
     case "level.changed":
       return { from: fact.from, to: fact.to }
+    case "leaderboard.disqualified": {
+      const { boardId: id, disqualified, key } = fact
+      return { leaderboard: { id, key }, disqualified }
+    }
     case "badge.earned":
       return { ...badgeOf(fact), source: showSource(fact.source) }
     case "badge.revoked":
@@ -386,6 +396,7 @@ const causeOf = (record: JournalRecord): CauseType => {
     case "start":
     case "opening":
     case "pause":
+    case "disqualify":
       return { kind: cause.kind }
     case "absorb":
       return { kind: "merge" }

@@ -30,6 +30,7 @@ const user = {
       "start",
       "opening",
       "pause",
+      "disqualify",
       "merge",
       "clock",
     ]).annotate({ description: "Kind of cause." }),
@@ -39,7 +40,7 @@ const user = {
   }).annotate({
     identifier: "MessageCause",
     description:
-      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `pause`: a request that paused a streak. `clock`: the passing of time.",
+      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took a user off a leaderboard, or listed the user again. `clock`: the passing of time.",
   }),
 }
 
@@ -150,6 +151,7 @@ const data = {
     rewardId: text("Laurel's id of the reward."),
     ...factMembers["reward.revoked"],
   }),
+  "leaderboard.disqualified": content({ ...user, ...factMembers["leaderboard.disqualified"] }),
   "leaderboard.window_closed": content({
     ...sequence,
     leaderboard: Schema.Struct({
@@ -496,6 +498,15 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       shortfall: { xp: 0, points: 0 },
       expired: { gems: 2 },
       pending: [],
+    },
+  },
+  "leaderboard.disqualified": {
+    description: "A user was taken off a leaderboard, or is listed there again.",
+    example: {
+      ...of,
+      cause: { kind: "disqualify", id: null },
+      leaderboard: { id: "ldb_01a1fc1e64c07345932e273286b5ca30", key: "gem-hunters" },
+      disqualified: true,
     },
   },
   "leaderboard.window_closed": {

@@ -38,6 +38,7 @@ export const messageKinds = [
   "reward.granted",
   "reward.revoked",
   "leaderboard.window_closed",
+  "leaderboard.disqualified",
   "user.created",
   "user.opened",
   "user.deleted",

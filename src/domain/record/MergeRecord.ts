@@ -68,6 +68,7 @@ export interface UnitedBoard {
   readonly counted: number
   readonly missed: number
   readonly windows: UnitedWindows
+  readonly disqualified?: true
 }
 
 export type MergeFact =

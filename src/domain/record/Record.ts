@@ -18,6 +18,7 @@ import type { LaurelError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { ActivityFact } from "./ActivityFact.ts"
 import type { BalanceFact, Shortfall, Source } from "./BalanceFact.ts"
+import type { BoardFact, Disqualification } from "./BoardFact.ts"
 import type { BoostFact } from "./BoostFact.ts"
 import type { Absorb, Erasing, Merge, MergeEnd, MergeFact } from "./MergeRecord.ts"
 import type { Opening, OpeningFact } from "./Opening.ts"
@@ -158,6 +159,7 @@ export type UserCommand =
   | QuestStart
   | Opening
   | StreakPausing
+  | Disqualification
   | Tick
   | Merge
   | Absorb
@@ -243,35 +245,10 @@ export type UserFact =
     }
   | ActivityFact
   | BalanceFact
+  | BoardFact
   | MergeFact
   | BoostFact
   | OpeningFact
-  /**
-   * The xp of the record (negative for a revocation), and the index of each window that it counts
-   * for; a closed window is absent. `sequences`: for a revocation, the records that set the
-   * remaining scores.
-   */
-  | {
-      readonly kind: "windows.credited"
-      readonly amount: number
-      readonly daily?: number
-      readonly weekly?: number
-      readonly monthly?: number
-      readonly sequences?: { readonly [Kind in WindowKind]?: number }
-    }
-  /**
-   * The amount of the record on a leaderboard (negative for a revocation), and the index of each
-   * window that it counts for. `missed`: the board did not count when the amount was earned.
-   */
-  | {
-      readonly kind: "board.scored"
-      readonly boardId: string
-      readonly amount: number
-      readonly missed?: true
-      readonly daily?: number
-      readonly weekly?: number
-      readonly monthly?: number
-    }
   | { readonly kind: "level.changed"; readonly from: number; readonly to: number }
   /**
    * A use of a rule with a limit or a cooldown, in the `period` of the limit. `times: -1` revokes a

@@ -8,7 +8,8 @@
  * - A badge or a quest that one of them has, both have. How often it paid adds up, and so it does for
  *   a level: so it does not pay again, and the undo of one payment leaves the other.
  * - Personal boosts of both run for both; of many, those that end last.
- * - Scores of open windows add up. Those of closed windows stay as they were.
+ * - Scores of open windows add up. Those of closed windows stay as they were. Who is disqualified on a
+ *   leaderboard makes both so.
  * - Profile, time zones and the time of the creation are those of the user who stays.
  *
  * A part of the state that this file does not know does not compile.
@@ -367,6 +368,7 @@ export const unitedBoards = ({
         counted: mine.counted + theirs.counted,
         missed: mine.missed + theirs.missed,
         windows: unitedWindows(mine.windows, theirs.windows, project),
+        ...((mine.disqualified ?? theirs.disqualified) && { disqualified: true }),
       },
     ] as const
   })

@@ -77,6 +77,9 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
     case "board.scored":
       scoreOn(own(state, before, "boards"), fact, record.sequence)
       break
+    case "leaderboard.disqualified":
+      disqualify(own(state, before, "boards"), fact)
+      break
     case "rule.used":
       useRule(own(state, before, "ruleUses"), fact)
       break
@@ -366,8 +369,8 @@ const scoreOn = (
   }
   assertBalance(`score on ${boardId}`, before.counted + amount)
   boards.set(boardId, {
+    ...before,
     counted: before.counted + amount,
-    missed: before.missed,
     sequence,
     windows: windowsAfter(
       before.windows,
@@ -375,6 +378,16 @@ const scoreOn = (
       sequence,
     ),
   })
+}
+
+const disqualify = (
+  boards: Map<string, BoardScores>,
+  { boardId, disqualified }: FactOf<"leaderboard.disqualified">,
+): void => {
+  const { disqualified: _, ...scores } = boards.get(boardId) ?? noBoardScores
+  if (disqualified) boards.set(boardId, { ...scores, disqualified })
+  else if (scores.sequence > 0 || scores.missed !== 0) boards.set(boardId, scores)
+  else boards.delete(boardId)
 }
 
 /** Sequence 0 for each window whose score a revocation makes 0: the user leaves its board. */

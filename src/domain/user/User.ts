@@ -158,6 +158,8 @@ export interface BoardScores {
   readonly missed: number
   readonly sequence: number
   readonly windows: UserState["windows"]
+  /** The board does not list the user, whose scores still count. */
+  readonly disqualified?: true
 }
 
 /** The balance of a currency other than xp and points. */
@@ -291,6 +293,10 @@ export const noBoardScores: BoardScores = {
   sequence: 0,
   windows: noWindows,
 }
+
+/** Whether a leaderboard does not list the user. */
+export const isDisqualified = ({ boards }: Pick<UserState, "boards">, boardId: string): boolean =>
+  boards.size > 0 && boards.get(boardId)?.disqualified === true
 
 // biome-ignore lint/suspicious/noExplicitAny: it is empty, so it holds values of any kind
 const none: ReadonlyMap<string, any> = new Map()

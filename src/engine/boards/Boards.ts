@@ -11,12 +11,12 @@
  *
  * Invariants:
  * - The all-time boards and the open boards show the durable state of users: a user is listed who
- *   has a score above 0 and is not hidden. A further board that was just published is being filled:
+ *   has a score above 0, is not hidden, and is not disqualified on the board. A further board that was just published is being filled:
  *   users who have not changed since are listed up to a prefix of their hashes (`filledTo`).
  * - A window is in one of the three states at most. No record counts for a window up to the newest
  *   one that was frozen or stored.
  * - A user who is hidden, erased or merged into another leaves all boards at once, and closed boards
- *   for good. On a closed board the row becomes a gap: at once in memory, and on disk with the next
+ *   for good; who is disqualified on a board leaves that one in the same way. On a closed board the row becomes a gap: at once in memory, and on disk with the next
  *   snapshot (`removed` lists those users).
  *
  * Ownership: the commit pipeline changes boards (stage `actor`), the project actor's records close
@@ -41,10 +41,11 @@ import {
 } from "../../domain/project/BoardDefinition.ts"
 import { definitionIn } from "../../domain/project/Kinds.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
+import type { Disqualification } from "../../domain/record/BoardFact.ts"
 import type { Cause, Fact, JournalRecord, UserFact } from "../../domain/record/Record.ts"
 import { metricTotal } from "../../domain/user/MetricState.ts"
 import { lastPeriodOf } from "../../domain/user/Streak.ts"
-import { earnedOf, noBoardScores, type UserState } from "../../domain/user/User.ts"
+import { earnedOf, isDisqualified, noBoardScores, type UserState } from "../../domain/user/User.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { prefixesEnd } from "../users/BucketTable.ts"
@@ -224,12 +225,22 @@ export class BoardSet {
 
   /** Removes a user from every board, because of the record `sequence`. */
   leave(member: number | undefined, userId: string, sequence: number): void {
+    this.leaveOpen(member)
+    this.leaveClosed(member, userId, sequence)
+  }
+
+  /** Removes a user from the board of all time and the open windows. */
+  leaveOpen(member: number | undefined): void {
+    if (member === undefined) return
     for (const kind of windowKinds) {
-      const windows = this.windows[kind]
-      if (member !== undefined) for (const board of windows.open.values()) board.remove(member)
-      windows.leaveClosed(member, userId, sequence)
+      for (const board of this.windows[kind].open.values()) board.remove(member)
     }
-    if (member !== undefined) this.allTime.remove(member)
+    this.allTime.remove(member)
+  }
+
+  /** Removes a user from the closed windows, because of the record `sequence`. */
+  leaveClosed(member: number | undefined, userId: string, sequence: number): void {
+    for (const kind of windowKinds) this.windows[kind].leaveClosed(member, userId, sequence)
   }
 }
 
@@ -266,6 +277,10 @@ export class FurtherBoards extends BoardSet {
   /** Gives a user who is not hidden the places that the durable state has. */
   place(user: UserState): void {
     const { board } = this
+    if (isDisqualified(user, board.id)) {
+      this.leaveOpen(this.members.find(user.id))
+      return
+    }
     if (this.streak !== undefined) {
       this.#placeStreak(user, this.streak)
       return
@@ -360,8 +375,26 @@ export class Boards extends BoardSet {
 
   /** `user` is the durable state after `record`. */
   follow(actor: { member: number | undefined }, user: UserState, record: JournalRecord): void {
+    if (record.cause.kind === "disqualify") {
+      this.#disqualify(user, record.cause, record.sequence)
+      return
+    }
     this.#followXp(actor, user, record)
     if (this.further.size > 0 && !user.profile.hidden) this.#followFurther(user, record)
+  }
+
+  /** A user who is listed again is so on the boards that are not closed. */
+  #disqualify(
+    user: UserState,
+    { disqualified, leaderboard }: Disqualification,
+    sequence: number,
+  ): void {
+    const boards = this.of(leaderboard)
+    if (boards === undefined) return
+    if (disqualified) boards.leave(this.members.find(user.id), user.id, sequence)
+    else if (user.profile.hidden) return
+    else if (boards instanceof FurtherBoards) boards.place(user)
+    else this.#show(user)
   }
 
   #followFurther(user: UserState, { cause, facts }: JournalRecord): void {
@@ -401,6 +434,7 @@ export class Boards extends BoardSet {
       this.#show(user)
       return
     }
+    if (isDisqualified(user, xpBoard.id)) return
     if (cause.kind === "revocation") {
       this.#revoke(actor, user, record)
       return
@@ -448,6 +482,10 @@ export class Boards extends BoardSet {
   /** Puts a user on the boards that are not closed, with the scores of the durable state. */
   #show(user: UserState): void {
     const member = this.members.admit(user.id)
+    if (isDisqualified(user, xpBoard.id)) {
+      this.leaveOpen(member)
+      return
+    }
     this.allTime.set(member, user.xp, user.scoreSequence)
     this.creditAll(user.windows, member)
   }
@@ -477,14 +515,16 @@ export class Boards extends BoardSet {
       this.followProject(record)
       return
     }
+    if (cause.kind === "disqualify") {
+      if (!cause.disqualified) return
+      const member = this.members.find(subject.userId)
+      this.of(cause.leaderboard)?.leaveClosed(member, subject.userId, sequence)
+      return
+    }
     const hides = cause.kind === "profile" && cause.change.hidden === true
     if (!hides && cause.kind !== "erasure" && !(cause.kind === "mergeEnd" && cause.done)) return
     const member = this.members.find(subject.userId)
-    for (const [, { windows }] of this.sets()) {
-      for (const kind of windowKinds) {
-        windows[kind].leaveClosed(member, subject.userId, sequence)
-      }
-    }
+    for (const [, boards] of this.sets()) boards.leaveClosed(member, subject.userId, sequence)
   }
 
   /** Closes the windows that a record of the project says are over, and follows definitions. */

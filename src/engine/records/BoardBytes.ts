@@ -3,12 +3,22 @@ import { type BoardScores, noWindows } from "../../domain/user/User.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { bad, type Reader, writeByte, writeNumber } from "./StateBytes.ts"
 
-/** What was counted and missed, the latest record, and each window that has scores. */
-export const writeBoard = ({ counted, missed, sequence, windows }: BoardScores): void => {
+/**
+ * What was counted and missed, the latest record, the number of windows that have scores, plus
+ * `disqualifiedFlag` if it is so, and each of these windows.
+ */
+export const writeBoard = ({
+  counted,
+  disqualified,
+  missed,
+  sequence,
+  windows,
+}: BoardScores): void => {
   writeNumber(counted)
   writeNumber(missed)
   writeNumber(sequence)
-  writeByte(windowKinds.reduce((count, kind) => count + slotsOf(windows[kind]), 0))
+  const count = windowKinds.reduce((sum, kind) => sum + slotsOf(windows[kind]), 0)
+  writeByte(count | (disqualified === true ? disqualifiedFlag : 0))
   for (let kind = 0; kind < windowKinds.length; kind++) {
     const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } =
       windows[windowKinds[kind]!]
@@ -16,6 +26,8 @@ export const writeBoard = ({ counted, missed, sequence, windows }: BoardScores):
     if (sequenceBefore > 0) writeScore(2 * kind + 1, indexBefore, xpBefore, sequenceBefore)
   }
 }
+
+const disqualifiedFlag = 0x80
 
 const slotsOf = ({ sequence, sequenceBefore }: BoardScores["windows"][WindowKind]): number =>
   Number(sequence > 0) + Number(sequenceBefore > 0)
@@ -31,8 +43,10 @@ export const readBoard = (reader: Reader): BoardScores => {
   const counted = reader.number()
   const missed = reader.number()
   const sequence = reader.number()
-  const count = reader.byte()
-  if (count === 0) return { counted, missed, sequence, windows: noWindows }
+  const byte = reader.byte()
+  const count = byte & ~disqualifiedFlag
+  const flag = byte === count ? undefined : ({ disqualified: true } as const)
+  if (count === 0) return { counted, missed, sequence, windows: noWindows, ...flag }
   const windows = { ...noWindows }
   let last = -1
   for (let left = count; left > 0; left--) {
@@ -49,5 +63,5 @@ export const readBoard = (reader: Reader): BoardScores => {
         ? { ...windows[kind], index, xp, sequence }
         : { ...windows[kind], indexBefore: index, xpBefore: xp, sequenceBefore: sequence }
   }
-  return { counted, missed, sequence, windows }
+  return { counted, missed, sequence, windows, ...flag }
 }

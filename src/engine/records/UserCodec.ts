@@ -2,7 +2,8 @@
  * The bytes of a user's state. They do not contain the id, which is stored beside them
  * (`users/Bucket.ts`).
  *
- *     flags     one byte; bit 0: hidden; bit 1: active days; other bits are 0
+ *     flags     one byte; bit 0: hidden; bit 1: active days; bit 2: disqualified on the board xp, which
+ *               a start reads without a decode; other bits are 0
  *     sequence, due, createdAt, updatedAt − createdAt, 0 or updatedAt − lastEventAt + 1
  *     active days, if bit 1 of the flags is set (`ActivityBytes.ts`)
  *     sections  each: its tag, one byte; how many entries; the entries
@@ -19,9 +20,11 @@
  * Cost: `npm run bench -- states` prints a user's bytes, and times of an encode and a decode.
  */
 
+import { xpBoard } from "../../domain/project/BoardDefinition.ts"
 import {
   type Balance,
   emptyProfile,
+  isDisqualified,
   noneAbsorbed,
   noWindows,
   type Profile,
@@ -57,7 +60,8 @@ export { BadState }
 
 export const hiddenFlag = 1
 export const activityFlag = 2
-export const stateFlags = hiddenFlag | activityFlag
+export const unlistedFlag = 4
+export const stateFlags = hiddenFlag | activityFlag | unlistedFlag
 
 /** The tags of the sections, in their order. */
 export const tags = {
@@ -104,7 +108,11 @@ const begins = (tag: number, count: number): boolean => {
  */
 export const encodeUser = (user: UserState, due: number, names: Names): Buffer => {
   begin()
-  writeByte((user.profile.hidden ? hiddenFlag : 0) | (user.activity === null ? 0 : activityFlag))
+  writeByte(
+    (user.profile.hidden ? hiddenFlag : 0) |
+      (user.activity === null ? 0 : activityFlag) |
+      (isDisqualified(user, xpBoard.id) ? unlistedFlag : 0),
+  )
   writeNumber(user.sequence)
   writeNumber(due)
   writeNumber(user.createdAt)

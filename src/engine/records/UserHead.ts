@@ -1,7 +1,15 @@
 /** Reads parts of the bytes of a user's state (`UserCodec.ts`) without a decode of the whole. */
 import { type DaysRead, skipActivity } from "./ActivityBytes.ts"
 import { Reader } from "./StateBytes.ts"
-import { activityFlag, allTimeSlot, hiddenFlag, parts, stateFlags, tags } from "./UserCodec.ts"
+import {
+  activityFlag,
+  allTimeSlot,
+  hiddenFlag,
+  parts,
+  stateFlags,
+  tags,
+  unlistedFlag,
+} from "./UserCodec.ts"
 
 const reader = new Reader()
 
@@ -12,6 +20,8 @@ export class UserHead {
   scoreSequence = 0
   due = 0
   hidden = false
+  /** Disqualified on the board xp. */
+  unlisted = false
   displayName: string | null = null
   /** How many windows there are, and of each its place (`slot`), index, xp and sequence. */
   windows = 0
@@ -25,6 +35,7 @@ export class UserHead {
     reader.begin(bytes, at, end)
     const set = reader.flags(stateFlags)
     this.hidden = (set & hiddenFlag) !== 0
+    this.unlisted = (set & unlistedFlag) !== 0
     this.sequence = reader.number()
     this.due = reader.number()
     for (let left = 3; left > 0; left--) reader.number()

@@ -126,10 +126,11 @@ class BoardLoader {
   /** Adds the user of `#head`, whose id (UTF-8) is in `ids` from `start` to `end`. */
   #add(ids: Uint8Array, start: number, end: number): void {
     const head = this.#head
-    const { displayName, due, hidden, scoreSequence, sequence, xp } = head
-    const listed = xp > 0 && !hidden
+    const { displayName, due, scoreSequence, sequence, xp } = head
+    const shown = !head.hidden && !head.unlisted
+    const listed = xp > 0 && shown
     // A user without xp may be listed in a window: the xp were revoked after the window's end.
-    const inWindows = !hidden && head.windows > 0
+    const inWindows = shown && head.windows > 0
     if (!listed && !inWindows && due === 0 && displayName === null) return
     const { agenda, boards, project } = this.#environment
     const member = boards.members.admitBytes(ids, start, end)

@@ -62,6 +62,7 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "streak.counted": "A late event was credited to a past day, week or month of a streak.",
   "streak.broken": "A streak ended.",
   "streak.at_risk": "A day, week or month of a streak ended soon, and nothing had kept it.",
+  "leaderboard.disqualified": "A leaderboard lists the user no more, or again.",
   "streak.paused": "A pause covered days of a streak.",
   "streak.milestone_reached": "A streak reached a milestone, which pays once.",
   "streak.milestone_revoked": "The event that reached a milestone was revoked.",

@@ -6,6 +6,7 @@ import { limits } from "../../Limits.ts"
 import {
   ApiKey,
   distinct,
+  idempotencyHeaders,
   limitQuery,
   list,
   OpenTo,
@@ -45,6 +46,7 @@ import {
   WindowShown,
 } from "./Leaderboard.ts"
 import {
+  keyedProblems,
   LeaderboardConflict,
   LeaderboardNotFound,
   readProblems,
@@ -286,6 +288,10 @@ const FoundEntry = Schema.Struct({
   entry: Schema.NullOr(BoardEntry).annotate({
     description: "The entry on the whole leaderboard; null: not listed.",
   }),
+  disqualified: Schema.Boolean.annotate({
+    description: "Whether the user is disqualified on the leaderboard.",
+    examples: [false],
+  }),
 }).annotate({ identifier: "FoundEntry", description: "The place of a user who was looked up." })
 
 export const BoardLookup = Schema.Struct({
@@ -325,6 +331,30 @@ export const BoardStats = Schema.Struct({
 })
 
 const params = pathOf("leaderboard", leaderboardId)
+
+export const DisqualifyRequest = Schema.Struct({
+  disqualified: Schema.Boolean.annotate({
+    description: "`true`: the leaderboard does not list the user. `false`: it does.",
+    examples: [true],
+  }),
+}).annotate({
+  identifier: "DisqualifyRequest",
+  description: "Whether the user is disqualified.",
+  examples: [{ disqualified: true }],
+})
+
+export const Disqualified = Schema.Struct({
+  leaderboard: windowRead.leaderboard,
+  userId: UserId,
+  disqualified: Schema.Boolean.annotate({
+    description: "Whether the leaderboard does not list the user.",
+    examples: [true],
+  }),
+}).annotate({
+  identifier: "Disqualified",
+  description: "A user on a leaderboard.",
+  examples: [{ leaderboard: "gem-hunters", userId: "user-42", disqualified: true }],
+})
 
 const entriesProblems = [...readProblems, LeaderboardNotFound, UserNotFound] as const
 
@@ -395,7 +425,7 @@ ${statusWords}`,
         OpenApi.annotations({
           summary: "Read the entries of a leaderboard",
           description:
-            "Ranks users in a window. Hidden users and users without a score in the window are not listed, and leave past windows too. A draft lists nobody.",
+            "Ranks users in a window. Users who are hidden, disqualified or without a score in the window are not listed; who is hidden or disqualified leaves past windows too. A draft lists nobody.",
         }),
       ),
     HttpApiEndpoint.post("lookup", "/v1/leaderboards/:id/lookup", {
@@ -412,6 +442,19 @@ ${statusWords}`,
             "Returns the ranks of users, such as friends: on the whole leaderboard, and among each other. Changes nothing. An `Idempotency-Key` is ignored.",
         }),
       ),
+    HttpApiEndpoint.put("disqualify", "/v1/leaderboards/:id/entries/:userId", {
+      params: { ...params, userId: UserId },
+      headers: idempotencyHeaders,
+      payload: DisqualifyRequest,
+      success: Disqualified,
+      error: [...writeProblems, ...keyedProblems, LeaderboardNotFound, UserNotFound],
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Disqualify a user on a leaderboard",
+        description:
+          "The leaderboard does not list the user any more, in open and past windows: the users behind move up. The user still scores, so `false` lists the user again with the present scores, in the windows that are open; past windows stay without the user. A merge makes both users so, if one is. To take a user off all leaderboards, set `hidden` of the user.",
+      }),
+    ),
     HttpApiEndpoint.get("stats", "/v1/leaderboards/:id/stats", {
       params,
       query: windowQuery,

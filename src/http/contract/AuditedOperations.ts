@@ -4,9 +4,9 @@
  * entry for the form.
  *
  * - The log has changes of what a project defines (settings, rules, quests, badges, boosts,
- *   currencies, metrics, segments, streaks, webhooks), advances of test clocks, and erasures of
- *   users, which also erase the users' histories. A user's history has all other changes of the
- *   user, with their causes (`notLogged`).
+ *   currencies, metrics, segments, streaks, webhooks), advances of test clocks, disqualifications, and
+ *   erasures of users, which also erase the users' histories. A user's history has all other changes
+ *   of the user, with their causes (`notLogged`).
  * - An entry shows each changed member before and after the change. Logged changes of one
  *   environment run one at a time, so that the value before a change is the value that the change
  *   replaced.
@@ -78,6 +78,7 @@ export const loggedOperations: Partial<Record<OperationName, Logging>> = {
   "leaderboards.create": { action: "leaderboard.create" },
   "leaderboards.update": { action: "leaderboard.update", before: "leaderboards.get" },
   "leaderboards.delete": { action: "leaderboard.archive", before: "leaderboards.get" },
+  "leaderboards.disqualify": { action: "leaderboard.disqualify" },
   "streaks.create": { action: "streak.create" },
   "streaks.update": { action: "streak.update", before: "streaks.get" },
   "streaks.delete": { action: "streak.archive", before: "streaks.get" },
@@ -226,6 +227,12 @@ const noteOf = (
   const body = bodyOf(reply)
   if (name === "definitions.apply") return appliedNote(membersOf(was), membersOf(body))
   if (name === "testClock.advance") return advancedNote(membersOf(was), membersOf(body))
+  if (name === "leaderboards.disqualify") {
+    const { disqualified, leaderboard } = membersOf(body)
+    const changes = leaves("disqualified", undefined, disqualified)
+    const subject = userSubject(caller.environment, String(asked.userId))
+    return { subject, detail: `leaderboard ${leaderboard}`, changes }
+  }
   const isShown = method === "POST" && id === ""
   const about = membersOf(isShown || was === undefined ? body : was)
   const delivery = asked.deliveryId === undefined ? [] : [String(asked.deliveryId)]

@@ -11,8 +11,8 @@ import {
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { type LevelCurve, levelAt } from "../../domain/project/Level.ts"
 import { unscaled } from "../../domain/project/Metric.ts"
-import type { UserState } from "../../domain/user/User.ts"
-import { invalidRequest } from "../../domain/values/Errors.ts"
+import { isDisqualified, type UserState } from "../../domain/user/User.ts"
+import { invalidRequest, laurelError } from "../../domain/values/Errors.ts"
 import { isoTimeOrNull, parseIsoTime } from "../../domain/values/isoTime.ts"
 import type { BoardEntry, BoardPage } from "../../engine/boards/ReadBoard.ts"
 import type { Engine } from "../../engine/Engine.ts"
@@ -46,12 +46,34 @@ export const boardHandlers = (engine: Engine["Service"]): Handlers<typeof Leader
           payload.users,
         )
         const shown = showIn(engine, environment, board)
+        const isOff = (userId: string) => {
+          const user = Effect.runSync(engine.readUser(environment, userId))
+          return user !== undefined && isDisqualified(user, board.id)
+        }
         const users = places.map(({ entry, rankAmong, userId }) => ({
           userId,
           rankAmong,
           entry: entry && shown(entry),
+          disqualified: entry === null && isOff(userId),
         }))
         return { body: { ...windowOf(board, kind, window), users, total, filling } }
+      }),
+  },
+  disqualify: {
+    handle: ({ caller: { environment }, idempotency, params, payload: { disqualified } }) =>
+      Effect.gen(function* () {
+        const { id, userId } = params
+        const command = { kind: "disqualify", leaderboard: id, disqualified } as const
+        const asked = yield* engine.askUser(environment, { userId, command }, idempotency)
+        const { leaderboards } = yield* engine.readProject(environment)
+        const board = yield* foundOr(definitionOf(leaderboards, id), boardNotFound)
+        const user = yield* foundOr(yield* engine.readUser(environment, userId), userNotFound)
+        const body = {
+          leaderboard: board.key,
+          userId: user.id,
+          disqualified: isDisqualified(user, board.id),
+        }
+        return { body, replayed: asked.replayed }
       }),
   },
   stats: {
@@ -181,6 +203,11 @@ const showIn = (engine: Engine["Service"], environment: string, board: Board) =>
 }
 
 const boardNotFound = definitionNotFound("leaderboard")
+
+const userNotFound = laurelError(
+  "user_not_found",
+  "No event or reward of this user was accepted yet.",
+)
 
 const twoPlaces = invalidRequest([
   {

@@ -63,7 +63,7 @@ describe("The leaderboard", () => {
     ])
     expect(text).toContain("<bdi>The &lt;first&gt;</bdi>")
     expect(text).toContain('href="/dashboard/shop/sandbox/users/tie%20b"')
-    expect(text).toContain("Hidden users and users without xp are not listed.")
+    expect(text).toContain("Users who are hidden, disqualified or without xp are not listed.")
   })
 
   it("shows the page around a user, with links to the pages before and after", async () => {
@@ -89,6 +89,25 @@ describe("The leaderboard", () => {
     expect(more.status).toBe(400)
     expect(more.text).toContain("/limit")
     expect((await board("?offset=5000")).text).toContain("The leaderboard ends before this page.")
+  })
+
+  it("takes a user off by a button, and lists the user again by another", async () => {
+    const { owner, viewer } = places
+    const place = { board: "xp" }
+    const around = `${base}?around=tie+b`
+    expect((await viewer.get(around)).text).not.toContain("Disqualify")
+    const { text } = await owner.get(around)
+    expect(text).toContain(`action="${base}/tie%20b/disqualify"`)
+    const { location } = await owner.post(`${base}/tie%20b/disqualify`, place)
+    expect(location).toMatch(/leaderboard\?board=xp&around=tie\+b&done=/)
+    const off = (await owner.get(location!)).text
+    expect(off).toContain("Disqualified.")
+    expect(off).toContain(`action="${base}/tie%20b/list"`)
+    expect((await board("?limit=100")).rows.map(({ user }) => user)).not.toContain("tie b")
+    await owner.post(`${base}/tie%20b/list`, place)
+    expect((await board("?around=tie+b")).rows.map(({ user }) => user)).toContain("tie b")
+    const log = (await owner.get("/dashboard/shop/sandbox/log?on=tie+b")).text
+    expect(log).toContain("<code>leaderboard.disqualify</code>")
   })
 
   it("tells a user who is not listed from a user who does not exist", async () => {

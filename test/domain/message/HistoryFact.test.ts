@@ -37,6 +37,7 @@ const everything = () => {
   world.undo(points)
   world.undo(badge)
   world.do({ kind: "pause", streak: "daily", from: 20_000, to: 20_001 })
+  world.do({ kind: "disqualify", leaderboard: "xp", disqualified: true })
   world.at("2026-11-05T21:00:00Z")
   world.do({ kind: "tick" })
   world.at("2026-11-07T12:00:00Z")

@@ -81,6 +81,7 @@ const everything = (): World => {
   world.define({ kind: "boost.created", boost: own })
   world.undo(world.do({ kind: "reward", reward: { boost: { key: "own", minutes: 5 } } }))
   world.do({ kind: "pause", streak: "daily", from: 20_000, to: 20_001 })
+  world.do({ kind: "disqualify", leaderboard: "xp", disqualified: true })
   world.at("2026-11-03T21:00:00Z")
   world.do({ kind: "tick" })
   world.at("2026-11-05T12:00:00Z")

@@ -1,7 +1,12 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { MetricState } from "../../../src/domain/user/MetricState.ts"
-import { emptyProfile, noWindows, type UserState } from "../../../src/domain/user/User.ts"
+import {
+  emptyProfile,
+  noBoardScores,
+  noWindows,
+  type UserState,
+} from "../../../src/domain/user/User.ts"
 import { userForm, userOf } from "../../../src/engine/archive/exports/ExportLines.ts"
 import { Names } from "../../../src/engine/records/Names.ts"
 import { BadState, decodeUser, encodeUser } from "../../../src/engine/records/UserCodec.ts"
@@ -46,6 +51,20 @@ const countedMetrics = new Map<string, MetricState>([
 
 const rich: UserState = {
   ...plain,
+  boards: new Map([
+    ["ldb_xp", { ...noBoardScores, disqualified: true }],
+    [
+      "ldb_1",
+      {
+        counted: 9,
+        missed: 2,
+        sequence: 5,
+        windows: { ...noWindows, weekly: scores(7, true) },
+        disqualified: true,
+      },
+    ],
+    ["ldb_2", { ...noBoardScores, missed: 3 }],
+  ]),
   activity: { firstDay: -40, lastWord: 2, words: [1 << 26, 0, 0b101] },
   windows: { daily: scores(20_000, true), weekly: scores(-3, false), monthly: noWindows.monthly },
   profile: {

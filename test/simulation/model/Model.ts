@@ -13,6 +13,7 @@ import type { Amounts } from "../../../src/domain/project/Currency.ts"
 import type { Gives } from "../../../src/domain/project/Definition.ts"
 import { isCounting } from "../../../src/domain/project/Definition.ts"
 import type { Streak } from "../../../src/domain/project/StreakDefinition.ts"
+import type { Disqualification } from "../../../src/domain/record/BoardFact.ts"
 import type { Opening } from "../../../src/domain/record/Opening.ts"
 import type {
   Backfill,
@@ -40,7 +41,7 @@ import {
   timesHeld,
 } from "./badges.ts"
 import { balanceOf, furtherOf, pendingOf, pointsOf, xpOf } from "./balances.ts"
-import { openScores, scoresOf } from "./boards.ts"
+import { isOff, openScores, scoresOf } from "./boards.ts"
 import { boostRefused, ownedBy, runningFor } from "./boosts.ts"
 import { dateAt } from "./calendar.ts"
 import { activeIn, awardAll, awardOne, gift, give, keptBy, type Receiver } from "./credits.ts"
@@ -626,6 +627,24 @@ export class Model {
     awardAll(receiver, before, () => crossed(before, after, place, now, now, isIn))
     giveFreezes(after, event, definitions, place.places, now)
     this.#append(userId, event)
+  }
+
+  disqualify(
+    userId: string,
+    { disqualified, leaderboard }: Disqualification,
+    { leaderboards }: Definitions,
+    { now, sequence }: Moment,
+  ): Refused | undefined {
+    const before = this.log(userId)
+    if (before.length === 0) return { refused: "user_not_found" }
+    const board = leaderboards.find(({ id }) => id === leaderboard)
+    if (board === undefined || board.set === "archived") {
+      return { refused: "leaderboard_not_found" }
+    }
+    if (isOff(before, leaderboard) === disqualified) return undefined
+    const entry = { kind: "listed", sequence, at: now, boardId: leaderboard, disqualified } as const
+    this.#append(userId, entry)
+    return undefined
   }
 
   pause(

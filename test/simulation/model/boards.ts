@@ -155,6 +155,11 @@ export const lengthOn = (
   }
 }
 
+/** Whether the leaderboard does not list the user. */
+export const isOff = (log: Log, boardId: string): boolean =>
+  log.filter((entry) => entry.kind === "listed").findLast((entry) => entry.boardId === boardId)
+    ?.disqualified === true
+
 /** The record that set the score of a window. */
 export const scoreSince = (
   log: Log,

@@ -132,6 +132,15 @@ export interface Began extends InPeriod {
   readonly at: number
 }
 
+/** The user was disqualified on a leaderboard, or is listed there again. */
+export interface Listed {
+  readonly kind: "listed"
+  readonly sequence: number
+  readonly at: number
+  readonly boardId: string
+  readonly disqualified: boolean
+}
+
 /** An amount that cannot be spent before `at`, if it has it, and ends with its `lastDay`. */
 export interface Ending {
   readonly currency: string
@@ -280,6 +289,7 @@ export type Entry =
   | Backfilled
   | Began
   | Ticked
+  | Listed
 export type Log = ReadonlyArray<Entry>
 
 export const happened = (log: Log): ReadonlyArray<Happened> =>

@@ -222,6 +222,8 @@ const factText = (fact: Fact, base: string): Content => {
       return questText(fact)
     case "metric.changed":
       return html`Metric ${isolated(fact.key)}: ${fact.total ?? "none"}`
+    case "leaderboard.disqualified":
+      return html`${fact.disqualified ? "Disqualified" : "Listed again"} on the leaderboard ${isolated(fact.leaderboard.key)}`
     case "streak.extended":
     case "streak.counted":
     case "streak.broken":

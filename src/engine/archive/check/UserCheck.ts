@@ -2,8 +2,15 @@
 
 import { Effect } from "effect"
 import { BoardBuilder, type Leaderboard } from "../../../domain/board/Leaderboard.ts"
+import { xpBoard } from "../../../domain/project/BoardDefinition.ts"
 import type { JournalRecord } from "../../../domain/record/Record.ts"
-import { heldNames, isAlias, isMidway, type UserState } from "../../../domain/user/User.ts"
+import {
+  heldNames,
+  isAlias,
+  isDisqualified,
+  isMidway,
+  type UserState,
+} from "../../../domain/user/User.ts"
 import { keyParts } from "../../../storage/Keys.ts"
 import { openValue } from "../../../storage/Values.ts"
 import { yieldToEventLoop } from "../../../storage/yieldToEventLoop.ts"
@@ -19,7 +26,7 @@ export class BoardCheck {
   #xp = 0n
 
   add(environment: string, user: UserState): void {
-    if (user.profile.hidden) return
+    if (user.profile.hidden || isDisqualified(user, xpBoard.id)) return
     this.#xp += BigInt(user.xp)
     let board = this.#boards.get(environment)
     if (board === undefined) {

@@ -54,8 +54,8 @@ export const boardEntries = {
 export const boardLookup = {
   ...read,
   users: [
-    { userId, rankAmong: 1, entry: boardEntry },
-    { userId: "user-7", rankAmong: null, entry: null },
+    { userId, rankAmong: 1, entry: boardEntry, disqualified: false },
+    { userId: "user-7", rankAmong: null, entry: null, disqualified: true },
   ],
   total: 1,
   filling: false,

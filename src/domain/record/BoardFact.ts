@@ -1,0 +1,47 @@
+/** The commands and facts about the scores of a user on leaderboards. */
+import type { WindowKind } from "../values/Calendar.ts"
+
+/**
+ * Takes the user off a leaderboard, or lists the user again. A command may name the leaderboard by its
+ * key, a cause has its id.
+ */
+export interface Disqualification {
+  readonly kind: "disqualify"
+  readonly leaderboard: string
+  readonly disqualified: boolean
+}
+
+export type BoardFact =
+  /**
+   * The xp of the record (negative for a revocation), and the index of each window that it counts
+   * for; a closed window is absent. `sequences`: for a revocation, the records that set the
+   * remaining scores.
+   */
+  | {
+      readonly kind: "windows.credited"
+      readonly amount: number
+      readonly daily?: number
+      readonly weekly?: number
+      readonly monthly?: number
+      readonly sequences?: { readonly [Kind in WindowKind]?: number }
+    }
+  /**
+   * The amount of the record on a leaderboard (negative for a revocation), and the index of each
+   * window that it counts for. `missed`: the board did not count when the amount was earned.
+   */
+  | {
+      readonly kind: "board.scored"
+      readonly boardId: string
+      readonly amount: number
+      readonly missed?: true
+      readonly daily?: number
+      readonly weekly?: number
+      readonly monthly?: number
+    }
+  /** A leaderboard lists the user no more, or again. */
+  | {
+      readonly kind: "leaderboard.disqualified"
+      readonly boardId: string
+      readonly key: string
+      readonly disqualified: boolean
+    }
