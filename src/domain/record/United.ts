@@ -31,7 +31,8 @@ import {
 } from "../user/Lots.ts"
 import { emptyOn, unitedMetric } from "../user/MetricState.ts"
 import { balanceAt } from "../user/Refill.ts"
-import { isKept, type StreakCounts, unitedStreak } from "../user/Streak.ts"
+import { isKept, type StreakCounts } from "../user/Streak.ts"
+import { unitedStreak } from "../user/UnitedStreak.ts"
 import {
   type AbsorbedUser,
   type EarnedAward,

@@ -22,8 +22,7 @@
 import { limits } from "../../Limits.ts"
 import { isExtremum, type Metric, type MetricAggregate, unscaled } from "../project/Metric.ts"
 import { firstDayOf, windowKinds, windowOfDay } from "../values/Calendar.ts"
-import { unitedRanges } from "./Streak.ts"
-import type { DayRange } from "./StreakPeriods.ts"
+import { type DayRange, unitedRanges } from "./StreakPeriods.ts"
 
 /** An event as a metric counts it. */
 export interface CountedEvent {

@@ -28,6 +28,22 @@ export const joined = (ranges: ReadonlyArray<DayRange>): ReadonlyArray<DayRange>
   return all
 }
 
+/** The periods from `from` on that are in one of the lists of ranges, or in both. */
+export const unitedRanges = (
+  one: ReadonlyArray<DayRange>,
+  other: ReadonlyArray<DayRange>,
+  from: number,
+): ReadonlyArray<DayRange> => {
+  const united: Array<DayRange> = []
+  for (const [first, last] of [...one, ...other].sort(([a], [b]) => a - b)) {
+    if (last < from) continue
+    const before = united.at(-1)
+    if (before === undefined || first > before[1] + 1) united.push([Math.max(first, from), last])
+    else united[united.length - 1] = [before[0], Math.max(before[1], last)]
+  }
+  return united
+}
+
 const noCovers: ReadonlyArray<DayRange> = []
 
 /** What a streak depends on of its definition. */
