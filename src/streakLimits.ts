@@ -25,6 +25,13 @@ export const streakLimits = {
   streakPauseDaysMax: 366,
   /** Ranges of paused days in a user's streak; events in or before older ones add nothing. */
   streakPauseRangesMax: 64,
+  /** Days after a break within which a streak can be repaired. */
+  streakRepairDaysMax: 366,
+  /**
+   * Repairs of a user's streak; events in or before the periods of older ones add nothing. So many
+   * since the last kept period, and the next one is refused.
+   */
+  streakRepairsMax: 64,
   /** Days, weeks or months in a calendar of a streak. */
   streakCalendarPeriodsMax: 400,
 } as const

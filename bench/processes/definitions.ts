@@ -172,6 +172,7 @@ const richCommands: ReadonlyArray<ProjectCommand> = [
         milestones: [],
         atRisk: null,
         pauses: [],
+        repair: null,
       },
     }),
   ),

@@ -167,6 +167,7 @@ export const streakWith = ({ id = "stk_daily", ...streak }: Partial<Streak>): St
   milestones: [],
   atRisk: null,
   pauses: [],
+  repair: null,
   ...streak,
 })
 

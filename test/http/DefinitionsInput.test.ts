@@ -198,6 +198,12 @@ const accepted: ReadonlyArray<readonly [Kind, string, object]> = [
     { pauses: times(limits.streakPausesMax, (index) => pause(index, limits.streakPauseDaysMax)) },
   ],
   ["streak", "a pause of one day", { pauses: [pause(0, 1)] }],
+  [
+    "streak",
+    "a repair for the most days, for the most",
+    { repair: { withinDays: limits.streakRepairDaysMax, price: { points: limits.amountMax } } },
+  ],
+  ["streak", "a repair for one day, for nothing", { repair: { withinDays: 1 } }],
   ["streak", "the fewest freezes", { freezes: { initial: 0, max: 0, everyDays: 1 } }],
 ]
 
@@ -732,6 +738,48 @@ const refused: ReadonlyArray<readonly [Kind, string, object, string, string]> = 
     { pauses: [pause(0, limits.streakPauseDaysMax + 1)] },
     "/pauses/0",
     "out_of_range",
+  ],
+  [
+    "streak",
+    "a repair for no day",
+    { repair: { withinDays: 0 } },
+    "/repair/withinDays",
+    "out_of_range",
+  ],
+  [
+    "streak",
+    "a repair for a day too many",
+    { repair: { withinDays: limits.streakRepairDaysMax + 1 } },
+    "/repair/withinDays",
+    "out_of_range",
+  ],
+  [
+    "streak",
+    "a repair for less than 1",
+    { repair: { withinDays: 1, price: { points: 0 } } },
+    "/repair/price/points",
+    "out_of_range",
+  ],
+  [
+    "streak",
+    "a repair for an empty price",
+    { repair: { withinDays: 1, price: {} } },
+    "/repair/price",
+    "out_of_range",
+  ],
+  [
+    "streak",
+    "a repair for a currency that is not there",
+    { repair: { withinDays: 1, price: { none: 1 } } },
+    "/repair/price/none",
+    "unknown_reference",
+  ],
+  [
+    "streak",
+    "a repair for a currency that cannot be spent",
+    { repair: { withinDays: 1, price: { xp: 1 } } },
+    "/repair/price/xp",
+    "invalid_value",
   ],
   ["streak", "a pause of no day", { pauses: [pause(0, 0)] }, "/pauses/0", "out_of_range"],
   [

@@ -95,6 +95,7 @@ describe("/openapi.json", () => {
       "/v1/users/{id}/streaks",
       "/v1/users/{id}/streaks/{key}/calendar",
       "/v1/users/{id}/streaks/{key}/pauses",
+      "/v1/users/{id}/streaks/{key}/repair",
       "/v1/users/{id}/tokens",
       "/v1/webhook-events",
       "/v1/webhooks",

@@ -21,6 +21,7 @@ const daily = {
   milestones: [{ target: 7, reward: { points: 50 } }],
   atRisk: { hoursBefore: 4 },
   pauses: [{ from: "2026-12-24", to: "2026-12-26" }],
+  repair: { withinDays: 3, price: { points: 50 } },
 }
 
 describe("/v1/streaks", () => {
@@ -192,6 +193,96 @@ describe("POST /v1/users/:id/streaks/:key/pauses", () => {
     expect((await pause(place, "other", 1, 1)).json.code).toBe("streak_not_found")
     await place.delete("/v1/streaks/days")
     expect((await pause(place, "days", 1, 1)).json.code).toBe("streak_not_found")
+  })
+})
+
+describe("POST /v1/users/:id/streaks/:key/repair", () => {
+  const dateOf = (days: number) =>
+    new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+  const repair = (place: Place, key: string, body = {}) =>
+    place.post(`/v1/users/u/streaks/${key}/repair`, body)
+  /** A user whose streak broke two days ago. */
+  const broken = async (price?: object) => {
+    const place = newPlace()
+    const id = await place.create("/v1/streaks", {
+      key: "days",
+      name: "Days",
+      repair: { withinDays: 3, ...(price !== undefined && { price }) },
+    })
+    const occurredAt = new Date(Date.now() - 3 * 86_400_000).toISOString()
+    await place.post("/v1/events", { userId: "u", action: "TAP", occurredAt })
+    return { place, id }
+  }
+
+  it("takes the price once for an id, and its refund breaks the streak again", async () => {
+    const { id, place } = await broken({ points: 5 })
+    const offer = { from: dateOf(-2), to: dateOf(-1), until: dateOf(1), price: { points: 5 } }
+    const shown = async () => (await place.get("/v1/users/u/streaks")).json.streaks[0]
+    expect(await shown()).toMatchObject({ current: 0, repair: offer })
+    expect((await repair(place, "days")).json).toMatchObject({
+      code: "insufficient_balance",
+      balances: { points: 0 },
+    })
+    await place.post("/v1/users/u/rewards", { type: "points", amount: 8 })
+    const body = { id: "r-1", reason: "Ill" }
+    const first = await repair(place, "days", body)
+    expect(first.json).toMatchObject({
+      amount: 5,
+      reason: "Ill",
+      points: { spent: 5, total: 3 },
+      repaired: { key: "days", from: dateOf(-2), to: dateOf(-1), current: 1 },
+      duplicate: false,
+    })
+    const again = await repair(place, id, body)
+    expect(again.json).toEqual({ ...first.json, duplicate: true })
+    expect((await repair(place, "days", { id: "r-1" })).json).toMatchObject({
+      code: "id_reused",
+      differs: ["/reason"],
+    })
+    const spent = { amount: 5, id: "r-1" }
+    expect((await place.post("/v1/users/u/points/spend", spent)).json.code).toBe("id_reused")
+    expect((await repair(place, "days")).json.code).toBe("streak_not_broken")
+    expect(await shown()).toMatchObject({ current: 1, repair: null })
+    const { spends } = (await place.get("/v1/users/u/points/spend")).json
+    expect(spends).toMatchObject([{ spendId: first.json.spendId, repaired: { key: "days" } }])
+    const undone = await place.delete("/v1/users/u/points/spend/r-1")
+    expect(undone.json).toMatchObject({
+      points: { refunded: 5, total: 8 },
+      repairUndone: { key: "days", current: 0 },
+    })
+    expect(await shown()).toMatchObject({ current: 0, repair: offer })
+    expect((await place.delete("/v1/users/u/points/spend/r-1")).status).toBe(404)
+    const { facts } = (await place.get("/v1/users/u/history?kind=streak.repaired")).json
+    expect(facts).toMatchObject([{ key: "days", cause: { kind: "spend", id: "r-1" } }])
+  })
+
+  it("is refused with a code, and changes nothing", async () => {
+    const { place } = await broken()
+    const codeOf = async (key: string) => (await repair(place, key)).json.code
+    expect(await codeOf("other")).toBe("streak_not_found")
+    await place.post("/v1/streaks", { key: "hard", name: "Hard" })
+    expect(await codeOf("hard")).toBe("streak_not_repairable")
+    await place.call("PATCH", "/v1/streaks/days", { body: { status: "paused" } })
+    expect(await codeOf("days")).toBe("streak_not_active")
+    const change = { status: "active", repair: { withinDays: 1 } }
+    await place.call("PATCH", "/v1/streaks/days", { body: change })
+    expect(await codeOf("days")).toBe("repair_too_late")
+    await place.call("PATCH", "/v1/streaks/days", { body: { repair: { withinDays: 2 } } })
+    expect((await repair(place, "days")).json).toMatchObject({
+      amount: 0,
+      repaired: { current: 1 },
+      balances: { xp: 0, points: 0 },
+    })
+    await place.delete("/v1/streaks/days")
+    expect(await codeOf("days")).toBe("streak_not_found")
+  })
+
+  it("keeps its currency from the archive", async () => {
+    const place = newPlace()
+    await place.post("/v1/currencies", { key: "gems", name: "Gems" })
+    const repaired = { withinDays: 1, price: { gems: 1 } }
+    await place.create("/v1/streaks", { key: "days", name: "Days", repair: repaired })
+    expect((await place.delete("/v1/currencies/gems")).json.code).toBe("in_use")
   })
 })
 

@@ -97,6 +97,19 @@ const spend = async ({ ask, grant }: Calls, userId: string): Promise<{ spendId: 
   return ask("POST", `/v1/users/${userId}/points/spend`, { amount: 2, reason: "Freeze" })
 }
 
+/** The repair of a streak that broke the day before yesterday. */
+const repaired = async ({ ask, track }: Pick<Calls, "ask" | "track">, userId: string) => {
+  const fragile = { name: "Fragile", needs: [{ action: "FRAGILE" }], repair: { withinDays: 2 } }
+  const { streaks } = await ask("GET", "/v1/streaks")
+  if (streaks.every(({ key }: { key: string }) => key !== "fragile")) {
+    await ask("POST", "/v1/streaks", fragile)
+  }
+  await track(userId, "FRAGILE", { occurredAt: later(-3 * day) })
+  const { repaired, spendId } = await ask("POST", `/v1/users/${userId}/streaks/fragile/repair`, {})
+  const { from, to } = repaired
+  return { spendId, key: "fragile", from, to }
+}
+
 /** The call that causes each kind. It returns the expected content of the message. */
 const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expected> } = {
   "event.tracked": async ({ track }) => {
@@ -258,6 +271,17 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const cause = { kind: "disqualify", id: null }
     const leaderboard = { id: "ldb_xp", key: "xp" }
     return { userId: "disqualified", leaderboard, disqualified: true, cause }
+  },
+  "streak.repaired": async ({ ask, track }) => {
+    const { spendId, ...days } = await repaired({ ask, track }, "streak-repaired")
+    const cause = { kind: "spend", id: spendId }
+    return { userId: "streak-repaired", ...days, current: 1, cause }
+  },
+  "streak.repair_undone": async ({ ask, track }) => {
+    const { spendId, ...days } = await repaired({ ask, track }, "repair-undone")
+    await ask("DELETE", `/v1/users/repair-undone/points/spend/${spendId}`)
+    const cause = { kind: "revocation", id: spendId }
+    return { userId: "repair-undone", ...days, current: 0, cause }
   },
   "quest.started": async (calls) => {
     const { id } = await quest(calls, "STARTED")

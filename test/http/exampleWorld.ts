@@ -39,7 +39,7 @@ const metricOf = async (server: TestServer): Promise<Json> => {
 /** Makes one subject of each kind; returns their ids. */
 export const makeWorld = async (server: TestServer): Promise<RealIds> => {
   const { json: begun } = await server.call("GET", "/v1/streaks")
-  const daily = { key: "daily", name: "Daily lesson" }
+  const daily = { key: "daily", name: "Daily lesson", repair: { withinDays: 30 } }
   if (begun.total === 0) await post(server, "/v1/streaks", daily)
   // A test may archive it, and an environment keeps few archived ones.
   const streak =
@@ -96,6 +96,10 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     url: "https://example.com/hook",
     events: ["*"],
   })
+  // The streak of the user broke, and can be repaired.
+  const { json: clock } = await server.call("GET", "/v1/test-clock")
+  const occurredAt = new Date(Date.parse(clock.now) - 3 * 86_400_000).toISOString()
+  await post(server, "/v1/events", { userId: "user-42", action: "TAP", occurredAt, id: "past" })
   const event = await post(server, "/v1/events", { userId: "user-42", action: "TAP" })
   const reward = await post(server, "/v1/users/user-42/rewards", { type: "xp", amount: 1 })
   await post(server, "/v1/users/user-42/rewards", { type: "points", amount: 300 })

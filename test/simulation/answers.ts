@@ -42,12 +42,14 @@ export const recordOf = (
     case "refund":
       return firstOf(command, records)
     case "done": {
-      // The answer names no record, so it is the first new one with this cause.
+      // The answer names no record, so it is a new one with this cause. The same command may have made
+      // several, if the user was erased between them.
       const wanted = JSON.stringify(command)
-      return fresh.find(
+      const own = fresh.filter(
         ({ cause, subject }) =>
           subject.actor === "user" && subject.userId === userId && JSON.stringify(cause) === wanted,
       )
+      return own.find((record) => isDeepStrictEqual(replyOf(record), reply)) ?? own[0]
     }
   }
 }

@@ -298,6 +298,22 @@ const daysNear = (now: number, random: Random) => {
 const atRisk = (every: Streak["every"], random: Random): Streak["atRisk"] =>
   random.pick([null, { hoursBefore: random.pick([1, 4, 23, every === "day" ? 12 : 100]) }])
 
+const repairOf = (
+  every: Streak["every"],
+  { project: { currencies }, random }: Surroundings,
+): Streak["repair"] => {
+  if (random.chance(0.2)) return null
+  const spendable = [...currencies.values()].filter(
+    (currency) => currency.set === "published" && currency.spendable,
+  )
+  const price = random.pick([
+    null,
+    { points: random.integer(1, 9) },
+    Object.fromEntries(spendable.slice(-2).map(({ key }) => [key, random.integer(1, 3)])),
+  ])
+  return { withinDays: random.integer(1, every === "day" ? 6 : 20), price }
+}
+
 /** A streak whose key is free, or nothing. */
 export const randomStreak = (run: Surroundings): ReadonlyArray<ProjectFact> => {
   const { now, project, random } = run
@@ -324,6 +340,7 @@ export const randomStreak = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     ]),
     milestones: milestones(run),
     atRisk: atRisk(every, random),
+    repair: repairOf(every, run),
     ...somePauses(run, [], 0),
     ...firstVersion(now),
   }
@@ -343,6 +360,7 @@ const editedStreak = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     ...needsOf(streak.key, run),
     milestones: milestones(run),
     atRisk: atRisk(streak.every, random),
+    repair: repairOf(streak.every, run),
     ...somePauses(run, streak.pauses, streak.pausesMade ?? 0),
     set,
   }
@@ -1028,7 +1046,10 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
       ...occurredAt(run),
     }
   }
-  if (kind < 0.66) {
+  if (kind < 0.68) {
+    if (random.chance(0.5)) {
+      return { kind: "spend", currencies: {}, repair: random.pick([...streakKeys, "none"]) }
+    }
     if (random.chance(0.3)) return { kind: "spend", amount: random.integer(1, 40) }
     const keys = [...furtherKeys(project), "points", random.pick(["gems", "none", "xp"])]
     const chosen = [random.pick(keys), random.pick(keys)]

@@ -111,10 +111,10 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
     case "streak.created":
       return { kind: "createStreak", streak: fact.streak }
     case "streak.updated": {
-      const { atRisk, id, match, milestones, needs, pauses, set } = fact.streak
+      const { atRisk, id, match, milestones, needs, pauses, repair, set } = fact.streak
       if (set === "archived") return { kind: "deleteStreak", streakId: id }
       const status = statusOf(project.streaks.get(id), fact.streak)
-      const change = { atRisk, match, milestones, needs, pauses, ...status }
+      const change = { atRisk, match, milestones, needs, pauses, repair, ...status }
       return { kind: "updateStreak", streakId: id, change }
     }
     case "project.updated": {

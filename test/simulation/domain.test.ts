@@ -1,6 +1,7 @@
 import assert from "node:assert/strict"
 import { describe, it } from "vitest"
 import type { Criterion } from "../../src/domain/project/Definition.ts"
+import { streakWith } from "../domain/definitions.ts"
 import { randomBadge, randomCommand } from "./commands.ts"
 import { DomainRun } from "./DomainRun.ts"
 import { historyAddsUp, replayEqualsLive, undoneToNothing } from "./properties.ts"
@@ -79,6 +80,61 @@ describe("Badges by badges agree with the naive model", () => {
   }
   it("and are earned in one of the runs", () => {
     assert(earnedByBadges > 0)
+  })
+})
+
+describe("Repairs of streaks agree with the naive model", () => {
+  const counts = { repaired: 0, undone: 0 }
+  for (const seed of seeds(3)) {
+    it(`in a run of 150 steps with a streak of days; repeat it with LAUREL_TEST_SEED=${seed}`, () => {
+      const run = new DomainRun(seed)
+      const milestones = [2, 3, 5].map((target) => ({
+        target,
+        reward: { xp: 1, points: target, badgeId: null },
+      }))
+      const repair = { withinDays: 4, price: run.random.pick([null, { points: 1 }]) }
+      const freezes = run.random.pick([
+        { initial: 0, max: 0, everyDays: null },
+        { initial: 1, max: 2, everyDays: 2 },
+      ])
+      const streak = streakWith({
+        id: "stk_repaired",
+        key: "repaired",
+        milestones,
+        repair,
+        freezes,
+      })
+      run.define({ kind: "streak.created", streak })
+      const criteria = { kind: "streak", target: 3, streak: "repaired" } as const
+      const open = { set: "published", startsAt: null, endsAt: null, segment: null } as const
+      const badge = { ...randomBadge(run), ...open, tiers: [], repeatable: false, criteria }
+      run.define({ kind: "badge.created", badge })
+      for (let step = 0; step < 150; step++) {
+        run.step(users)
+        const userId = run.random.pick(users)
+        if (run.random.chance(0.3)) {
+          run.command(userId, { kind: "spend", currencies: {}, repair: "repaired" })
+        }
+        const repairs = run.records.filter(
+          ({ cause, subject }) =>
+            cause.kind === "spend" && subject.actor === "user" && subject.userId === userId,
+        )
+        if (repairs.length > 0 && run.random.chance(0.1)) {
+          const { at, sequence } = run.random.pick(repairs)
+          run.command(userId, { kind: "revocation", of: "spend", sequence, at })
+        }
+      }
+      for (const { kind } of run.records.flatMap(({ facts }) => facts)) {
+        if (kind === "streak.repaired") counts.repaired++
+        if (kind === "streak.repair_undone") counts.undone++
+      }
+      replayEqualsLive(run)
+      historyAddsUp(run)
+      undoneToNothing(run)
+    })
+  }
+  it("and both happen in one of the runs", () => {
+    assert(counts.repaired > 0 && counts.undone > 0)
   })
 })
 

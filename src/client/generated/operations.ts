@@ -29,6 +29,7 @@ export const operations = {
     startQuest: "POST users/*/quests/*/start - key",
     streakCalendar: "GET users/*/streaks/*/calendar query",
     pauseStreak: "POST users/*/streaks/*/pauses body key",
+    repairStreak: "POST users/*/streaks/*/repair body key",
     segments: "GET users/*/segments",
     history: "GET users/*/history query",
     export: "GET users/*/export",

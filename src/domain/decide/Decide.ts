@@ -29,8 +29,10 @@ import {
   type FactOf,
   type GrantedReward,
   givenBy,
+  isRepair,
   type JournalRecord,
   type ProfileChange,
+  type Repairing,
   type Revocable,
   type Revocation,
   type Tick,
@@ -64,9 +66,10 @@ import { countMetrics, takeRecount } from "./Metrics.ts"
 import { decideOpening } from "./Opening.ts"
 import { beginPauses, decidePause, type PauseRefusal, settlePauses } from "./Pauses.ts"
 import { completeByEvent, countSteps, decideStart, expireQuests } from "./Quests.ts"
+import { decideRepair, type RepairRefusal } from "./Repairs.ts"
 import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
-import { decideSpending, type SpendRefusal } from "./Spending.ts"
+import { type AmountRefusal, decideSpending, type SpendRefusal } from "./Spending.ts"
 import { breakStreaks, extendStreaks, warnStreaks } from "./Streaks.ts"
 
 /** Counts the work of decisions, refused ones included. */
@@ -94,6 +97,8 @@ export interface UserRefusals {
     | "quota_exceeded"
     | "balance_overflow"
   readonly spend: SpendRefusal | "id_reused"
+  /** A spend that repairs a streak. */
+  readonly repair: RepairRefusal | AmountRefusal | "id_reused"
   readonly revocation: RevocationRefusals[Revocable]
   readonly profile: never
   readonly erasure: "user_not_found"
@@ -114,7 +119,9 @@ export interface UserRefusals {
  */
 export type UserRefusal<Command extends UserCommand> = Command extends Revocation
   ? RevocationRefusals[Command["of"]]
-  : UserRefusals[Command["kind"]]
+  : Command extends Repairing
+    ? UserRefusals["repair"]
+    : UserRefusals[Command["kind"]]
 
 /**
  * The decision on a kind of command. A code that `UserRefusals` does not list for the kind does not
@@ -198,7 +205,9 @@ const decideKind = (
     case "reward":
       return decideReward(userId, user, project, command, now) satisfies DecidedKind<"reward">
     case "spend":
-      return decideSpending(user, project, command, now) satisfies DecidedKind<"spend">
+      return isRepair(command)
+        ? (decideRepair(user, project, command, now) satisfies DecidedKind<"repair">)
+        : (decideSpending(user, project, command, now) satisfies DecidedKind<"spend">)
     case "revocation":
       return decideRevocation(
         user,

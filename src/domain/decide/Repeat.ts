@@ -12,7 +12,13 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Opening } from "../record/Opening.ts"
-import type { Cause, JournalRecord, Named, TrackedEvent } from "../record/Record.ts"
+import {
+  type Cause,
+  isRepair,
+  type JournalRecord,
+  type Named,
+  type TrackedEvent,
+} from "../record/Record.ts"
 import { differences } from "../values/differences.ts"
 import { type LaurelError, laurelError } from "../values/Errors.ts"
 
@@ -59,7 +65,8 @@ const most = limits.differencesMax
 
 const contentOf = (cause: Cause) => {
   const { id: _id, imported: _imported, kind: _kind, ...content } = cause as TrackedEvent
-  return content
+  // The definition has the price of a repair.
+  return cause.kind === "spend" && isRepair(cause) ? { ...content, currencies: {} } : content
 }
 
 const idReused = (differs: ReadonlyArray<string>) =>

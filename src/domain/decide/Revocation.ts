@@ -5,7 +5,8 @@
  * windows; uses of limits; what counts for the `earnLimit` of a currency; counts of steps and badges;
  * badges and personal boosts that a rule, a quest or a person gave; completions of quests; what badges paid. It then
  * revokes every badge and every tier whose number fell below the target at which it was earned, and
- * adjusts the level. A revoked spend is refunded.
+ * adjusts the level. A revoked spend is refunded, and
+ * the streak that it repaired is what it would be without the repair.
  *
  * A badge pays once, and so does a level of a currency. The revocation of the record that paid takes the payment back and forgets it:
  * the badge pays again when the user earns it again. A badge that is lost because another record was
@@ -101,6 +102,7 @@ import { type Decision, Draft } from "./Draft.ts"
 import { furtherBalances, refillFacts } from "./FurtherBalances.ts"
 import { allOf, type MetricsLeft, metricChanged, metricsAfter, metricsLeft } from "./Metrics.ts"
 import { questProgress } from "./Quests.ts"
+import { undoneRepair } from "./Repairs.ts"
 import { refundOf, settled } from "./Spending.ts"
 import { undoneStreak } from "./Streaks.ts"
 
@@ -134,13 +136,11 @@ export const decideRevocation = (
     return Result.fail(revocationNotFound(command.of))
   }
   if (found.cause.kind === "spend") {
-    const facts = settled(
-      user,
-      project,
-      now,
-      refundOf(user, project, now, found.cause, found.facts),
-    )
-    return Result.succeed({ cause: command, facts })
+    const facts = [
+      ...refundOf(user, project, now, found.cause, found.facts),
+      ...undoneRepair(user, project, now, found),
+    ]
+    return Result.succeed({ cause: command, facts: settled(user, project, now, facts) })
   }
   const scores = scoresLeft(user, found, past)
   const metrics = metricsLeft(user, project, found, past)

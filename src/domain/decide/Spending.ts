@@ -1,6 +1,6 @@
 /** Decides spends, and what their refunds return. */
 import { Result } from "effect"
-import { activeCurrency } from "../project/Currency.ts"
+import { type Amounts, activeCurrency } from "../project/Currency.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type Fact, type FactOf, type Spending, spentBy } from "../record/Record.ts"
 import { refundDays, todayOf } from "../user/Expiry.ts"
@@ -18,12 +18,8 @@ import { furtherBalances, refillFacts } from "./FurtherBalances.ts"
  * included. A spend takes all of its amounts, or nothing.
  */
 
-export type SpendRefusal =
-  | "user_not_found"
-  | "currency_not_found"
-  | "currency_not_spendable"
-  | "insufficient_points"
-  | "insufficient_balance"
+export type AmountRefusal = "currency_not_found" | "currency_not_spendable" | "insufficient_balance"
+export type SpendRefusal = "user_not_found" | "insufficient_points" | AmountRefusal
 
 export const decideSpending = (
   user: UserState | undefined,
@@ -34,12 +30,31 @@ export const decideSpending = (
   if (user === undefined) {
     return refuse("user_not_found", "No event or reward of this user was accepted yet.")
   }
-  const refusal = unspendable(user, project, command, now)
+  return spentFacts(user, project, spentBy(command), now).pipe(
+    Result.map((facts) => ({ cause: command, facts: settled(user, project, now, facts) })),
+    Result.mapError((refusal) => ("amount" in command ? ofPoints(refusal) : refusal)),
+  )
+}
+
+/** The refusal of a spend that named an amount of points. */
+const ofPoints = (refusal: LaurelError<AmountRefusal>): LaurelError<SpendRefusal> =>
+  refusal.code === "insufficient_balance"
+    ? laurelError("insufficient_points", refusal.detail, { balance: refusal.balances!.points! })
+    : refusal
+
+/** What a spend of these amounts takes from each currency, or its refusal. */
+export const spentFacts = (
+  user: UserState,
+  project: ProjectState,
+  amounts: Amounts,
+  now: number,
+): Result.Result<ReadonlyArray<Fact>, LaurelError<AmountRefusal>> => {
+  const refusal = unspendable(user, project, amounts, now)
   if (refusal !== undefined) return Result.fail(refusal)
   const facts: Array<Fact> = []
   // The first fact names the spend before this one.
   let last = behind(user.lastSpend)
-  for (const [key, amount] of Object.entries(spentBy(command))) {
+  for (const [key, amount] of Object.entries(amounts)) {
     const present = balanceAt(user, project, key, now)
     const total = present.amount - amount
     assertBalance(key, total)
@@ -60,19 +75,19 @@ export const decideSpending = (
     }
     last = undefined
   }
-  return Result.succeed({ cause: command, facts: settled(user, project, now, facts) })
+  return Result.succeed(facts)
 }
 
 /** The refusal of a spend, with all balances that are too small; `undefined`: it is possible. */
 const unspendable = (
   user: UserState,
   project: ProjectState,
-  command: Spending,
+  amounts: Amounts,
   now: number,
-): LaurelError<SpendRefusal> | undefined => {
+): LaurelError<AmountRefusal> | undefined => {
   const short = new Map<string, number>()
   const details: Array<string> = []
-  for (const [key, amount] of Object.entries(spentBy(command))) {
+  for (const [key, amount] of Object.entries(amounts)) {
     const currency = activeCurrency(project.currencies, key)
     if (currency === undefined) {
       const detail = `No active currency of this project has the key ${key}.`
@@ -89,13 +104,14 @@ const unspendable = (
     details.push(`The user has ${spendable} ${key}${waits}, ${amount} are needed.`)
   }
   if (short.size === 0) return undefined
-  const detail = details.join(" ")
-  return "amount" in command
-    ? laurelError("insufficient_points", detail, { balance: short.get("points")! })
-    : laurelError("insufficient_balance", detail, { balances: Object.fromEntries(short) })
+  const balances = Object.fromEntries(short)
+  return laurelError("insufficient_balance", details.join(" "), { balances })
 }
 
-/** The facts of a spend or a refund; with all balances, if the user has further currencies. */
+/**
+ * The facts of a spend or a refund; with all balances, if the user has further currencies or no fact
+ * has the points.
+ */
 export const settled = (
   user: UserState,
   project: ProjectState,
@@ -111,7 +127,8 @@ export const settled = (
     }
   }
   const balances = furtherBalances(user, project, now, changed)
-  return balances === undefined && changed.size === 0
+  const hasPoints = facts.some(({ kind }) => kind === "points.spent" || kind === "points.refunded")
+  return balances === undefined && changed.size === 0 && hasPoints
     ? facts
     : [...facts, { kind: "balances.settled", xp, points, balances: balances ?? {} }]
 }

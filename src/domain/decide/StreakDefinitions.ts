@@ -1,6 +1,7 @@
 /** Decides the commands on streaks. `Streaks.ts` extends, pays and breaks them. */
 import { limits } from "../../Limits.ts"
 import { weekdays } from "../project/Boost.ts"
+import { activeCurrency } from "../project/Currency.ts"
 import { defaults, type New, type Status } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Streak, StreakPause } from "../project/StreakDefinition.ts"
@@ -30,6 +31,7 @@ type Members = Pick<
   | "milestones"
   | "atRisk"
   | "pauses"
+  | "repair"
   | "startsAt"
   | "endsAt"
 >
@@ -106,6 +108,7 @@ const streakFaults = (state: ProjectState, streak: Streak, known?: Known): Reado
   for (const [index, { segment }] of streak.pauses.entries()) {
     faults.push(...segmentReferenceFaults(state, segment, `/pauses/${index}/segment`))
   }
+  faults.push(...priceFaults(state, streak, known))
   for (const [index, { metric }] of streak.needs.entries()) {
     faults.push(...metricReferenceFaults(state, metric, `/needs/${index}/metric`))
   }
@@ -117,3 +120,21 @@ const streakFaults = (state: ProjectState, streak: Streak, known?: Known): Reado
   }
   return faults
 }
+
+/** The faults of the price of a repair, other than currencies that a file of definitions makes later. */
+const priceFaults = (
+  { currencies }: ProjectState,
+  { repair }: Streak,
+  known?: Known,
+): ReadonlyArray<Fault> =>
+  Object.keys(repair?.price ?? {}).flatMap((key): ReadonlyArray<Fault> => {
+    const pointer = `/repair/price/${key}`
+    const currency = activeCurrency(currencies, key)
+    if (currency === undefined) {
+      if (known?.has(knownAs("currency", key)) === true) return []
+      const detail = "matches no active currency of this project"
+      return [{ pointer, code: "unknown_reference", detail }]
+    }
+    const detail = "matches a currency that cannot be spent"
+    return currency.spendable ? [] : [{ pointer, code: "invalid_value", detail }]
+  })

@@ -25,6 +25,7 @@ import {
   withPeriod,
 } from "../user/Streak.ts"
 import { periodAt, type Zones } from "../user/StreakPeriods.ts"
+import { paidRuns } from "../user/StreakRepair.ts"
 import { streakCountOf, type UserState, userZones } from "../user/User.ts"
 import { reachStreakBadges } from "./Badges.ts"
 import type { Draft } from "./Draft.ts"
@@ -144,7 +145,7 @@ export const reachMilestones = (
   paid: Set<number>,
 ): ReadonlyArray<Growth> => {
   const growths: Array<Growth> = []
-  const runsBefore = before.flatMap((streak) => runsOf(streak, definition, zones))
+  const runsBefore = before.flatMap((streak) => paidRuns(streak, definition, zones))
   for (const { days, first, last } of runsOf(next, definition, zones)) {
     const parts = runsBefore.filter((run) => run.first >= first && run.last <= last)
     const longest = Math.max(0, ...parts.map((run) => run.days))

@@ -148,7 +148,7 @@ export const currencyReferenceFaults = (
   unknownCurrencies(state, Object.keys(amounts ?? {}), pointer, (key) => key)
 
 /**
- * The refusal to archive a currency that definitions pay, boosts multiply, leaderboards rank by, or a
+ * The refusal to archive a currency that definitions pay or take, boosts multiply, leaderboards rank by, or a
  * segment asks for.
  */
 export const currencyInUse = (state: ProjectState, key: string): InUse | undefined => {
@@ -159,7 +159,10 @@ export const currencyInUse = (state: ProjectState, key: string): InUse | undefin
     ...liveQuests(state, pays),
     ...liveBoosts(state, ({ currencies }) => currencies.includes(key)),
     ...liveBadges(state, (badge) => pays(badge) || badge.tiers.some(pays)),
-    ...liveStreaks(state, ({ milestones }) => milestones.some(pays)),
+    ...liveStreaks(
+      state,
+      ({ milestones, repair }) => milestones.some(pays) || Object.hasOwn(repair?.price ?? {}, key),
+    ),
     // A currency may pay itself.
     ...liveCurrencies(state, (currency) => currency.key !== key && levelsOf(currency).some(pays)),
     ...liveSegments(state, ({ currency }) => currency === key),

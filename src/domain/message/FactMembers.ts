@@ -342,6 +342,19 @@ const paused = {
   to: text("Last day of the pause.", "2026-10-31"),
   current: count(7, "The streak's length afterwards."),
 }
+const repaired = {
+  key,
+  from: text("First day that the repair covers.", "2026-10-30"),
+  to: text("Last day that the repair covers.", "2026-10-31"),
+  current: count(7, "The streak's length afterwards."),
+}
+/** What a spend repaired, and what its refund took back. */
+export const Repaired = Schema.Struct(repaired).annotate({
+  identifier: "RepairedStreak",
+  description:
+    "The repair of a streak that a spend paid, or that its refund took back. Absent: it repaired none.",
+  examples: [{ key: "daily", from: "2026-10-30", to: "2026-10-31", current: 7 }],
+})
 const milestone = {
   streakId: text("The streak's id.", "stk_01a1fc1e64c07345932e273286b5ca30"),
   key,
@@ -490,6 +503,8 @@ export const factMembers = {
   "streak.broken": { key, length: count(7, "Length of the streak."), best },
   "streak.at_risk": atRisk,
   "streak.paused": paused,
+  "streak.repaired": repaired,
+  "streak.repair_undone": repaired,
   "streak.milestone_reached": milestone,
   "streak.milestone_revoked": milestone,
   "streak.freezes_earned": { ...freezes, source: Source },

@@ -18,6 +18,7 @@ import { recordId, revocablePrefix } from "../values/Ids.ts"
 import { isoTime } from "../values/isoTime.ts"
 import { factMembers, granted, type MembersOf, type ShownKind, text } from "./FactMembers.ts"
 import { furtherOf, showOwnBoost } from "./Further.ts"
+import { repairMembers } from "./SpendReply.ts"
 import {
   type EventReply,
   grantedOf,
@@ -142,6 +143,7 @@ export const historyFact = (record: JournalRecord, fact: FactOf<ShownKind>): His
 
 /** The members of a fact of `record` that `isShown`. */
 export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): MembersOf<ShownKind> => {
+  if ("questId" in fact) return questMembers(fact)
   switch (fact.kind) {
     case "event.tracked":
     case "reward.granted": {
@@ -185,20 +187,13 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
       return showOwnBoost(fact)
     case "metric.changed":
       return shownMetric(fact)
-    case "quest.started":
-    case "quest.claimed":
-    case "quest.repeated":
-    case "quest.expired":
-    case "quest.progressed":
-    case "quest.completed":
-    case "quest.claim_revoked":
-    case "quest.reverted":
-      return questMembers(fact)
     case "streak.extended":
     case "streak.counted":
     case "streak.broken":
     case "streak.at_risk":
     case "streak.paused":
+    case "streak.repaired":
+    case "streak.repair_undone":
     case "streak.milestone_reached":
     case "streak.milestone_revoked":
     case "streak.freezes_earned":
@@ -331,6 +326,9 @@ const streakMembers = (
       const { current, from, key, to } = fact
       return { key, from: dateOf(from), to: dateOf(to), current }
     }
+    case "streak.repaired":
+    case "streak.repair_undone":
+      return repairMembers(fact)
     case "streak.at_risk": {
       const { current, endsAt, freezes, key } = fact
       return { key, current, freezes, endsAt: isoTime(endsAt) }

@@ -27,14 +27,8 @@ import { furtherOf } from "./Further.ts"
 import { membersOf } from "./HistoryFact.ts"
 import type { MessageData } from "./MessageData.ts"
 import { kindOfFact, type MessageKind } from "./MessageKind.ts"
-import {
-  type EventReply,
-  type RefundReply,
-  type RevocationReply,
-  type RewardReply,
-  replyOf,
-  type SpendReply,
-} from "./UserReply.ts"
+import type { RefundReply, SpendReply } from "./SpendReply.ts"
+import { type EventReply, type RevocationReply, type RewardReply, replyOf } from "./UserReply.ts"
 
 export interface Message<Kind extends MessageKind = MessageKind> {
   readonly id: string

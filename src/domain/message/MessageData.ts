@@ -126,6 +126,8 @@ const data = {
   "streak.broken": content({ ...user, ...factMembers["streak.broken"] }),
   "streak.at_risk": content({ ...user, ...factMembers["streak.at_risk"] }),
   "streak.paused": content({ ...user, ...factMembers["streak.paused"] }),
+  "streak.repaired": content({ ...user, ...factMembers["streak.repaired"] }),
+  "streak.repair_undone": content({ ...user, ...factMembers["streak.repair_undone"] }),
   "streak.milestone_reached": content({
     ...user,
     ...factMembers["streak.milestone_reached"],
@@ -214,6 +216,9 @@ const lastDay = "2027-11-01"
 const boosts = [{ key: "happy-hour", factor: 2 }]
 const taken = { kind: "revocation", id: "rwd_0mi8k3f2a4c92" } as const
 const spendId = "spd_0mi8k3f2a4c92"
+const covered = { key: "daily", from: "2026-10-30", to: "2026-10-31" }
+const dayEnd = "2026-11-02T00:00:00.000Z"
+const streakId = "stk_01a1fc1e64c07345932e273286b5ca30"
 const webhookId = "whk_01a1fc1e64c07345932e273286b5ca30"
 const lesson = {
   badgeId: "bdg_01a1fc1e64c07345932e273286b5ca30",
@@ -397,36 +402,26 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   "streak.at_risk": {
     description:
       "The day, week or month ends soon, and nothing has kept the user's streak yet (`atRisk` of the streak).",
-    example: {
-      ...of,
-      cause: clock,
-      key: "daily",
-      current: 7,
-      freezes: 0,
-      endsAt: "2026-11-02T00:00:00.000Z",
-    },
+    example: { ...of, cause: clock, key: "daily", current: 7, freezes: 0, endsAt: dayEnd },
   },
   "streak.paused": {
     description:
       "A pause covers days of a user's streak. A streak that broke on these days may run again.",
-    example: {
-      ...of,
-      cause: { kind: "pause", id: null },
-      key: "daily",
-      from: "2026-10-30",
-      to: "2026-10-31",
-      current: 7,
-    },
+    example: { ...of, cause: { kind: "pause", id: null }, ...covered, current: 7 },
+  },
+  "streak.repaired": {
+    description:
+      "A spend repaired a user's streak: it runs on as if freezes had covered the days from `from` to `to`.",
+    example: { ...of, cause: { kind: "spend", id: spendId }, ...covered, current: 7 },
+  },
+  "streak.repair_undone": {
+    description:
+      "The spend that repaired a user's streak was revoked: the streak is what it would be without the repair.",
+    example: { ...of, cause: { kind: "revocation", id: spendId }, ...covered, current: 0 },
   },
   "streak.milestone_reached": {
     description: "A user's streak reached a milestone, which pays once.",
-    example: {
-      ...of,
-      streakId: "stk_01a1fc1e64c07345932e273286b5ca30",
-      key: "daily",
-      name: "Daily lesson",
-      target: 7,
-    },
+    example: { ...of, streakId, key: "daily", name: "Daily lesson", target: 7 },
   },
   "streak.freezes_earned": {
     description: "A reward gave a user freezes for a streak, up to its maximum.",

@@ -25,6 +25,8 @@ export const messageKinds = [
   "streak.broken",
   "streak.at_risk",
   "streak.paused",
+  "streak.repaired",
+  "streak.repair_undone",
   "streak.milestone_reached",
   "streak.freezes_earned",
   "streak.freezes_revoked",

@@ -4,7 +4,6 @@
  */
 import type { Repeat } from "../decide/Repeat.ts"
 import type { AppliedBoost } from "../project/Boost.ts"
-import type { Amounts } from "../project/Currency.ts"
 import type { Badge, Gives } from "../project/Definition.ts"
 import { unscaled } from "../project/Metric.ts"
 import type { Merge } from "../record/MergeRecord.ts"
@@ -34,6 +33,14 @@ import {
   withLevel,
   withPending,
 } from "./Further.ts"
+import {
+  allBalances,
+  type RefundReply,
+  type Repeated,
+  refundOf,
+  type SpendReply,
+  spendOf,
+} from "./SpendReply.ts"
 
 export interface QuestChange extends Omit<QuestRef, "period"> {
   readonly status: "not_started" | "in_progress" | "completed" | "expired"
@@ -42,14 +49,6 @@ export interface QuestChange extends Omit<QuestRef, "period"> {
   readonly alreadyCompleted: boolean
   /** The completed quest has not paid, and waits to be claimed. */
   readonly claimable?: true
-}
-
-/**
- * `duplicate`: an earlier command with the same id made the record, and the reply is its outcome.
- * Otherwise nothing differs, and nothing is revoked.
- */
-interface Repeated extends Repeat {
-  readonly duplicate: boolean
 }
 
 /** The outcome of a record, in the terms of the API. Times are epoch milliseconds. */
@@ -125,34 +124,6 @@ export interface RevocationReply extends Outcome, Undone {
 }
 
 type Undone = Pick<MembersOf<"event.revoked">, "shortfall" | "expired">
-
-/** `amount` and `total`: points spent, and points left. */
-export interface SpendReply extends MembersOf<"points.spent">, Repeated {
-  readonly kind: "spend"
-  readonly userId: string
-  readonly spendId: string
-  readonly reason: string | null
-  /** By currency, of a spend that named currencies or of a user who has further ones. */
-  readonly currencies?: {
-    readonly [key: string]: { readonly spent: number; readonly total: number }
-  }
-  readonly balances?: Amounts
-}
-
-/** The reply to the revocation of a spend. */
-export interface RefundReply extends MembersOf<"points.refunded"> {
-  readonly kind: "refund"
-  readonly userId: string
-  readonly spendId: string
-  readonly currencies?: {
-    readonly [key: string]: {
-      readonly refunded: number
-      readonly total: number
-      readonly shortfall: number
-    }
-  }
-  readonly balances?: Amounts
-}
 
 /** The reply to a merge, the same to each repeat. */
 export interface MergeReply {
@@ -275,65 +246,6 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
       return { kind: "done", at: record.at, userId, badges: outcome.badges }
   }
 }
-
-/** What a spend took. */
-const spendOf = (
-  record: JournalRecord,
-): Omit<SpendReply, keyof Repeated | "kind" | "userId" | "reason"> => {
-  let [amount, total] = [0, 0]
-  let balances: Amounts | undefined
-  const currencies: Record<string, { readonly spent: number; readonly total: number }> = {}
-  for (const fact of record.facts) {
-    if (fact.kind === "points.spent") ({ amount, total } = fact)
-    if (fact.kind === "currency.spent") {
-      currencies[fact.currency] = { spent: fact.amount, total: fact.total }
-    }
-    if (fact.kind === "balances.settled") {
-      total = fact.points
-      balances = allBalances(fact)
-    }
-  }
-  const spendId = recordId("spd", record)
-  const spent = { spendId, amount, total }
-  if (balances === undefined) return spent
-  return { ...spent, ...(Object.keys(currencies).length > 0 && { currencies }), balances }
-}
-
-/** What the revocation of a spend returned. */
-const refundOf = (record: JournalRecord, spendId: string): Omit<RefundReply, "kind" | "userId"> => {
-  let [amount, shortfall, total] = [0, 0, 0]
-  let balances: Amounts | undefined
-  const currencies: Record<string, NonNullable<RefundReply["currencies"]>[string]> = {}
-  for (const fact of record.facts) {
-    if (fact.kind === "points.refunded") ({ amount, shortfall, total } = fact)
-    if (fact.kind === "currency.refunded") {
-      const { amount: refunded, currency, shortfall, total } = fact
-      currencies[currency] = { refunded, total, shortfall }
-    }
-    if (fact.kind === "balances.settled") {
-      total = fact.points
-      balances = allBalances(fact)
-    }
-  }
-  return {
-    spendId,
-    amount,
-    total,
-    shortfall,
-    ...(Object.keys(currencies).length > 0 && { currencies }),
-    ...(balances !== undefined && { balances }),
-  }
-}
-
-const allBalances = ({
-  balances,
-  points,
-  xp,
-}: {
-  readonly xp: number
-  readonly points: number
-  readonly balances?: Amounts
-}): Amounts => ({ xp, points, ...balances })
 
 const repeated = (repeat: Repeat | undefined): Repeated =>
   repeat === undefined

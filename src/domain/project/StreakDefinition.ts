@@ -11,6 +11,7 @@
  * ever: it is never dropped (`archivedStreaksMax`).
  */
 import type { Weekday } from "./Boost.ts"
+import type { Amounts } from "./Currency.ts"
 import { type Definition, type Gives, isOpenAt } from "./Definition.ts"
 
 export const streakPeriods = ["day", "week", "month"] as const
@@ -63,6 +64,15 @@ export interface StreakPause {
   readonly number: number
 }
 
+/**
+ * A repair is possible until `withinDays` days after the period that broke the streak, for a price in
+ * spendable currencies; null: for nothing.
+ */
+export interface StreakRepair {
+  readonly withinDays: number
+  readonly price: Amounts | null
+}
+
 export interface Streak extends Definition, StreakTerms {
   readonly name: string
   readonly every: StreakPeriod
@@ -74,6 +84,8 @@ export interface Streak extends Definition, StreakTerms {
   /** The message `streak.at_risk`, so many hours before a period ends; null: none. */
   readonly atRisk: { readonly hoursBefore: number } | null
   readonly pauses: ReadonlyArray<StreakPause>
+  /** Whether and how users repair a broken streak; null: they cannot. */
+  readonly repair: StreakRepair | null
   /** The greatest number of a pause so far; absent: there was none. */
   readonly pausesMade?: number
   /** The former terms, oldest first, each until the time of an edit; absent: never edited. */

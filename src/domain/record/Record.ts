@@ -22,7 +22,7 @@ import type { BoardFact, Disqualification } from "./BoardFact.ts"
 import type { BoostFact } from "./BoostFact.ts"
 import type { Absorb, Erasing, Merge, MergeEnd, MergeFact } from "./MergeRecord.ts"
 import type { Opening, OpeningFact } from "./Opening.ts"
-import type { StreakFact } from "./StreakFact.ts"
+import type { StreakFact, StreakPausing } from "./StreakFact.ts"
 
 /**
  * An event of a client: the command to the user's actor, and the cause of its record. Times are
@@ -66,7 +66,20 @@ export type Spending = {
   readonly kind: "spend"
   readonly id?: string | undefined
   readonly reason?: string | undefined
-} & ({ readonly amount: number } | { readonly currencies: Amounts })
+} & (
+  | { readonly amount: number; readonly repair?: never }
+  | { readonly currencies: Amounts; readonly repair?: string }
+)
+
+/**
+ * A spend that repairs a streak. A command may name it by its id, and has no price; a cause has its key
+ * and the price of that time, which may be nothing.
+ */
+export type Repairing = Extract<Spending, { readonly currencies: Amounts }> & {
+  readonly repair: string
+}
+
+export const isRepair = (spending: Spending): spending is Repairing => spending.repair !== undefined
 
 /** The amounts that a spend asks for, by currency. */
 export const spentBy = (spending: Spending): Amounts =>
@@ -129,17 +142,6 @@ export interface Tick {
     /** It also counts records that have no fact of the metric. */
     readonly backfill?: true
   }
-}
-
-/**
- * Pauses a streak of the user from a day to a day (`Calendar.ts`), both included. A command may name
- * it by its id, a cause has its key.
- */
-export interface StreakPausing {
-  readonly kind: "pause"
-  readonly streak: string
-  readonly from: number
-  readonly to: number
 }
 
 /** Starts a quest that counts nothing before (`Quest.optIn`). A command may name it by its key. */

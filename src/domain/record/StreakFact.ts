@@ -1,4 +1,4 @@
-/** The facts about the streaks of a user. */
+/** The facts about the streaks of a user, and the command that pauses one. */
 import type { StreakState } from "../user/Streak.ts"
 import type { Source } from "./BalanceFact.ts"
 
@@ -7,6 +7,17 @@ export interface StreakRef {
   readonly streakId: string
   readonly key: string
   readonly name: string
+}
+
+/**
+ * Pauses a streak of the user from a day to a day (`Calendar.ts`), both included. A command may name
+ * it by its id, a cause has its key.
+ */
+export interface StreakPausing {
+  readonly kind: "pause"
+  readonly streak: string
+  readonly from: number
+  readonly to: number
 }
 
 export type StreakFact =
@@ -61,6 +72,19 @@ export type StreakFact =
       readonly kind: "streak.pause_seen"
       readonly key: string
       readonly seen: ReadonlyArray<number>
+    }
+  /**
+   * A spend repaired the streak: it covers these days; or the spend was revoked. `current`: the length
+   * afterwards. `before` as in `points.spent`, of a repair without a price.
+   */
+  | {
+      readonly kind: "streak.repaired" | "streak.repair_undone"
+      readonly key: string
+      readonly from: number
+      readonly to: number
+      readonly current: number
+      readonly streak: StreakState
+      readonly before?: number
     }
   /** Freezes that a reward gave, and those that an undo took back. `total`: freezes afterwards. */
   | {

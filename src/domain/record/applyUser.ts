@@ -64,6 +64,12 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       }
       foldBalance(state, before, fact, decidedAt(record))
       break
+    case "streak.repaired":
+      if (state.lastSpend !== record.sequence) {
+        state.lastSpend = follow("spend", before.lastSpend, fact, record)
+      }
+      foldStreak(state, before, fact)
+      break
     case "reward.granted":
       state.lastReward = follow("reward", before.lastReward, fact, record)
       break
@@ -128,6 +134,7 @@ const foldProgress = (
     case "streak.at_risk":
     case "streak.paused":
     case "streak.pause_seen":
+    case "streak.repair_undone":
     case "streak.milestone_reached":
     case "streak.milestone_revoked":
     case "streak.freezes_earned":
@@ -297,6 +304,8 @@ const foldStreak = (state: Folding, before: UserState, fact: StreakFact): void =
       break
     }
     case "streak.paused":
+    case "streak.repaired":
+    case "streak.repair_undone":
     case "streak.freezes_earned":
     case "streak.freezes_revoked": {
       // The decision may have paid or revoked a milestone before.

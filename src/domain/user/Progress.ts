@@ -39,6 +39,7 @@ import { metricNumber, readMetric } from "./MetricState.ts"
 import { isKept, lastPeriodOf, streakBreaksAt, streakNow, streakRisk } from "./Streak.ts"
 import { pauseBeginsAt } from "./StreakPauses.ts"
 import { type DayRange, firstDayOfPeriod, periodAt, type Zones } from "./StreakPeriods.ts"
+import { type RepairOffer, repairOffer } from "./StreakRepair.ts"
 import {
   type EarnedAward,
   hasAward,
@@ -414,6 +415,7 @@ export interface StreakStanding extends StreakProgress {
   readonly milestones: ReadonlyArray<{ readonly target: number; readonly paid: boolean }>
   /** The days of pauses, oldest first. */
   readonly pauses: ReadonlyArray<DayRange>
+  readonly repair: RepairOffer | undefined
 }
 
 /** As `streakProgress`, with everything about the present period. */
@@ -452,6 +454,7 @@ export const streakStandings = (
         paid: streak?.paid?.includes(target) === true,
       })),
       pauses: streak?.pauses ?? [],
+      repair: repairOffer(streak, definition, zones, now),
     }
   })
 }

@@ -24,11 +24,11 @@
  * - A streak is at risk in a period that nothing has kept and that is missed without an event, also
  *   if a freeze would cover it (`streakRisk`). The warning of a period is recorded once (`warned`).
  * - Days of pauses are not missed, also of pauses that come later (`StreakPauses.ts`): these may join
- *   two runs and revive a broken streak.
+ *   two runs and revive a broken streak. Nor are the periods of repairs (`StreakRepair.ts`).
  *
  * The periods are stored as ranges, at most `streakRangesMax`, given freezes by period, at most
- * `streakGrantsMax`, and days of pauses, at most `streakPauseRangesMax` ranges. Of older ones the
- * state keeps only the last run, and an event in such a period adds nothing. Counts are kept for the
+ * `streakGrantsMax`, days of pauses, at most `streakPauseRangesMax` ranges, and repairs, at most
+ * `streakRepairsMax`. Of older ones the state keeps only the last run, and an event in such a period adds nothing. Counts are kept for the
  * latest `streakCountsMax` periods that have events and are not kept.
  *
  * Cost: an event in a kept period searches its range; an event that keeps a period, or a grant of
@@ -91,6 +91,11 @@ export interface StreakState extends Covers {
   readonly seen?: ReadonlyArray<number>
   /** The latest period whose warning a record has; absent: none. */
   readonly warned?: number
+  /**
+   * How many of the last `repairs` came after the last change that pays milestones: the next one pays
+   * what they reach. Absent: 0.
+   */
+  readonly fresh?: number
 }
 
 /**
@@ -213,8 +218,8 @@ export const withPeriod = (
   period: number,
   now: number,
 ): StreakState => {
-  const days = withDay(streak?.days ?? [], period)
-  const next = walked({ ...(streak ?? noStreak), days }, definition, zones)
+  const { fresh: _, ...before } = streak ?? noStreak
+  const next = walked({ ...before, days: withDay(before.days, period) }, definition, zones)
   if (streak?.broken !== true || streak.length === 0) return next
   // A late period repairs a broken streak only if the streak then lasts until now.
   return { ...next, broken: streakNow(next, definition, zones, now).current === 0 }
@@ -287,8 +292,9 @@ export const withPause = (
   pause: DayRange,
   now: number,
 ): StreakState => {
+  const { fresh: _, ...before } = streak
   const pauses = joined([...(streak.pauses ?? []), pause])
-  const next = walked({ ...streak, pauses }, definition, zones)
+  const next = walked({ ...before, pauses }, definition, zones)
   // A record has the break of a streak that is over already, or a later tick makes one.
   const broken =
     streak.broken && streakNow({ ...next, broken: false }, definition, zones, now).current === 0
@@ -309,8 +315,9 @@ export const walked = (before: StreakState, definition: StreakRules, zones: Zone
   const { best, forgets, ...left } = bounded(before, definition, zones)
   const { runs, waiting } = walkOf(left, definition, zones)
   const last = runs.at(-1)
-  const { forgotten, grants, pauses, waitedBefore } = left
+  const { forgotten, grants, pauses, repairs, waitedBefore } = left
   const { owed, paid, seen, warned } = before
+  const fresh = Math.min(before.fresh ?? 0, repairs.length)
   return {
     days: left.days,
     first: last?.first ?? 0,
@@ -322,7 +329,9 @@ export const walked = (before: StreakState, definition: StreakRules, zones: Zone
     ...(grants.length > 0 && { grants }),
     ...(waiting > 0 && { waiting }),
     ...(waitedBefore > 0 && { waitedBefore }),
-    ...(pauses !== undefined && pauses.length > 0 && { pauses }),
+    ...(pauses.length > 0 && { pauses }),
+    ...(repairs.length > 0 && { repairs }),
+    ...(fresh > 0 && { fresh }),
     ...(seen !== undefined && { seen }),
     broken: last === undefined,
     ...(paid !== undefined && { paid }),
@@ -332,19 +341,22 @@ export const walked = (before: StreakState, definition: StreakRules, zones: Zone
 }
 
 /** What a walk depends on of a state. */
-type Walked = Pick<StreakState, "days" | "grants" | "pauses" | "waitedBefore"> & {
-  readonly forgotten?: StreakRun | undefined
-}
+type Walked = Covers &
+  Pick<StreakState, "days" | "grants" | "waitedBefore"> & {
+    readonly forgotten?: StreakRun | undefined
+  }
 
 /** The newest periods and grants, and what the state keeps of those that it forgets. */
 const bounded = (before: StreakState, definition: StreakRules, zones: Zones) => {
-  const { bestForgotten, days, forgotten, grants = [], pauses = [], waitedBefore = 0 } = before
+  const { bestForgotten, days, forgotten, grants = [], waitedBefore = 0 } = before
+  const { pauses = [], repairs = [] } = before
   const ranges = days.length - limits.streakRangesMax
   const given = grants.length - limits.streakGrantsMax
   const covering = pauses.length - limits.streakPauseRangesMax
-  if (ranges <= 0 && given <= 0 && covering <= 0) {
-    const forgets = bestForgotten !== undefined
-    return { days, forgotten, grants, pauses, waitedBefore, best: bestForgotten ?? 0, forgets }
+  const repaired = repairs.length - limits.streakRepairsMax
+  if (Math.max(ranges, given, covering, repaired) <= 0) {
+    const [best, forgets] = [bestForgotten ?? 0, bestForgotten !== undefined]
+    return { days, forgotten, grants, pauses, repairs, waitedBefore, best, forgets }
   }
   const lastOf = (pause: DayRange | undefined) =>
     pause === undefined ? -Infinity : periodOfDay(definition, pause[1])
@@ -352,6 +364,7 @@ const bounded = (before: StreakState, definition: StreakRules, zones: Zones) => 
     days[ranges - 1]?.[1] ?? -Infinity,
     grants[given - 1]?.[0] ?? -Infinity,
     lastOf(pauses[covering - 1]),
+    repairs[repaired - 1]?.[1] ?? -Infinity,
   )
   const isOld = ([period]: FreezeGrant) => period <= through
   const old = {
@@ -362,14 +375,16 @@ const bounded = (before: StreakState, definition: StreakRules, zones: Zones) => 
   }
   const { runs, waiting } = walkOf({ ...before, ...old }, definition, zones)
   const runsBest = Math.max(0, ...runs.map((run) => run.days))
+  const keptUntil = runs.at(-1)?.last ?? through
   return {
     days: days.flatMap(([first, last]) =>
       last <= through ? [] : [[Math.max(first, through + 1), last] as const],
     ),
     forgotten: runs.at(-1),
     grants: grants.filter((grant) => !isOld(grant)),
-    // A pause after the last forgotten period still covers the time up to the next one.
-    pauses: pauses.filter((pause) => lastOf(pause) > (runs.at(-1)?.last ?? through)),
+    // What comes after the last forgotten period still covers the time up to the next one.
+    pauses: pauses.filter((pause) => lastOf(pause) > keptUntil),
+    repairs: repairs.filter(([, last]) => last > keptUntil),
     waitedBefore: waiting,
     best: Math.max(bestForgotten ?? 0, runsBest),
     forgets: runs.length > 0,
@@ -385,12 +400,11 @@ export const runsOf = (
 
 /** Follows the periods and the grants in the order of time. */
 const walkOf = (
-  { days, forgotten, grants = [], pauses, waitedBefore = 0 }: Walked,
+  { days, forgotten, grants = [], waitedBefore = 0, ...covers }: Walked,
   definition: StreakRules,
   zones: Zones,
 ): Walk => {
-  const periods = new Periods(definition, zones, pauses === undefined ? {} : { pauses })
-  const walk = new Walk(periods, forgotten, waitedBefore)
+  const walk = new Walk(new Periods(definition, zones, covers), forgotten, waitedBefore)
   let next = 0
   for (const [first, last] of days) {
     let from = first

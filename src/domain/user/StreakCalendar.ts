@@ -19,6 +19,7 @@ import { Periods, type Zones } from "./StreakPeriods.ts"
 export const calendarStatuses = [
   "kept",
   "paused",
+  "repaired",
   "frozen",
   "rest",
   "missed",
@@ -84,10 +85,11 @@ class Calendar {
   statusOf(period: number): CalendarStatus {
     const periods = this.#periods
     if (isKept(this.#streak, period)) return "kept"
-    if (periods.isCovered(period)) return "paused"
+    if (periods.isPaused(period)) return "paused"
     if (periods.isRest(period)) return "rest"
     const last = this.#lastKeptBefore(period) ?? period - 1
-    if (!periods.isMissed(period, last)) return "skipped"
+    if (!periods.isMissable(period, last)) return "skipped"
+    if (periods.isRepaired(period)) return "repaired"
     const run = this.#runs.findLast(({ first }) => first <= period)
     if (run === undefined) return "missed"
     if (period <= run.last) return "frozen"

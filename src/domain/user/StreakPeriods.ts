@@ -15,6 +15,11 @@ export type DayRange = readonly [first: number, last: number]
 export interface Covers {
   /** Days of pauses, oldest first; no two ranges are adjacent. Absent: none. */
   readonly pauses?: ReadonlyArray<DayRange>
+  /**
+   * The periods of each repair, kept ones included, in the order of their ends; ranges may overlap.
+   * Absent: none.
+   */
+  readonly repairs?: ReadonlyArray<DayRange>
 }
 
 /** Ranges in order, without overlaps; no two are adjacent. */
@@ -45,6 +50,9 @@ export const unitedRanges = (
 }
 
 const noCovers: ReadonlyArray<DayRange> = []
+
+const isWithin = (ranges: ReadonlyArray<DayRange>, period: number): boolean =>
+  ranges.some(([first, last]) => first <= period && period <= last)
 
 /** What a streak depends on of its definition. */
 export type StreakRules = Pick<Streak, "endsAt" | "every" | "freezes" | "restDays" | "termsBefore">
@@ -102,8 +110,14 @@ export class Periods {
   readonly #restMax: number
   /** Covered periods: a week or a month is, if one of its days is. */
   readonly #covers: ReadonlyArray<DayRange>
+  readonly #pauses: ReadonlyArray<DayRange>
+  readonly #repairs: ReadonlyArray<DayRange>
 
-  constructor(definition: StreakRules, zones: Zones, { pauses }: Covers) {
+  constructor(
+    definition: StreakRules,
+    zones: Zones,
+    { pauses = noCovers, repairs = noCovers }: Covers,
+  ) {
     const { restDays, termsBefore = [] } = definition
     this.#definition = definition
     this.#zones = zones
@@ -111,15 +125,13 @@ export class Periods {
       terms,
       before: periodAt(definition, zones, terms.until),
     }))
-    this.#covers =
-      pauses === undefined
+    this.#pauses =
+      pauses.length === 0
         ? noCovers
-        : joined(
-            pauses.map(([from, to]) => [
-              periodOfDay(definition, from),
-              periodOfDay(definition, to),
-            ]),
-          )
+        : pauses.map(([from, to]) => [periodOfDay(definition, from), periodOfDay(definition, to)])
+    this.#repairs = repairs
+    this.#covers =
+      pauses.length === 0 && repairs.length === 0 ? noCovers : joined([...this.#pauses, ...repairs])
     this.#restMax = Math.max(restDays.length, ...termsBefore.map((terms) => terms.restDays.length))
   }
 
@@ -146,14 +158,22 @@ export class Periods {
     return this.#restMax > 0 && this.termsOf(period).terms.restDays.includes(weekdayOf(period))
   }
 
-  isCovered(period: number): boolean {
-    return this.#covers.some(([first, last]) => first <= period && period <= last)
+  isPaused(period: number): boolean {
+    return isWithin(this.#pauses, period)
+  }
+
+  isRepaired(period: number): boolean {
+    return isWithin(this.#repairs, period)
   }
 
   /** Whether a period without an event is missed after the period `last`. */
   isMissed(period: number, last: number): boolean {
+    return !isWithin(this.#covers, period) && this.isMissable(period, last)
+  }
+
+  /** Whether a period without an event would be missed after the period `last` if nothing covered it. */
+  isMissable(period: number, last: number): boolean {
     const zones = this.#zones
-    if (this.isCovered(period)) return false
     // Whatever the changes of zone, a user has every week and every month.
     if (this.#definition.every !== "day") return true
     if (this.isRest(period)) return false

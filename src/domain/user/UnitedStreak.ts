@@ -1,5 +1,5 @@
 /**
- * The streak of two users who became one. It is computed anew from the periods, freezes and pauses of
+ * The streak of two users who became one. It is computed anew from the periods, freezes, pauses and repairs of
  * both, so it does not matter in which order the two had them.
  */
 import { type FreezeGrant, noStreak, type StreakState, streakNow, walked } from "./Streak.ts"
@@ -35,7 +35,7 @@ export const unitedStreak = (
     days: unitedRanges(one.days, other.days, from),
     grants: unitedGrants(one.grants, other.grants, from),
     waitedBefore: (one.waitedBefore ?? 0) + (other.waitedBefore ?? 0),
-    ...unitedPauses(one, other),
+    ...unitedCovers(one, other),
     ...(forgotten !== undefined && { forgotten, bestForgotten }),
     ...(paid.length > 0 && { paid }),
     ...(owed.length > 0 && { owed }),
@@ -48,13 +48,19 @@ export const unitedStreak = (
   return best > next.best ? { ...next, best, bestForgotten: best, broken } : { ...next, broken }
 }
 
-const unitedPauses = (
+const unitedCovers = (
   one: StreakState,
   other: StreakState,
-): Pick<StreakState, "pauses" | "seen"> => {
+): Pick<StreakState, "pauses" | "repairs" | "seen"> => {
   const pauses = joined([...(one.pauses ?? []), ...(other.pauses ?? [])])
   const seen = [...new Set([...(one.seen ?? []), ...(other.seen ?? [])])]
-  return { ...(pauses.length > 0 && { pauses }), ...(seen.length > 0 && { seen }) }
+  const repairs = [...(one.repairs ?? []), ...(other.repairs ?? [])]
+  repairs.sort(([, last], [, otherLast]) => last - otherLast)
+  return {
+    ...(pauses.length > 0 && { pauses }),
+    ...(repairs.length > 0 && { repairs }),
+    ...(seen.length > 0 && { seen }),
+  }
 }
 
 const warnedOf = (...parts: ReadonlyArray<StreakState>): Pick<StreakState, "warned"> => {

@@ -15,6 +15,8 @@ const flags = {
   owed: 256,
   pauses: 512,
   seen: 1_024,
+  repairs: 2_048,
+  fresh: 4_096,
 } as const
 type Flag = keyof typeof flags
 
@@ -22,7 +24,7 @@ const allFlags = Object.values(flags).reduce((all, flag) => all | flag, 0)
 
 export const writeStreak = (streak: StreakState): void => {
   const { best, bestForgotten, broken, days, first, forgotten, freezes, length } = streak
-  const { grants, owed, paid, pauses, seen, waitedBefore, waiting, warned } = streak
+  const { fresh, grants, owed, paid, pauses, repairs, seen, waitedBefore, waiting, warned } = streak
   let found = broken ? flags.broken : 0
   for (const name in flags) {
     if (name !== "broken" && streak[name as Flag] !== undefined) found |= flags[name as Flag]
@@ -53,6 +55,8 @@ export const writeStreak = (streak: StreakState): void => {
   if (owed !== undefined) writeNumbers(owed)
   if (pauses !== undefined) writeDays(pauses)
   if (seen !== undefined) writeNumbers(seen)
+  if (repairs !== undefined) writeDays(repairs)
+  if (fresh !== undefined) writeNumber(fresh)
   writeDays(days)
 }
 
@@ -102,6 +106,8 @@ export const readStreak = (reader: Reader): StreakState => {
     ...numbers("owed"),
     ...(has("pauses") && { pauses: reader.days() }),
     ...numbers("seen"),
+    ...(has("repairs") && { repairs: reader.days() }),
+    ...number("fresh"),
   }
   const days = reader.days()
   return {

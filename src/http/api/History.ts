@@ -64,6 +64,8 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "streak.at_risk": "A day, week or month of a streak ended soon, and nothing had kept it.",
   "leaderboard.disqualified": "A leaderboard lists the user no more, or again.",
   "streak.paused": "A pause covered days of a streak.",
+  "streak.repaired": "A spend repaired a streak.",
+  "streak.repair_undone": "The spend that repaired a streak was revoked, and the repair with it.",
   "streak.milestone_reached": "A streak reached a milestone, which pays once.",
   "streak.milestone_revoked": "The event that reached a milestone was revoked.",
   "streak.freezes_earned": "A reward gave freezes to a streak.",

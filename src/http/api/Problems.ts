@@ -183,6 +183,12 @@ export const UserOrMetricNotFound = problem("UserOrMetricNotFound", [
   "user_not_found",
   "metric_not_found",
 ])
+/** The user, the streak or a currency of a repair. */
+export const RepairedNotFound = problem("RepairedNotFound", [
+  "user_not_found",
+  "streak_not_found",
+  "currency_not_found",
+])
 /** The user or a currency of a spend. */
 export const SpenderNotFound = problem("SpenderNotFound", ["user_not_found", "currency_not_found"])
 export const SpendNotFound = problem("SpendNotFound", ["spend_not_found"])
@@ -290,6 +296,30 @@ export const SpendConflict = declare(
         "For `insufficient_balance`: what the user can spend of each currency whose balance is too small, by key.",
     }),
     differs: differs("For `id_reused`", "/amount"),
+  }),
+)
+const repairConflicts = [
+  "streak_not_active",
+  "streak_not_repairable",
+  "streak_not_broken",
+  "repair_too_late",
+  "insufficient_balance",
+  "currency_not_spendable",
+  "quota_exceeded",
+  "id_reused",
+  "idempotency_in_progress",
+] as const
+export const RepairConflict = declare(
+  "RepairConflict",
+  repairConflicts,
+  Schema.Struct({
+    ...members,
+    code: codeOf(repairConflicts),
+    balances: Schema.optionalKey(Schema.Record(Schema.String, Schema.Int)).annotate({
+      description:
+        "For `insufficient_balance`: what the user can spend of each currency whose balance is too small, by key.",
+    }),
+    differs: differs("For `id_reused`", "/repair"),
   }),
 )
 export const VersionConflict = declare(

@@ -1,6 +1,6 @@
 /** Shapes of spends and refunds of points and other currencies. */
 import { Schema } from "effect"
-import { furtherOutcome } from "../../domain/message/FactMembers.ts"
+import { furtherOutcome, Repaired } from "../../domain/message/FactMembers.ts"
 import { limits } from "../../Limits.ts"
 import { callerId, faultAt, integer, text, UserId } from "./Common.ts"
 import { amountsBy } from "./DefinitionShapes.ts"
@@ -68,6 +68,13 @@ export const NewSpend = Schema.Struct({
     ],
   })
 
+/** What a request says about the repair of a streak. */
+export const NewRepair = Schema.Struct(aboutSpend).annotate({
+  identifier: "NewRepair",
+  description: "The repair of a streak.",
+  examples: [{ id: "repair-1" }],
+})
+
 export const Spend = Schema.Struct({
   spendId: SpendId,
   userId: UserId,
@@ -99,6 +106,7 @@ export const Spend = Schema.Struct({
     }),
   ),
   balances: furtherOutcome.balances,
+  repaired: Schema.optionalKey(Repaired),
 }).annotate({
   identifier: "Spend",
   description: "The durable outcome of a spend.",
@@ -136,6 +144,7 @@ export const Refund = Schema.Struct({
     }),
   ),
   balances: furtherOutcome.balances,
+  repairUndone: Schema.optionalKey(Repaired),
 }).annotate({
   identifier: "Refund",
   description: "The durable outcome of revoking a spend.",

@@ -23,6 +23,7 @@ import {
 } from "./Common.ts"
 import {
   actionOrMetric,
+  amountsBy,
   CountedMetric,
   listQuery,
   NewReward,
@@ -198,6 +199,25 @@ const Pauses = list(Pause, 0, limits.streakPausesMax)
     examples: [[{ from: "2026-12-24", to: "2026-12-26" }]],
   })
 
+const Price = amountsBy(integer(1, limits.amountMax)).annotate({
+  description:
+    "What a repair costs, by currency, `points` included: currencies that can be spent. Default: nothing.",
+  examples: [{ gems: 5 }],
+})
+const Repair = Schema.Struct({
+  withinDays: integer(1, limits.streakRepairDaysMax).annotate({
+    description:
+      "Days after the day, week or month that broke the streak: so long it can be repaired.",
+    examples: [3],
+  }),
+  price: Schema.optionalKey(Schema.NullOr(Price)),
+}).annotate({
+  identifier: "NewStreakRepair",
+  description:
+    "How users repair a broken streak: `POST /v1/users/:id/streaks/:key/repair`. Default: they cannot.",
+  examples: [{ withinDays: 3, price: { gems: 5 } }],
+})
+
 const { segment: _made, ...made } = newMembers("name")
 const { segment: _patched, ...patched } = patchMembers
 const { segment: _shown, ...shown } = shownMembers
@@ -213,6 +233,7 @@ export const NewStreak = Schema.Struct({
   milestones: Schema.optionalKey(Milestones),
   atRisk: Schema.optionalKey(AtRisk),
   pauses: Schema.optionalKey(Pauses),
+  repair: Schema.optionalKey(Repair),
 }).annotate({
   identifier: "NewStreak",
   description: "A streak to create.",
@@ -223,6 +244,7 @@ export const NewStreak = Schema.Struct({
       needs: [{ action: "LESSON_DONE" }],
       freezes: { initial: 1, max: 3, everyDays: 7 },
       atRisk: { hoursBefore: 4 },
+      repair: { withinDays: 3, price: { points: 50 } },
     },
     {
       name: "Three runs a week",
@@ -259,6 +281,12 @@ export const StreakPatch = Schema.Struct({
       examples: [[{ from: "2026-12-24", to: "2026-12-26" }]],
     }),
   ),
+  repair: Schema.optionalKey(
+    Schema.NullOr(Repair).annotate({
+      description: "How users repair the streak, all of it; null: they cannot.",
+      examples: [{ withinDays: 3, price: { gems: 5 } }],
+    }),
+  ),
 }).annotate({
   identifier: "StreakPatch",
   examples: [{ restDays: ["sunday"] }, { status: "paused" }],
@@ -273,6 +301,11 @@ const counted = {
   }),
   metric: ShownMetric,
 }
+
+const ShownPrice = Schema.NullOr(Schema.Record(Schema.String, Schema.Int)).annotate({
+  description: "What it costs, by currency; null: nothing.",
+  examples: [{ gems: 5 }],
+})
 
 export const Streak = Schema.Struct({
   id: Schema.String.annotate({ description: "Laurel's id of the streak.", examples: [streakId] }),
@@ -330,6 +363,15 @@ export const Streak = Schema.Struct({
       }),
     }).annotate({ identifier: "StreakPause", description: "Days that are not missed." }),
   ).annotate({ description: "Days on which nothing is missed.", examples: [streak.pauses] }),
+  repair: Schema.NullOr(
+    Schema.Struct({
+      withinDays: target("Days after the break within which it is possible.", 3),
+      price: ShownPrice,
+    }).annotate({ identifier: "StreakRepair", description: "How users repair the streak." }),
+  ).annotate({
+    description: "How users repair a broken streak; null: they cannot.",
+    examples: [streak.repair],
+  }),
 }).annotate({
   identifier: "Streak",
   description: "A streak: days, weeks or months in a row, by the user's calendar.",
@@ -371,6 +413,27 @@ export const UserStreak = Schema.Struct({
   ).annotate({
     description: "Days that pauses cover, the oldest first.",
     examples: [[{ from: "2026-10-24", to: "2026-10-25" }]],
+  }),
+  repair: Schema.NullOr(
+    Schema.Struct({
+      from: CalendarDay.annotate({
+        description:
+          "First day that it covers: it begins the day, week or month that broke the streak.",
+        examples: ["2026-10-30"],
+      }),
+      to: CalendarDay.annotate({
+        description: "Last day that it covers.",
+        examples: ["2026-10-31"],
+      }),
+      until: CalendarDay.annotate({
+        description: "The last day on which it is possible.",
+        examples: ["2026-11-02"],
+      }),
+      price: ShownPrice,
+    }).annotate({ identifier: "StreakRepairOffer" }),
+  ).annotate({
+    description: "The repair that is possible now, if the balances suffice; null: none.",
+    examples: [{ from: "2026-10-30", to: "2026-10-31", until: "2026-11-02", price: { gems: 5 } }],
   }),
   period: Schema.Struct({
     firstDay: Schema.String.annotate({
@@ -447,7 +510,7 @@ export const StreakCalendar = Schema.Struct({
       }),
       status: oneOf(calendarStatuses).annotate({
         description:
-          "`kept`; `paused`: not kept, and covered by a pause; `frozen`: missed, and covered by a freeze; `rest`: a rest day without an event that counts; `missed`; `skipped`: a day that a change of time zone skipped or cut short, so that it is not missed; `open`: the present one, which is not kept yet.",
+          "`kept`; `paused`: not kept, and covered by a pause; `repaired`: missed, and covered by a repair; `frozen`: missed, and covered by a freeze; `rest`: a rest day without an event that counts; `missed`; `skipped`: a day that a change of time zone skipped or cut short, so that it is not missed; `open`: the present one, which is not kept yet.",
         examples: ["kept"],
       }),
     }).annotate({ identifier: "StreakCalendarPeriod" }),

@@ -49,6 +49,8 @@ import {
   OpeningConflict,
   QuestNotFound,
   QuestStartConflict,
+  RepairConflict,
+  RepairedNotFound,
   RewardConflict,
   RewardedNotFound,
   RewardNotFound,
@@ -64,7 +66,7 @@ import {
 } from "./Problems.ts"
 import { EventRevocation, RewardRevocation } from "./Revocations.ts"
 import { UserSegments } from "./Segments.ts"
-import { NewSpend, Refund, Spend } from "./Spends.ts"
+import { NewRepair, NewSpend, Refund, Spend } from "./Spends.ts"
 import {
   CalendarDay,
   ChangedStreak,
@@ -401,6 +403,20 @@ export const Users = HttpApiGroup.make("users")
         description: `Covers days of a streak, past or to come: the user misses none of them, and an event on one counts as on any other day. A streak that broke on such days runs again, and two runs become one; milestones and badges for the longer streak pay, and do not score. Days that are covered already change nothing. The server remembers ${limits.streakPauseRangesMax} ranges of such days for each streak. A pause takes nothing, so it cannot be revoked.`,
       }),
     ),
+    HttpApiEndpoint.post("repairStreak", "/v1/users/:id/streaks/:key/repair", {
+      params: { ...params, key: StreakKey },
+      headers: idempotencyHeaders,
+      payload: NewRepair,
+      success: Spend,
+      error: [...writeProblems, RepairedNotFound, RepairConflict],
+    })
+      .annotate(OpenTo, [])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Repair a user's streak",
+          description: `Repairs the last break of a streak whose definition has \`repair\`, and takes its price: all of it, or nothing happens. The streak runs on as if freezes had covered the days from the break until yesterday; they do not count, and a streak that has begun since joins it. It pays nothing at once: milestones and badges for the longer streak pay with the next day, week or month that is kept. \`repair\` of \`GET /v1/users/:id/streaks\` tells when a repair is possible, and for what. A repair is a spend: its \`id\` is that of a spend, it is in the list of spends, and \`DELETE /v1/users/:id/points/spend/:spendId\` undoes it, after which the streak is what it would be without it. Of one whose days the server has forgotten (${limits.streakRepairsMax} later repairs of the streak), only the price returns. 409: \`streak_not_active\`; \`streak_not_repairable\`: it has no \`repair\`; \`streak_not_broken\`; \`repair_too_late\`; \`insufficient_balance\` names each balance that is too small.`,
+        }),
+      ),
     HttpApiEndpoint.get("segments", "/v1/users/:id/segments", {
       params,
       success: UserSegments,

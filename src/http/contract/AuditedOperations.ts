@@ -102,6 +102,7 @@ export const notLogged: ReadonlyArray<OperationName> = [
   "users.merge",
   "users.startQuest",
   "users.pauseStreak",
+  "users.repairStreak",
   "users.createToken",
   "users.reward",
   "rewards.grantBatch",

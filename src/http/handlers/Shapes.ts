@@ -19,7 +19,8 @@ import {
 import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import type { SettingsChange } from "../../domain/decide/Settings.ts"
 import { furtherOf } from "../../domain/message/Further.ts"
-import type { RewardReply, SpendReply } from "../../domain/message/UserReply.ts"
+import type { SpendReply } from "../../domain/message/SpendReply.ts"
+import type { RewardReply } from "../../domain/message/UserReply.ts"
 import { ownBoostsAt } from "../../domain/project/Boost.ts"
 import { type Amounts, hasLevels } from "../../domain/project/Currency.ts"
 import {
@@ -316,9 +317,10 @@ export const rewardBody = (reply: RewardReply) => {
 
 /** The outcome of a spend. */
 export const spendBody = (reply: SpendReply) => {
-  const { amount, reason, spendId, total, userId } = reply
+  const { amount, reason, repaired, spendId, total, userId } = reply
   const points = { spent: amount, total }
-  return { spendId, userId, amount, reason, points, ...furtherParts(reply) }
+  const further = { ...furtherParts(reply), ...(repaired !== undefined && { repaired }) }
+  return { spendId, userId, amount, reason, points, ...further }
 }
 
 /** What a spend or a refund did to further currencies. */

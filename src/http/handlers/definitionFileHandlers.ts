@@ -247,7 +247,8 @@ const fileMetric = (metric: Metric) => {
 }
 
 const fileStreak = (streak: Streak) => {
-  const { atRisk, every, freezes, match, milestones, name, needs, pauses, restDays } = streak
+  const { atRisk, every, freezes, match, milestones, name, needs, pauses, repair, restDays } =
+    streak
   const { everyDays, initial, max } = freezes
   const own = {
     name,
@@ -270,6 +271,7 @@ const fileStreak = (streak: Streak) => {
         to: dateOf(to),
         ...given({ segment }),
       })),
+      repair: repair === null ? undefined : given({ ...repair }),
     }),
   }
   return fileDefinition(streak, own) as Item<"streaks">

@@ -139,7 +139,7 @@ export const readListed = Effect.fnUntraced(function* <Kind extends Listed>(
 const beforeOf = ({ facts }: JournalRecord): number => {
   for (const fact of facts) {
     if (fact.kind === "points.spent" || fact.kind === "currency.spent") return fact.before ?? 0
-    if (fact.kind === "reward.granted") return fact.before ?? 0
+    if (fact.kind === "reward.granted" || fact.kind === "streak.repaired") return fact.before ?? 0
   }
   return 0
 }

@@ -1,6 +1,7 @@
 /** The rewards that users are granted by request, many at once, and read back; and their spends. */
 import { Effect } from "effect"
-import { type RewardReply, replyOf, type SpendReply } from "../../domain/message/UserReply.ts"
+import type { SpendReply } from "../../domain/message/SpendReply.ts"
+import { type RewardReply, replyOf } from "../../domain/message/UserReply.ts"
 import { decidedAt } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"

@@ -3,7 +3,8 @@ import type { StreakChange } from "../../domain/decide/StreakDefinitions.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import { isShown, type Streak, type StreakNeed } from "../../domain/project/StreakDefinition.ts"
-import type { StreakPausing } from "../../domain/record/Record.ts"
+import type { Repairing } from "../../domain/record/Record.ts"
+import type { StreakPausing } from "../../domain/record/StreakFact.ts"
 import { type StreakStanding, streakStandings } from "../../domain/user/Progress.ts"
 import { streakCalendar } from "../../domain/user/StreakCalendar.ts"
 import {
@@ -12,12 +13,14 @@ import {
   periodAt,
   periodOfDay,
 } from "../../domain/user/StreakPeriods.ts"
+import type { RepairOffer } from "../../domain/user/StreakRepair.ts"
 import { type UserState, userZones } from "../../domain/user/User.ts"
 import { dateOf, dayOf } from "../../domain/values/Calendar.ts"
 import { invalidRequest, laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
+import type { NewRepair } from "../api/Spends.ts"
 import type {
   NewStreak,
   PausedDays,
@@ -54,10 +57,11 @@ const membersOf = ({
   milestones = [],
   needs = [],
   pauses = [],
+  repair,
   restDays = [],
 }: Pick<
   typeof NewStreak.Type,
-  "atRisk" | "freezes" | "match" | "milestones" | "needs" | "pauses" | "restDays"
+  "atRisk" | "freezes" | "match" | "milestones" | "needs" | "pauses" | "repair" | "restDays"
 >) => {
   const { everyDays = null, initial = 0, max = initial } = freezes
   return {
@@ -76,6 +80,7 @@ const membersOf = ({
       segment: segment ?? null,
       number: 0,
     })),
+    repair: repair == null ? null : { withinDays: repair.withinDays, price: repair.price ?? null },
   }
 }
 
@@ -96,8 +101,8 @@ export const streakReplacement = (payload: typeof NewStreak.Type): StreakChange 
 
 /** A member that is null gets its default. */
 const streakChange = (patch: typeof StreakPatch.Type): StreakChange => {
-  const { atRisk, freezes, match, milestones, needs, pauses, restDays, ...others } = patch
-  const sent = { atRisk, freezes, match, milestones, needs, pauses, restDays }
+  const { atRisk, freezes, match, milestones, needs, pauses, repair, restDays, ...others } = patch
+  const sent = { atRisk, freezes, match, milestones, needs, pauses, repair, restDays }
   const given = Object.fromEntries(Object.entries(sent).filter(([, value]) => value != null))
   const all = Object.entries(membersOf(given))
   const own = all.filter(([name]) => sent[name as keyof typeof sent] !== undefined)
@@ -139,6 +144,7 @@ const showStanding = ({
   milestones,
   pauses,
   period,
+  repair,
 }: StreakStanding): typeof UserStreak.Type => ({
   key,
   name: definition.name,
@@ -149,6 +155,7 @@ const showStanding = ({
   freezes,
   breaksAt: isoTimeOrNull(breaksAt),
   pauses: pauses.map(showDays),
+  repair: showOffer(repair),
   period: {
     ...period,
     endsAt: isoTime(period.endsAt),
@@ -156,6 +163,11 @@ const showStanding = ({
   },
   milestones,
 })
+
+const showOffer = (offer: RepairOffer | undefined) =>
+  offer === undefined
+    ? null
+    : { ...showDays(offer.days), until: dateOf(offer.until), price: offer.price }
 
 /** A user's streak, after a request changed it. */
 export const userStreak = Effect.fnUntraced(function* (
@@ -174,6 +186,18 @@ export const pausingOf = (streak: string, days: typeof PausedDays.Type): StreakP
   kind: "pause",
   streak,
   ...daysOf(days),
+})
+
+/** The command that repairs a streak of a user. The key stays the same, so a repeat is recognised. */
+export const repairOf = (
+  project: ProjectState,
+  idOrKey: string,
+  about: typeof NewRepair.Type,
+): Repairing => ({
+  kind: "spend",
+  ...about,
+  currencies: {},
+  repair: definitionOf(project.streaks, idOrKey)?.key ?? idOrKey,
 })
 
 /** The days, weeks or months of a user's streak between two dates. */

@@ -45,7 +45,13 @@ import {
   spendBody,
   userNotFound,
 } from "./Shapes.ts"
-import { pausingOf, userStreak, userStreakCalendar, userStreaks } from "./streakHandlers.ts"
+import {
+  pausingOf,
+  repairOf,
+  userStreak,
+  userStreakCalendar,
+  userStreaks,
+} from "./streakHandlers.ts"
 
 type UserHandlers = Handlers<typeof Users>
 
@@ -78,6 +84,16 @@ export const userHandlers = (
       return Effect.flatMap(asked, ({ replayed }) =>
         Effect.map(showChanged(engine, environment, userId, key), (body) => ({ body, replayed })),
       )
+    },
+  },
+  repairStreak: {
+    handle: ({ caller: { environment }, idempotency, params: { id: userId, key }, payload }) => {
+      const command = repairOf(engine.projectNow(environment), key, payload)
+      const asked = engine.askUser(environment, { userId, command }, idempotency)
+      return Effect.map(asked, ({ replayed, reply }) => ({
+        body: { ...spendBody(reply), ...showRepeat(reply) },
+        replayed,
+      }))
     },
   },
   createToken: {
@@ -464,10 +480,11 @@ const revocationHandlers = (
     refund: {
       handle: (request) =>
         Effect.map(revoke(request, "spend", request.params.spendId), ({ replayed, reply }) => {
-          const { amount, shortfall, spendId, total, userId } = reply
+          const { amount, repairUndone, shortfall, spendId, total, userId } = reply
           const points = { refunded: amount, total }
           const body = { spendId, userId, points, shortfall: { points: shortfall } }
-          return { body: { ...body, ...furtherParts(reply) }, replayed }
+          const further = { ...furtherParts(reply), ...(repairUndone && { repairUndone }) }
+          return { body: { ...body, ...further }, replayed }
         }),
     },
     revokeReward: {

@@ -2,7 +2,7 @@ import { Result, SchemaIssue, SchemaParser } from "effect"
 import { describe, expect, it } from "vitest"
 import { isShown, shownKinds } from "../../../src/domain/message/FactMembers.ts"
 import { historyFact } from "../../../src/domain/message/HistoryFact.ts"
-import type { JournalRecord } from "../../../src/domain/record/Record.ts"
+import type { JournalRecord, Spending } from "../../../src/domain/record/Record.ts"
 import { recordId } from "../../../src/domain/values/Ids.ts"
 import { Fact } from "../../../src/http/api/History.ts"
 import { World } from "../decide/World.ts"
@@ -45,6 +45,8 @@ const everything = () => {
   world.track("LATE", { occurredAt: Date.parse("2026-11-03T12:00:00Z"), imported: true })
   world.badge({ id: "x", criteria: { kind: "xp", target: 1 } })
   world.do({ kind: "backfill", badgeId: "x", notify: false })
+  world.streak({ repair: { withinDays: 9, price: null } })
+  world.refund(world.do<Spending>({ kind: "spend", currencies: {}, repair: "daily" }))
   world.currency({ id: "cur_gems", key: "gems", max: 4 })
   const gems = world.give({ gems: 5 })
   world.refund(world.spend({ gems: 3, points: 1 }))

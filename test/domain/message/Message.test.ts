@@ -15,7 +15,7 @@ import {
   type MessageKind,
   messageKinds,
 } from "../../../src/domain/message/MessageKind.ts"
-import type { Fact, JournalRecord } from "../../../src/domain/record/Record.ts"
+import type { Fact, JournalRecord, Spending } from "../../../src/domain/record/Record.ts"
 import { recordId } from "../../../src/domain/values/Ids.ts"
 import { limits } from "../../../src/Limits.ts"
 import { World } from "../decide/World.ts"
@@ -86,6 +86,8 @@ const everything = (): World => {
   world.do({ kind: "tick" })
   world.at("2026-11-05T12:00:00Z")
   world.do({ kind: "tick" })
+  world.streak({ repair: { withinDays: 9, price: null } })
+  world.refund(world.do<Spending>({ kind: "spend", currencies: {}, repair: "daily" }))
   const visitor = new World("2026-11-05T12:00:00Z")
   visitor.grant(5)
   world.absorb(visitor, "visitor")

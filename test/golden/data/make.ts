@@ -137,6 +137,7 @@ await serve(directory, first, async (url) => {
     milestones: [{ target: 1, reward: { points: 2 } }],
     atRisk: { hoursBefore: 20 },
     pauses: [{ from: "2026-01-01", to: "2026-01-02" }],
+    repair: { withinDays: 366, price: { points: 1 } },
   })
   const needs = [{ action: "BUY", target: 2 }]
   await ask("POST", "/v1/streaks", { key: "weekly", name: "Weekly", every: "week", needs })

@@ -21,9 +21,9 @@ import type {
   QuestStart,
   Revocation,
   Spending,
-  StreakPausing,
   TrackedEvent,
 } from "../../../src/domain/record/Record.ts"
+import type { StreakPausing } from "../../../src/domain/record/StreakFact.ts"
 import { emptyProfile, type Profile } from "../../../src/domain/user/User.ts"
 import type { ErrorCode } from "../../../src/domain/values/Errors.ts"
 import { limits } from "../../../src/Limits.ts"
@@ -71,6 +71,7 @@ import { boosted, ruleGifts } from "./rules.ts"
 import { type Membership, membershipOf } from "./segments.ts"
 import {
   beginningPauses,
+  brokenPeriods,
   countedFor,
   freezesLeft,
   giveFreezes,
@@ -410,7 +411,10 @@ export class Model {
     const before = this.log(userId)
     if (before.length === 0) return { refused: "user_not_found" }
     const place = this.place(userId, definitions)
-    const amounts = "amount" in command ? { points: command.amount } : command.currencies
+    const repair = this.#repair(userId, command, definitions, now)
+    if (repair !== undefined && "refused" in repair) return repair
+    const amounts =
+      repair?.price ?? ("amount" in command ? { points: command.amount } : command.currencies)
     let isShort = false
     for (const [key, amount] of Object.entries(amounts)) {
       const currency = activeIn(definitions, key)
@@ -422,7 +426,29 @@ export class Model {
     if (isShort) {
       return { refused: "amount" in command ? "insufficient_points" : "insufficient_balance" }
     }
-    return this.#paid(userId, { kind: "spent", sequence, at: now, amounts }, amounts, definitions)
+    const repaired = repair === undefined ? undefined : { repair: repair.periods }
+    const entry = { kind: "spent", sequence, at: now, amounts, ...repaired } as const
+    return this.#paid(userId, entry, amounts, definitions)
+  }
+
+  /** What a spend repairs, and its price; `undefined`: it is no repair. */
+  #repair(
+    userId: string,
+    { repair: key }: Spending,
+    definitions: Definitions,
+    now: number,
+  ): { readonly price: Amounts; readonly periods: Spent["repair"] & {} } | Refused | undefined {
+    if (key === undefined) return undefined
+    const streak = definitions.streaks.find((one) => one.key === key)
+    if (streak === undefined || !isInUse(streak)) return { refused: "streak_not_found" }
+    if (!pays(streak, now)) return { refused: "streak_not_active" }
+    if (streak.repair === null) return { refused: "streak_not_repairable" }
+    const { places } = this.place(userId, definitions)
+    const broken = brokenPeriods(this.log(userId), streak, places, now)
+    if (broken === undefined) return { refused: "streak_not_broken" }
+    const { daysAgo, from, to } = broken
+    if (daysAgo > streak.repair.withinDays) return { refused: "repair_too_late" }
+    return { price: streak.repair.price ?? {}, periods: { key, from, to } }
   }
 
   #refund(
@@ -459,12 +485,13 @@ export class Model {
     const further = Object.keys(amounts).filter((key) => key !== "points")
     const balances = shownBalances(after, place, entry.at)
     // A reply without further currencies shows the points only if they were spent.
-    const asked = "points" in amounts || further.length > 0 || balances !== undefined
+    const isFree = Object.keys(amounts).length === 0
+    const asked = "points" in amounts || isFree || further.length > 0 || balances !== undefined
     return {
       ...nothingDone,
       points: asked ? change("points") : nothingDone.points,
       currencies: Object.fromEntries(further.map((key) => [key, change(key)])),
-      balances: further.length > 0 ? (balances ?? only(after, when)) : balances,
+      balances: isFree || further.length > 0 ? (balances ?? only(after, when)) : balances,
     }
   }
 

@@ -246,6 +246,8 @@ export interface Spent {
   readonly sequence: number
   readonly at: number
   readonly amounts: Amounts
+  /** The days, weeks or months of a streak that it repaired, by number. */
+  readonly repair?: { readonly key: string; readonly from: number; readonly to: number }
 }
 
 /** A spending was refunded. */

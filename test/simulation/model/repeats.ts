@@ -12,7 +12,11 @@ export const isNamed = (command: { readonly kind: string }): command is Named =>
   command.kind === "event" || command.kind === "reward" || command.kind === "spend"
 
 /** What a caller sent besides the id. */
-const bodyOf = ({ id: _, imported: __, kind: ___, ...body }: Partial<TrackedEvent>) => body
+const bodyOf = (sent: Partial<TrackedEvent> & { readonly repair?: string }) => {
+  const { id: _, imported: __, kind: ___, ...body } = sent
+  // Nobody sends the price of a repair, which the record has.
+  return body.repair === undefined ? body : { ...body, currencies: {} }
+}
 
 /** The places of `value`, with what stands there. The keys of these runs have no slash. */
 const places = (value: unknown, pointer = ""): ReadonlyArray<readonly [string, string]> => {

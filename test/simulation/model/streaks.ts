@@ -20,6 +20,7 @@ import {
   happened,
   type Log,
   openedRun,
+  type Spent,
   standing,
   type Warning,
 } from "./log.ts"
@@ -95,8 +96,44 @@ const isRest = ({ restDays }: Streak, day: number): boolean => {
   return restDays.some((name) => name === names[dayOfWeek - 1])
 }
 
+/** The repairs of a streak that were not refunded. */
+const repairsOf = (log: Log, key: string): ReadonlyArray<Spent> => {
+  const refunded = new Set(
+    log.map((entry) => (entry.kind === "refunded" ? entry.spent : undefined)),
+  )
+  return log.filter(
+    (entry): entry is Spent =>
+      entry.kind === "spent" && entry.repair?.key === key && !refunded.has(entry),
+  )
+}
+
+const repairedOf = (log: Log, key: string): ReadonlySet<number> => {
+  const periods = new Set<number>()
+  for (const { repair } of repairsOf(log, key)) {
+    for (let period = repair!.from; period <= repair!.to; period++) periods.add(period)
+  }
+  return periods
+}
+
+/** The numbers of the periods that are not missed, because of a pause or a repair. */
+const coversOf = (log: Log, streak: Streak): ReadonlySet<number> =>
+  pausedOf(log, streak).union(repairedOf(log, streak.key))
+
+/** Whether the entry pays what the runs of the streak have reached. */
+const settles = (entry: Log[number] | undefined, key: string): boolean =>
+  (entry?.kind === "event" && entry.streaks.some((one) => one.key === key && one.keeps)) ||
+  (entry !== undefined && "pausing" in entry && entry.pausing.paused.some((one) => one.key === key))
+
+/** The log without the repairs whose longer runs nothing has paid yet. */
+const paidFor = (log: Log, key: string): Log => {
+  const last = log.findLastIndex((entry) => settles(entry, key))
+  return log.filter(
+    (entry, index) => index <= last || entry.kind !== "spent" || entry.repair === undefined,
+  )
+}
+
 /** The numbers of the periods with a day that a pause covers. */
-const coversOf = (log: Log, { every, key }: Streak): ReadonlySet<number> => {
+const pausedOf = (log: Log, { every, key }: Streak): ReadonlySet<number> => {
   const covers = new Set<number>()
   for (const entry of log) {
     for (const { from, key: of, to } of "pausing" in entry ? entry.pausing.paused : []) {
@@ -426,6 +463,29 @@ export const beginningPauses = (
   return isSame ? [] : begun
 }
 
+/** The first missed period that no freeze covered after the last streak that ended, up to the present. */
+export const brokenPeriods = (
+  log: Log,
+  definition: Streak,
+  places: Places,
+  now: number,
+): { readonly from: number; readonly to: number; readonly daysAgo: number } | undefined => {
+  const { endsAt, every } = definition
+  const runs = runsOf(log, definition, places)
+  const isRunning = streakOf(log, definition, places, now).current > 0
+  const run = runs.at(isRunning ? -2 : -1)
+  if (run === undefined) return undefined
+  const covers = coversOf(log, definition)
+  const today = dayAt(places, now)
+  const present = periodOf(every, dayAt(places, Math.min(now, (endsAt ?? Infinity) - 1)))
+  for (let period = run.last + 1; period < present; period++) {
+    if (missed(covers, definition, places, run.last, period + 1, run.freezes) <= run.freezes)
+      continue
+    return { from: period, to: present - 1, daysAgo: today - (firstDayOf(every, period + 1) - 1) }
+  }
+  return undefined
+}
+
 /** The warnings that are due: one for each period, once its last hours have begun. */
 export const warningsDue = (
   log: Log,
@@ -468,13 +528,15 @@ export const calendarOf = (
   const begun = periodOf(every, dayAt(places, Math.max(log[0]!.at, startsAt ?? -Infinity)))
   const first = Math.min(begun, ...kept)
   const covers = coversOf(log, definition)
+  const paused = pausedOf(log, definition)
   const nameOf = (period: number): string => {
     if (kept.has(period)) return "kept"
-    if (covers.has(period)) return "paused"
+    if (paused.has(period)) return "paused"
     if (every === "day" && isRest(definition, period)) return "rest"
     const last = Math.max(...[...kept].filter((one) => one < period))
     const before = Number.isFinite(last) ? last : period - 1
     if (every === "day" && !isMissed(definition, places, before, period)) return "skipped"
+    if (repairedOf(log, key).has(period)) return "repaired"
     if (period === present && (endsAt === null || now < endsAt)) return "open"
     const run = runs.findLast((one) => one.first < period)
     const reaches = (one: Run) =>
@@ -494,7 +556,9 @@ export const grownRuns = (
   definition: Streak,
   places: Places,
 ): ReadonlyArray<{ readonly was: number; readonly is: number }> => {
-  const were = runsOf(before, definition, places)
+  // A repair pays nothing, and neither does an entry that is about something else.
+  const isPaid = settles(after.at(-1), definition.key)
+  const were = runsOf(isPaid ? paidFor(before, definition.key) : before, definition, places)
   return runsOf(after, definition, places).map((run) => {
     const parts = were.filter(({ first, last }) => first >= run.first && last <= run.last)
     return { was: Math.max(0, ...parts.map(({ days }) => days)), is: run.days }

@@ -61,6 +61,8 @@ const textsOf = (streak: Streak) => {
       ] as const
     }),
     ["atRisk.hoursBefore", String(streak.atRisk?.hoursBefore ?? "")],
+    ["repair.withinDays", String(streak.repair?.withinDays ?? "")],
+    ["repair.price", amountsText(streak.repair?.price ?? undefined)],
     ...streak.pauses.flatMap(({ from, segment, to }, index) => [
       [`pauses.${index}.from`, from] as const,
       [`pauses.${index}.to`, to] as const,
@@ -90,6 +92,13 @@ const atRiskOf = (form: Form) => {
   return hoursBefore === undefined ? null : { hoursBefore }
 }
 
+const repairOf = (form: Form) => {
+  const withinDays = form.number("repair.withinDays")
+  const price = amountsOf(form.text("repair.price"))
+  if (withinDays === undefined && price === undefined) return null
+  return withoutNulls({ withinDays: withinDays ?? null, price: price ?? null })
+}
+
 const pausesOf = (form: Form) =>
   form.indices("pauses", pauseRowsMax).map((index) => ({
     from: form.text(`pauses.${index}.from`),
@@ -115,13 +124,14 @@ const membersOf = (form: Form) => ({
   milestones: milestonesOf(form),
   atRisk: atRiskOf(form),
   pauses: pausesOf(form),
+  repair: repairOf(form),
 })
 
 const draftOf = (form: Form) => {
-  const { atRisk, ...members } = membersOf(form)
+  const { atRisk, repair, ...members } = membersOf(form)
   return {
     ...members,
-    ...withoutNulls({ atRisk }),
+    ...withoutNulls({ atRisk, repair }),
     every: form.text("every"),
     ...sharedDraft(form),
   }
@@ -228,6 +238,25 @@ const pauseFields = (draft: Draft): Html => {
   ])
 }
 
+const repairFields = ({ faults, form }: Draft): Html =>
+  group({ legend: "Repair", name: "repair", faults }, [
+    html`<div class="row fields">${numberField({
+      name: "repair.withinDays",
+      label: "Days after the break",
+      hint: "So long a broken streak can be repaired. Not at all, if empty.",
+      value: form.text("repair.withinDays"),
+      faults,
+    })}
+${textField({
+  name: "repair.price",
+  label: "Price",
+  hint: html`Amounts by currency, such as <code>gems 5, points 10</code>. Nothing, if empty.`,
+  value: form.text("repair.price"),
+  faults,
+  below: true,
+})}</div>`,
+  ])
+
 const everyLabels: Readonly<Record<StreakPeriod, string>> = {
   day: "days",
   week: "weeks, from Monday",
@@ -260,6 +289,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
     freezeFields(draft),
     milestoneFields(draft),
     pauseFields(draft),
+    repairFields(draft),
     numberField({
       name: "atRisk.hoursBefore",
       label: "Hours before the end at which it is at risk",
@@ -293,6 +323,9 @@ const names = (form: Form) => [
   ...form
     .indices("pauses", pauseRowsMax)
     .flatMap((index) => ["", ".from", ".to", ".segment"].map((name) => `pauses.${index}${name}`)),
+  "repair",
+  "repair.withinDays",
+  "repair.price.*",
   "atRisk",
   "atRisk.hoursBefore",
   "milestones",

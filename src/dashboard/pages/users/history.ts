@@ -146,6 +146,10 @@ const streakText = (
       return html`Streak ${isolated(fact.key)} of ${count(fact.current)} at risk (${count(fact.freezes)} freezes left)`
     case "streak.paused":
       return html`Streak ${isolated(fact.key)} paused from ${fact.from} to ${fact.to}, now ${count(fact.current)} in a row`
+    case "streak.repaired":
+      return html`Streak ${isolated(fact.key)} repaired from ${fact.from} to ${fact.to}, now ${count(fact.current)} in a row`
+    case "streak.repair_undone":
+      return html`Streak ${isolated(fact.key)} no longer repaired from ${fact.from} to ${fact.to}, now ${count(fact.current)} in a row`
     case "streak.milestone_reached":
       return html`Streak ${isolated(fact.name)} reached the milestone of ${count(fact.target)}`
     case "streak.milestone_revoked":
@@ -229,6 +233,8 @@ const factText = (fact: Fact, base: string): Content => {
     case "streak.broken":
     case "streak.at_risk":
     case "streak.paused":
+    case "streak.repaired":
+    case "streak.repair_undone":
     case "streak.milestone_reached":
     case "streak.milestone_revoked":
     case "streak.freezes_earned":

@@ -234,6 +234,7 @@ export const streak = {
   milestones: [{ target: 7, reward: { xp: 0, points: 50, badgeId: null } }],
   atRisk: { hoursBefore: 4 },
   pauses: [{ from: "2026-12-24", to: "2026-12-26", segment: null }],
+  repair: { withinDays: 3, price: { points: 50 } },
   ...changes,
 } as const
 

@@ -25,6 +25,7 @@ export interface Occurrence {
 const events = "/v1/events"
 const badge = `/v1/badges/${countedBadgeId}`
 const quest = `/v1/quests/${questId}`
+const repair = `/v1/users/${userId}/streaks/daily/repair`
 const webhook = `/v1/webhooks/${webhookId}`
 
 const at = (instance: string, detail: string): Occurrence => ({ detail, instance })
@@ -96,6 +97,13 @@ export const occurrences = {
   opening_closed: at(
     "/v1/users/newcomer-3/opening",
     "The opening balances of the user were set with other content: /balances/xp.",
+  ),
+  streak_not_active: at(repair, "The streak's status is paused."),
+  streak_not_repairable: at(repair, "The streak has no repair."),
+  streak_not_broken: at(repair, "No break of the streak is left to repair."),
+  repair_too_late: at(
+    repair,
+    "The streak broke in the day of 2026-10-30, and can be repaired for 3 days.",
   ),
   badge_not_active: at(`/v1/users/${userId}/rewards`, "The badge's status is paused."),
   invalid_transition: at(quest, "An archived definition cannot change."),

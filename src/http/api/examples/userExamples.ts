@@ -540,6 +540,7 @@ export const streakStanding = {
   freezes: 1,
   breaksAt: "2026-11-04T00:00:00.000Z",
   pauses: [{ from: "2026-10-24", to: "2026-10-25" }],
+  repair: null,
   period: {
     firstDay: "2026-11-01",
     endsAt: "2026-11-02T00:00:00.000Z",

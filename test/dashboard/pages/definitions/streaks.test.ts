@@ -35,6 +35,8 @@ describe("The pages of streaks", () => {
       "freezes.initial": "1",
       "freezes.everyDays": "7",
       "atRisk.hoursBefore": "4",
+      "repair.withinDays": "3",
+      "repair.price": "gems 2, points 5",
       "pauses.0.from": "2026-12-24",
       "pauses.0.to": "2026-12-26",
       "pauses.0.segment": "away",
@@ -57,6 +59,7 @@ describe("The pages of streaks", () => {
       restDays: ["saturday", "sunday"],
       freezes: { initial: 1, max: 1, everyDays: 7 },
       atRisk: { hoursBefore: 4 },
+      repair: { withinDays: 3, price: { gems: 2, points: 5 } },
       pauses: [{ from: "2026-12-24", to: "2026-12-26", segment: "away" }],
       milestones: [
         {
@@ -88,8 +91,10 @@ describe("The pages of streaks", () => {
       restDays: "",
       "freezes.initial": "0",
       "atRisk.hoursBefore": "",
+      "repair.withinDays": "",
+      "repair.price": "",
     })
-    const changed = { name: "Sport", restDays: [], atRisk: null }
+    const changed = { name: "Sport", restDays: [], atRisk: null, repair: null }
     expect(await read("/v1/streaks/runs")).toMatchObject(changed)
     expect((await world.owner.post(address, { ...form, name: "Late" })).status).toBe(412)
     const bad = { ...form, version: "2", "milestones.0.target": "0" }
@@ -108,6 +113,7 @@ describe("The pages of streaks", () => {
         return { from, to: from, ...(index === 0 && { segment: "away" }) }
       })
       if (body.pauses === undefined) delete body.pauses
+      if (body.repair?.price != null) body.repair.price = { gems: 1 }
       if (body.atRisk !== undefined) body.atRisk = { hoursBefore: 23 }
       if (body.freezes !== undefined) body.freezes = { initial: 1, max: 2, everyDays: 3 }
       for (const need of body.needs ?? []) {
