@@ -153,4 +153,5 @@ export const realPath = (path: string, real: RealIds): string =>
     .replace("{rewardId}", real.rwd!)
     .replace("{spendId}", real.spd!)
     .replace("{metricId}", real.mtr!)
+    .replace("/entries/{userId}", "/entries/user-42")
     .replace("{id}", real[kindOf[path.split("/")[2]!] ?? ""] ?? "user-42")

@@ -97,6 +97,8 @@ export const notLogged: ReadonlyArray<OperationName> = [
   "events.track",
   "events.trackBatch",
   "events.importBatch",
+  "ingest.segment",
+  "ingest.posthog",
   "users.put",
   "users.open",
   "users.merge",

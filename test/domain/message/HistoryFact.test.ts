@@ -37,7 +37,6 @@ const everything = () => {
   world.undo(points)
   world.undo(badge)
   world.do({ kind: "pause", streak: "daily", from: 20_000, to: 20_001 })
-  world.do({ kind: "disqualify", leaderboard: "xp", disqualified: true })
   world.at("2026-11-05T21:00:00Z")
   world.do({ kind: "tick" })
   world.at("2026-11-07T12:00:00Z")
@@ -63,6 +62,7 @@ const everything = () => {
   world.do({ kind: "start", questId: "m" })
   world.track("SWIPE")
   world.undo(world.complete("m"))
+  world.do({ kind: "disqualify", leaderboard: "xp", disqualified: true })
   world.segment({ id: "seg_none", key: "none" })
   const pauses = [{ from: 20_761, to: 20_999, segment: "none", number: 1 }]
   world.streak({ id: "stk_paused", pauses, pausesMade: 1 })
