@@ -9,6 +9,7 @@
 import { activityLimits } from "./activityLimits.ts"
 import { boardLimits } from "./boardLimits.ts"
 import { engineLimits } from "./engineLimits.ts"
+import { experimentLimits } from "./experimentLimits.ts"
 import { httpLimits } from "./httpLimits.ts"
 import { metricLimits } from "./metricLimits.ts"
 import { recapLimits } from "./recapLimits.ts"
@@ -335,6 +336,7 @@ export const limits = {
   ...activityLimits,
   ...streakLimits,
   ...boardLimits,
+  ...experimentLimits,
   ...engineLimits,
   ...httpLimits,
   ...metricLimits,

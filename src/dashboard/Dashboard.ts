@@ -31,6 +31,7 @@ import { badgeRoutes } from "./pages/definitions/badges.ts"
 import { boardRoutes } from "./pages/definitions/boards.ts"
 import { boostRoutes } from "./pages/definitions/boosts.ts"
 import { currencyRoutes } from "./pages/definitions/currencies.ts"
+import { experimentRoutes } from "./pages/definitions/experiments.ts"
 import { metricRoutes } from "./pages/definitions/metrics.ts"
 import { questRoutes } from "./pages/definitions/quests.ts"
 import { ruleRoutes } from "./pages/definitions/rules.ts"
@@ -98,6 +99,7 @@ export const routes: ReadonlyArray<Route> = [
   ...badgeRoutes,
   ...boostRoutes,
   ...boardRoutes,
+  ...experimentRoutes,
   ...currencyRoutes,
   ...segmentRoutes,
   ...metricRoutes,

@@ -3,6 +3,7 @@ import { type Board, boardWindows } from "../../src/domain/project/BoardDefiniti
 import type { Boost } from "../../src/domain/project/Boost.ts"
 import type { Currency, NamedLevel } from "../../src/domain/project/Currency.ts"
 import type { Badge, Gives, Quest, Rule } from "../../src/domain/project/Definition.ts"
+import type { Experiment } from "../../src/domain/project/Experiment.ts"
 import type { Metric } from "../../src/domain/project/Metric.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import type { Segment } from "../../src/domain/project/Segment.ts"
@@ -171,12 +172,29 @@ export const streakWith = ({ id = "stk_daily", ...streak }: Partial<Streak>): St
   ...streak,
 })
 
+export const experimentWith = ({
+  id = "exp_1",
+  ...experiment
+}: Partial<Experiment>): Experiment => ({
+  ...shared,
+  id,
+  key: keyOf(id),
+  name: "An experiment",
+  variants: [
+    { key: "control", weight: 1 },
+    { key: "goal", weight: 1 },
+  ],
+  metric: null,
+  ...experiment,
+})
+
 /** `facts` with the versions that follow those of the project. */
 export const versioned = (
   {
     badges,
     boosts,
     currencies,
+    experiments,
     leaderboards,
     metrics,
     quests,
@@ -198,6 +216,7 @@ export const versioned = (
     segment: segments,
     streak: streaks,
     leaderboard: leaderboards,
+    experiment: experiments,
   }
   for (const [kind, all] of Object.entries(kinds)) {
     for (const { id, version } of all.values()) versions.set(`${kind} ${id}`, version)
@@ -225,6 +244,11 @@ export const versioned = (
       case "leaderboard.updated": {
         const version = next(`leaderboard ${fact.leaderboard.id}`)
         return { ...fact, leaderboard: { ...fact.leaderboard, version } }
+      }
+      case "experiment.created":
+      case "experiment.updated": {
+        const version = next(`experiment ${fact.experiment.id}`)
+        return { ...fact, experiment: { ...fact.experiment, version } }
       }
       case "currency.created":
       case "currency.updated": {

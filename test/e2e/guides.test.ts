@@ -27,6 +27,7 @@ describe("A guide", () => {
     "language-app",
     "leaderboards",
     "retention",
+    "experiments",
     "event",
   ])("is true from its first block to its last: %s", async (name) => {
     const folder = await temporaryFolder()

@@ -84,6 +84,15 @@ const fill = async (place: Place) => {
     attributes: ["avatarUrl"],
     startsAt: "2030-01-01T00:00:00Z",
   })
+  await place.create("/v1/experiments", {
+    name: "Goal",
+    variants: [
+      { key: "a", weight: 1 },
+      { key: "b", weight: 3 },
+    ],
+    metric: "distance",
+    startsAt: "2030-01-01T00:00:00Z",
+  })
   const rule = await place.create("/v1/rules", { action: "TAP", reward: { badgeId } })
   await place.patch(`/v1/rules/${rule}`, { status: "paused" })
   await place.create("/v1/rules", {
@@ -129,11 +138,11 @@ describe("A file of definitions", () => {
     await fill(sandbox)
     const file = await exported(sandbox)
     const plan = (await send(production, "diff", file)).json
-    expect(plan).toMatchObject({ created: 12, updated: 1, deleted: 0 })
+    expect(plan).toMatchObject({ created: 13, updated: 1, deleted: 0 })
     const { members: _, ...settings } = plan.changes[0]
     const done = await applied(production, file)
     expect(done.changes[0]).toEqual(settings)
-    expect(done.changes.length).toBe(13)
+    expect(done.changes.length).toBe(14)
     expect(await exported(production)).toEqual(file)
     for (const path of [
       "/v1/rules",
@@ -141,6 +150,7 @@ describe("A file of definitions", () => {
       "/v1/badges",
       "/v1/boosts",
       "/v1/leaderboards",
+      "/v1/experiments",
       "/v1/streaks",
       "/v1/project",
     ]) {
@@ -153,6 +163,7 @@ describe("A file of definitions", () => {
           json.badges ??
           json.boosts ??
           json.leaderboards ??
+          json.experiments ??
           json.streaks ?? [json]
         return items.map(undated)
       }
@@ -212,6 +223,28 @@ describe("A file of definitions", () => {
     expect((await place.get("/v1/rules")).json.total).toBe(1)
   })
 
+  it("has an experiment and a segment that asks for it, in whatever order they come", async () => {
+    const place = newPlace()
+    const variants = ["a", "b"].map((key) => ({ key, weight: 1 }))
+    const condition = { kind: "experiment", experiment: "goal", op: "in", value: ["b"] }
+    const file = {
+      segments: [{ key: "in-b", name: "In b", conditions: [condition] }],
+      experiments: [{ key: "goal", name: "Goal", variants }],
+    }
+    expect((await applied(place, file)).created).toBe(2)
+    const other = { ...condition, value: ["c"] }
+    const segments = [{ key: "in-b", name: "In b", conditions: [other] }]
+    const reply = await send(place, "apply", { ...file, segments })
+    expect(faultsOf(reply)).toEqual([
+      ["/definitions/segments/0/conditions/0/value", "invalid_value"],
+    ])
+    expect(faultsOf(await send(place, "apply", { segments }))).toEqual([
+      ["/definitions/segments/0/conditions/0/value", "invalid_value"],
+    ])
+    const less = { segments: [], experiments: [] }
+    expect((await applied(place, less, { delete: true })).deleted).toBe(2)
+  })
+
   it("removes definitions that it does not name only with delete", async () => {
     const place = newPlace()
     await fill(place)
@@ -220,12 +253,13 @@ describe("A file of definitions", () => {
       badges: [],
       boosts: [],
       leaderboards: [],
+      experiments: [],
       quests: [],
       rules: [],
       streaks: [],
     }
     expect((await applied(place, less)).changes).toEqual([])
-    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 12 })
+    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 13 })
     const { settings: _, ...left } = await exported(place)
     expect(left).toEqual({ currencies: [], ...less, segments: [] })
   })

@@ -18,6 +18,16 @@ const kinds = [
   ["quests", { title: "Tap", reward: { xp: 1 } }],
   ["badges", { name: "Tap", criteria: { kind: "xp", target: 5 } }],
   ["boosts", { name: "Tap", currencies: ["xp"], factor: 2 }],
+  [
+    "experiments",
+    {
+      name: "Tap",
+      variants: [
+        { key: "a", weight: 1 },
+        { key: "b", weight: 1 },
+      ],
+    },
+  ],
   ["leaderboards", { name: "Tap", score: { currency: "points" } }],
 ] as const
 

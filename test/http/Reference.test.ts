@@ -46,6 +46,8 @@ describe("/openapi.json", () => {
       "/v1/events/batch",
       "/v1/events/import",
       "/v1/events/{id}",
+      "/v1/experiments",
+      "/v1/experiments/{id}",
       "/v1/facts",
       "/v1/ingest/posthog/batch/",
       "/v1/ingest/segment/batch",

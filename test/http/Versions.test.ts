@@ -22,6 +22,18 @@ const kinds = [
   ["boosts", { name: "B", currencies: ["xp"], factor: 2 }, { factor: 3 }, { factor: 4 }],
   ["leaderboards", { name: "B", score: { currency: "xp" } }, { name: "C" }, { name: "D" }],
   [
+    "experiments",
+    {
+      name: "B",
+      variants: [
+        { key: "a", weight: 1 },
+        { key: "b", weight: 1 },
+      ],
+    },
+    { name: "C" },
+    { name: "D" },
+  ],
+  [
     "webhooks",
     { url: "https://example.com/", events: ["*"] },
     { description: "One" },

@@ -215,6 +215,17 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     await calls.ask("DELETE", "/v1/users/boost-revoked/rewards/gift")
     return { userId: "boost-revoked", ...ownBoost }
   },
+  "experiment.exposed": async ({ ask, track }) => {
+    const variants = [
+      { key: "control", weight: 1 },
+      { key: "goal", weight: 1 },
+    ]
+    const { id } = await ask("POST", "/v1/experiments", { name: "Goal", variants })
+    await track("exposed", "ANY")
+    await ask("DELETE", `/v1/experiments/${id}`)
+    const variant = expect.stringMatching(/^(control|goal)$/)
+    return { userId: "exposed", experimentId: id, key: "goal", name: "Goal", variant }
+  },
   "metric.changed": async ({ ask, track }) => {
     const metric = { key: "km", name: "Km", aggregate: "sum", actions: ["RAN"] }
     await ask("POST", "/v1/metrics", { ...metric, value: "km", decimals: 1 })

@@ -86,6 +86,17 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     score: { currency: "gems" },
     windows: ["all_time", "weekly"],
   })
+  // And an experiment, for the same reason.
+  for (const { id } of (await server.call("GET", "/v1/experiments")).json.experiments) {
+    await server.call("DELETE", `/v1/experiments/${id}`)
+  }
+  const experiment = await post(server, "/v1/experiments", {
+    name: "Goal",
+    variants: [
+      { key: "control", weight: 1 },
+      { key: "goal", weight: 1 },
+    ],
+  })
   // An environment has few, and a test may archive it.
   const { json: sets } = await server.call("GET", "/v1/segments?limit=100")
   const conditions = [{ kind: "level", op: "eq", value: 1 }]
@@ -123,6 +134,8 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     bst: boost.id,
     "gem-hunters": leaderboard.key,
     ldb: leaderboard.id,
+    "daily-goal": experiment.key,
+    exp: experiment.id,
     whk: webhook.id,
     evt: event.eventId,
     rwd: reward.rewardId,
@@ -136,6 +149,7 @@ const kindOf: Readonly<Record<string, string>> = {
   badges: "bdg",
   boosts: "bst",
   leaderboards: "ldb",
+  experiments: "exp",
   currencies: "cur",
   segments: "seg",
   metrics: "mtr",

@@ -28,6 +28,7 @@ import {
   randomCommand,
   randomCurrency,
   randomEdit,
+  randomExperiment,
   randomMetric,
   randomQuest,
   randomRule,
@@ -92,6 +93,7 @@ export class DomainRun implements Surroundings {
       badges,
       boosts,
       currencies,
+      experiments,
       leaderboards,
       metrics,
       quests,
@@ -111,6 +113,7 @@ export class DomainRun implements Surroundings {
       boosts: [...boosts.values()],
       metrics: [...metrics.values()],
       leaderboards: [...leaderboards.values()],
+      experiments: [...experiments.values()],
       closed: this.closed,
       moves: this.moves,
       courses: this.courses,
@@ -323,7 +326,9 @@ export class DomainRun implements Surroundings {
   step(users: ReadonlyArray<string>): void {
     const { random } = this
     const kind = random.next()
-    if (kind < 0.016) this.define({ kind: "segment.created", segment: randomSegment(this) })
+    if (kind < 0.004)
+      this.define({ kind: "experiment.created", experiment: randomExperiment(this) })
+    else if (kind < 0.018) this.define({ kind: "segment.created", segment: randomSegment(this) })
     else if (kind < 0.035) this.define({ kind: "rule.created", rule: randomRule(this) })
     else if (kind < 0.06) this.define({ kind: "badge.created", badge: randomBadge(this) })
     else if (kind < 0.075) this.define({ kind: "quest.created", quest: randomQuest(this) })

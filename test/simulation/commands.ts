@@ -37,6 +37,7 @@ import {
   statusAt,
   type Targeted,
 } from "../../src/domain/project/Definition.ts"
+import type { Experiment } from "../../src/domain/project/Experiment.ts"
 import { hasValue, type Metric, metricAggregates } from "../../src/domain/project/Metric.ts"
 import type { ProjectSettings, ProjectState } from "../../src/domain/project/Project.ts"
 import type { Segment, SegmentCondition } from "../../src/domain/project/Segment.ts"
@@ -423,7 +424,23 @@ const targeted = ({ project, random }: Surroundings): string | null =>
 
 const segmentCondition = (run: Surroundings): SegmentCondition => {
   const { project, random } = run
-  switch (random.integer(0, 9)) {
+  switch (random.integer(0, 10)) {
+    case 10: {
+      if (project.experiments.size === 0) return { kind: "level", op: "gt", value: 1 }
+      const { key: experiment, variants } = random.pick([...project.experiments.values()])
+      const value = random.pick(variants).key
+      return {
+        kind: "experiment",
+        experiment,
+        ...random.pick([
+          { op: "eq", value },
+          { op: "eq", value },
+          { op: "ne", value },
+          { op: "in", value: [value] },
+          { op: "exists" },
+        ] as const),
+      }
+    }
     case 7: {
       const live = liveMetrics(project)
       return live.length === 0
@@ -837,6 +854,39 @@ const editedBoard = (run: Surroundings): ReadonlyArray<ProjectFact> => {
   return [{ kind: "leaderboard.updated", leaderboard: { ...leaderboard, set, updatedAt: now } }]
 }
 
+const variantKeys = ["control", "constructor", "__proto__"]
+
+export const randomExperiment = (run: Surroundings): Experiment => {
+  const { project, random, sequence } = run
+  const live = liveMetrics(project)
+  const variants = variantKeys.slice(0, random.integer(2, 4)).map((key) => {
+    return { key, weight: random.pick([1, 1, 2, 7]) }
+  })
+  return {
+    id: `exp_${sequence}`,
+    key: `experiment-${sequence}`,
+    name: `Experiment ${sequence}`,
+    variants,
+    metric: live.length > 0 && random.chance(0.6) ? random.pick(live).key : null,
+    ...shared(run),
+  }
+}
+
+/** Changes the weights of an experiment; pauses, publishes or archives it. */
+const editedExperiment = (run: Surroundings): ReadonlyArray<ProjectFact> => {
+  const { now, project, random } = run
+  const all = [...project.experiments.values()].filter(({ set }) => set !== "archived")
+  if (all.length === 0) return []
+  const before = random.pick(all)
+  const variants = before.variants.map(({ key }) => ({ key, weight: random.pick([1, 3, 5]) }))
+  const set = editedSet(run, before)
+  const isAsked = [...project.segments.values()].some(({ conditions }) =>
+    conditions.some(({ experiment }) => experiment === before.key),
+  )
+  const edited = { ...before, variants, set: isAsked && set === "archived" ? before.set : set }
+  return [{ kind: "experiment.updated", experiment: { ...edited, updatedAt: now } }]
+}
+
 export const randomSettings = ({
   project: { settings },
   random,
@@ -856,7 +906,7 @@ export const randomSettings = ({
 /** The stored status after an edit: the moves that are allowed. */
 const editedSet = (
   { now, random }: Surroundings,
-  edited: Rule | Badge | Boost | Board,
+  edited: Rule | Badge | Boost | Board | Experiment,
 ): Definition["set"] => {
   if (random.chance(0.3)) return "archived"
   if (random.chance(0.5)) return edited.set
@@ -884,6 +934,9 @@ const editedMetric = ({ now, project, random }: Surroundings): ReadonlyArray<Pro
     [...project.segments.values()].some(({ conditions }) =>
       conditions.some((condition) => condition.metric === metric.key),
     ) ||
+    [...project.experiments.values()].some(
+      (experiment) => experiment.set !== "archived" && experiment.metric === metric.key,
+    ) ||
     [...project.quests.values(), ...project.streaks.values()].some(
       (definition) =>
         definition.set !== "archived" &&
@@ -907,7 +960,9 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     const { createdAt, id, key } = random.pick(segment)
     return [{ kind: "segment.updated", segment: { ...randomSegment(run), createdAt, id, key } }]
   }
-  switch (random.integer(0, 8)) {
+  switch (random.integer(0, 9)) {
+    case 9:
+      return editedExperiment(run)
     case 8:
       return editedBoard(run)
     case 7:

@@ -96,6 +96,14 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
       const change = statusOf(project.leaderboards.get(id), fact.leaderboard)
       return { kind: "updateLeaderboard", leaderboardId: id, change }
     }
+    case "experiment.created":
+      return { kind: "createExperiment", experiment: fact.experiment }
+    case "experiment.updated": {
+      const { id, set, variants } = fact.experiment
+      if (set === "archived") return { kind: "deleteExperiment", experimentId: id }
+      const change = { variants, ...statusOf(project.experiments.get(id), fact.experiment) }
+      return { kind: "updateExperiment", experimentId: id, change }
+    }
     case "currency.created":
       return { kind: "createCurrency", currency: fact.currency }
     case "currency.updated": {

@@ -35,6 +35,7 @@ import {
   randomCommand,
   randomCurrency,
   randomEdit,
+  randomExperiment,
   randomMetric,
   randomQuest,
   randomRule,
@@ -427,7 +428,11 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     const kind = random.next()
     const facts =
       kind < 0.1
-        ? [{ kind: "segment.created", segment: randomSegment(made) } as const]
+        ? [
+            random.chance(0.3)
+              ? ({ kind: "experiment.created", experiment: randomExperiment(made) } as const)
+              : ({ kind: "segment.created", segment: randomSegment(made) } as const),
+          ]
         : kind < 0.2
           ? [{ kind: "rule.created", rule: randomRule(made) } as const]
           : kind < 0.4

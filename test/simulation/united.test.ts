@@ -184,6 +184,31 @@ const partsUnite = ({ from, into, merge, run, user }: Merged): void => {
   }
 }
 
+/** The user who stays keeps the variant; what either had before an exposure counts as before. */
+const experimentsUnite = ({ from, into, run, user }: Merged): void => {
+  const ids = new Set([...from.experiments.keys(), ...into.experiments.keys()])
+  assert.deepEqual(new Set(user.experiments.keys()), ids)
+  for (const [id, { at, before = 0, mixed = false, variant }] of user.experiments) {
+    const [mine, theirs] = [into.experiments.get(id), from.experiments.get(id)]
+    const both = [mine, theirs].flatMap((one) => one ?? [])
+    assert.equal(variant, both[0]!.variant)
+    assert.equal(mixed, new Set(both.map((one) => one.variant)).size > 1)
+    assert.equal(at, Math.min(...both.map((one) => one.at)))
+    const key = run.project.experiments.get(id)!.metric
+    const metric = [...run.project.metrics.values()].find((one) => one.key === key)
+    if (metric === undefined || ["max", "min", "last"].includes(metric.aggregate)) {
+      assert.equal(before, 0)
+      continue
+    }
+    const parts = [into, from].map((one) => {
+      const entered = one.experiments.get(id)
+      const had = entered === undefined ? metricTotal(one.metrics.get(metric.id)) : entered.before
+      return had ?? 0
+    })
+    assert.equal(before, parts[0]! + parts[1]!)
+  }
+}
+
 const isStored = ({ user }: Merged): void => {
   const names = new Names()
   const bytes = Buffer.from(encodeUser(user, 7, names))
@@ -236,6 +261,7 @@ describe("Two users who are merged", () => {
       const merged = new Merged(play(seed))
       balancesAddUp(merged)
       partsUnite(merged)
+      experimentsUnite(merged)
       isStored(merged)
       undo(merged)
       isStored(merged)

@@ -6,6 +6,7 @@ import { hasLevels } from "../../src/domain/project/Currency.ts"
 import { isCounting, questPeriodOf, statusAt } from "../../src/domain/project/Definition.ts"
 import { definitionWithKey } from "../../src/domain/project/DefinitionKey.ts"
 import { levelAt } from "../../src/domain/project/Level.ts"
+import { unscaled } from "../../src/domain/project/Metric.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import { streakTime } from "../../src/domain/project/StreakDefinition.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
@@ -46,6 +47,7 @@ import { onBoard, scoreSince, totalOn } from "./model/boards.ts"
 import { ownedBy } from "./model/boosts.ts"
 import { dateAt, plusDays, windowAt, windowKinds } from "./model/calendar.ts"
 import { levelsPaid } from "./model/credits.ts"
+import { enteredBy } from "./model/experiments.ts"
 import { holdingOf } from "./model/holdings.ts"
 import { levelAmountOf, levelIn, levelOf } from "./model/levels.ts"
 import type { Log, Owned, Warning } from "./model/log.ts"
@@ -192,6 +194,14 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
         .map(dateOf)
         .filter((date) => date >= recentSince(now)),
     },
+    experiments: byKey(
+      [...user.experiments].map(([id, { at, before = 0, variant }]) => {
+        const key = project.experiments.get(id)?.metric
+        const metric = [...project.metrics.values()].find((one) => one.key === key)
+        const decimals = metric?.decimals ?? 0
+        return [id, { variant, at, before: unscaled(before, decimals) }] as const
+      }),
+    ),
     createdAt: user.createdAt,
     updatedAt: user.updatedAt,
   }
@@ -355,6 +365,12 @@ export const modelView = (
     metrics: metricsShown(log, profile, place, now),
     boosts: ownedBy(log),
     activity: activityOf(log, recentSince(now)),
+    experiments: byKey(
+      enteredBy(log).map(({ at, before, experimentId, variant }) => [
+        experimentId,
+        { variant, at, before },
+      ]),
+    ),
     createdAt: log[0]!.at,
     updatedAt: log.at(-1)!.at,
   }
@@ -429,6 +445,9 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
       .sort((one, other) => (one.questId < other.questId ? -1 : 1)),
     streaks: [...reply.streaks].sort(ofKeys),
     boosts: reply.kind === "event" ? [...reply.boosts].sort(ofKeys) : [],
+    entered: (reply.experiments ?? [])
+      .map(({ experimentId, variant }) => `${experimentId} ${variant}`)
+      .sort(),
     metrics: [...reply.metrics].sort(ofKeys),
   }
 }

@@ -138,6 +138,13 @@ export const operations = {
     disqualify: "PUT leaderboards/*/entries/* body key",
     stats: "GET leaderboards/*/stats query",
   },
+  experiments: {
+    create: "POST experiments body key",
+    list: "GET experiments query",
+    get: "GET experiments/*",
+    update: "PATCH experiments/* body key",
+    delete: "DELETE experiments/* - key",
+  },
   project: {
     get: "GET project",
     update: "PATCH project body key",

@@ -56,6 +56,7 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["/boosts", "Boosts"],
   ["/currencies", "Currencies"],
   ["/segments", "Segments"],
+  ["/experiments", "Experiments"],
   ["/metrics", "Metrics"],
   ["/streaks", "Streaks"],
   ["/webhooks", "Webhooks"],

@@ -29,11 +29,11 @@ import {
   segmentReferenceFaults,
   streakReferenceFaults,
   sumTargetFaults,
-  textSearchFaults,
 } from "./definitionChecks.ts"
 import { Decisions, definitionNotFound } from "./Kind.ts"
 import { type KindMembers, partFaults, patchedParts } from "./kindMembers.ts"
 import { periodFaults } from "./Lifecycle.ts"
+import { textSearchFaults } from "./textSearches.ts"
 
 /** A criterion in a request: the union of the members of all kinds. */
 export interface CriterionParts {

@@ -9,7 +9,7 @@
  *
  * What has expired by the time of a decision is gone before it, and its facts come first.
  *
- * Order of effects of an event: segments, on the state before it; metrics; rules in the order of
+ * Order of effects of an event: experiments that the user enters; segments, on the state before it; metrics; rules in the order of
  * their creation; streaks; quest steps; counts of badges. Then all that was reached pays: quests,
  * milestones, badges (which see everything earned before); level, levels of currencies. Rules and quests pay times the
  * boosts that ran when the event occurred. `userId` names the user also before the first record;
@@ -284,6 +284,7 @@ const decideEvent = (
   if (untimely !== undefined) return Result.fail(untimely)
   const draft = new Draft(userId, user, project, now, command.occurredAt, past)
   draft.keepLots()
+  if (command.imported !== true) draft.enterExperiments()
   const entry = draft.index.byAction.get(command.action) ?? draft.index.other
   if (command.action === questCompleteAction) {
     beginPauses(draft, entry.streaks, true)
@@ -342,6 +343,7 @@ const decideReward = (
   now: number,
 ): DecidedKind<"reward"> => {
   const draft = new Draft(userId, user, project, now)
+  draft.enterExperiments()
   const gives = givenBy(command)
   const badge = gives.badgeId === null ? undefined : project.badges.get(gives.badgeId)
   if (gives.badgeId !== null) {

@@ -9,7 +9,7 @@
  *
  * Each change is decided on the state after the changes before it, in this order: settings with
  * currencies, metrics, personal boosts, streaks, segments, badges after those that they list, quests
- * after their prerequisites, rules, other boosts, leaderboards. A condition of a segment may name a badge of
+ * after their prerequisites, rules, other boosts, leaderboards, experiments. A condition of a segment may name a badge of
  * the file, and a level of a currency or a milestone of a streak may pay what comes later. Removals
  * come last, in the opposite order. Definitions that refer to each other are removed together.
  *
@@ -71,6 +71,7 @@ const order: ReadonlyArray<Noun> = [
   "rule",
   "boost",
   "leaderboard",
+  "experiment",
 ]
 
 /** What the plan of a file asks of a kind. */
@@ -127,6 +128,7 @@ const inFile: { readonly [N in Noun]: InFile<N> } = {
   },
   boost: {},
   leaderboard: { stays: isXpBoard },
+  experiment: {},
 }
 
 export const applyDefinitions = (
@@ -202,11 +204,15 @@ class Plan {
     this.state = { ...state, ...mapsOf((noun) => new Map(definitionsOf(state, noun))) }
     this.#now = now
     this.#file = file
-    const { badges = [], boosts = [], currencies = [], streaks = [] } = file
+    const { badges = [], boosts = [], currencies = [], experiments = [], streaks = [] } = file
     this.#known = new Set([
       ...badges.flatMap(({ id, key }) => [id, key]),
       ...streaks.map(({ key }) => knownAs("streak", key)),
       ...currencies.map(({ key }) => knownAs("currency", key)),
+      ...experiments.flatMap(({ key, variants }) => [
+        knownAs("experiment", key),
+        ...variants.map((variant) => knownAs("experiment", `${key} ${variant.key}`)),
+      ]),
       ...boosts.flatMap(({ key, personal }) => (personal ? [knownAs("boost", key)] : [])),
     ])
     for (const { id, key } of badges) {
@@ -224,7 +230,7 @@ class Plan {
     if (after !== undefined) this.#edges += 1 + after(given).length
   }
 
-  /** The work to find the text searches of the actions of `clauses` (`definitionChecks.ts`). */
+  /** The work to find the text searches of the actions of `clauses` (`textSearches.ts`). */
   #searching(clauses: ReadonlyArray<Clause>): number {
     const searches = clauses.some(({ where }) => where?.some(({ op }) => op === "contains"))
     return searches ? clauses.length * this.#conditions : 0

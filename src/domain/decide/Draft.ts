@@ -46,6 +46,7 @@ import { assertBalance } from "../values/invariants.ts"
 import { beforePeriod, countIn, type Period, periodAt } from "../values/Periods.ts"
 import { creditBoards, creditWindows } from "./Boards.ts"
 import { boostsFor, givableBoost, giveBoost } from "./Boosts.ts"
+import { exposures } from "./Experiments.ts"
 import { givenFreezes, takenFreezes } from "./Freezes.ts"
 import { furtherBalances, refillFacts } from "./FurtherBalances.ts"
 
@@ -79,8 +80,8 @@ export class Draft {
   /** The time zone of the project's days: `zone` now, `eventZone` when the event occurred. */
   readonly zone: Zone
   readonly eventZone: Zone
-  /** The segments of the user before the command. */
-  readonly membership: Membership
+  /** The segments of the user before the command, but for the variants that it exposes the user to. */
+  membership: Membership
   readonly #past: Past | undefined
   #boosts: RunningBoosts | undefined
   /** The earliest time from which the decision needs the user's history. */
@@ -296,6 +297,16 @@ export class Draft {
       ...(pendingDays !== null && spendableAt > now && { spendableAt }),
       ...(lastDay !== undefined && { lastDay }),
     }
+  }
+
+  /** The command is a contact: the user enters the experiments that run (`Experiments.ts`). */
+  enterExperiments(): void {
+    const { person } = this.membership
+    const facts = exposures(person, this.membership)
+    if (facts.length === 0) return
+    this.facts.push(...facts)
+    const exposed = new Map(facts.map(({ experimentId, variant }) => [experimentId, variant]))
+    this.membership = new Membership({ ...person, exposed })
   }
 
   /** An event keeps the lots of currencies with `inactivityDays`. */

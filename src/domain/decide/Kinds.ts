@@ -7,6 +7,7 @@ import { boards } from "./BoardDefinitions.ts"
 import { boosts } from "./BoostDefinitions.ts"
 import { currencies } from "./CurrencyDefinitions.ts"
 import type { Decided } from "./Decided.ts"
+import { experiments } from "./ExperimentDefinitions.ts"
 import type { Decisions, DefinitionCommand } from "./Kind.ts"
 import { metrics } from "./MetricDefinitions.ts"
 import { quests } from "./QuestDefinitions.ts"
@@ -24,6 +25,7 @@ const kinds = {
   metric: metrics,
   streak: streaks,
   leaderboard: boards,
+  experiment: experiments,
 } as const
 
 type Kinds = typeof kinds

@@ -6,8 +6,9 @@ import type { ProjectState } from "../project/Project.ts"
 import type { Fault } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { noChange } from "./Decided.ts"
-import { metadataFaults, metricInUse, textSearchFaults } from "./definitionChecks.ts"
+import { metadataFaults, metricInUse } from "./definitionChecks.ts"
 import { Decisions } from "./Kind.ts"
+import { textSearchFaults } from "./textSearches.ts"
 
 /** A merge patch of a metric. What it counts never changes. */
 export interface MetricChange extends Partial<Pick<Metric, "name" | "description" | "unit">> {

@@ -23,10 +23,10 @@ import {
   rewardReferenceFaults,
   segmentReferenceFaults,
   sumTargetFaults,
-  textSearchFaults,
 } from "./definitionChecks.ts"
 import { Decisions } from "./Kind.ts"
 import { periodFaults } from "./Lifecycle.ts"
+import { textSearchFaults } from "./textSearches.ts"
 
 /** A merge patch of a quest. `reward` and `metadata` are merged. */
 export interface QuestChange

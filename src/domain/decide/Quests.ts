@@ -270,6 +270,7 @@ export const decideStart = (
     return refuse("conflict", "The quest has no optIn: the first event that counts starts it.")
   }
   const draft = new Draft(userId, user, project, now)
+  draft.enterExperiments()
   const period = questPeriodOf(quest, draft.zone.dayAt(now))
   const before = user?.quests.get(quest.id)
   const cause: QuestStart = { kind: "start", questId: quest.id }

@@ -20,10 +20,10 @@ import {
   metadataFaults,
   rewardReferenceFaults,
   segmentReferenceFaults,
-  textSearchFaults,
 } from "./definitionChecks.ts"
 import { Decisions } from "./Kind.ts"
 import { periodFaults } from "./Lifecycle.ts"
+import { textSearchFaults } from "./textSearches.ts"
 
 /** A merge patch of a rule. `reward` and `limit` are merged member by member. */
 export interface RuleChange

@@ -6,7 +6,7 @@ import { type Segment, type SegmentCondition, segmentConditionNames } from "../p
 import { conditionKinds } from "../user/Membership.ts"
 import type { Fault } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
-import { type Known, metadataFaults, segmentInUse } from "./definitionChecks.ts"
+import { type Known, knownAs, metadataFaults, segmentInUse } from "./definitionChecks.ts"
 import { Decisions } from "./Kind.ts"
 
 /** A merge patch of a segment. */
@@ -54,7 +54,7 @@ const faultsOf = (
   known: Known | undefined,
 ): ReadonlyArray<Fault> => {
   const { kind, op, value } = condition
-  const { name, numberOf, numbers, operators, unknown } = conditionKinds[kind]
+  const { name, numberOf, numbers, operators, unknown, unknownValue } = conditionKinds[kind]
   const of = name === undefined ? undefined : condition[name]
   const faults: Array<Fault> = []
   for (const each of segmentConditionNames) {
@@ -83,7 +83,17 @@ const faultsOf = (
       faults.push({ pointer: "/value", code: "invalid_type", detail })
     }
   }
-  const isKnown = name === "badge" && of !== undefined && known?.has(of) === true
+  const isOfFile = name === "experiment" && known?.has(knownAs(name, of ?? "")) === true
+  const isKnown = isOfFile || (name === "badge" && of !== undefined && known?.has(of) === true)
+  if (of !== undefined && op !== "exists") {
+    const inFile = (one: unknown) => known?.has(knownAs("experiment", `${of} ${one}`)) === true
+    const detail = isOfFile
+      ? [value].flat().every(inFile)
+        ? undefined
+        : "must be a variant of the experiment in the file"
+      : unknownValue?.(state, of, value)
+    if (detail !== undefined) faults.push({ pointer: "/value", code: "invalid_value", detail })
+  }
   const detail = of === undefined || isKnown ? undefined : unknown?.(state, of)
   if (detail !== undefined) faults.push({ pointer: `/${name}`, code: "unknown_reference", detail })
   return faults

@@ -1,6 +1,6 @@
 /**
  * Checks between definitions: a key belongs to one definition; a reference must match a definition,
- * and protects the definition from removal; the number of text searches of an action is bounded.
+ * and protects the definition from removal.
  */
 
 import { Result } from "effect"
@@ -19,8 +19,8 @@ import {
   type Currency,
   type NamedLevel,
 } from "../project/Currency.ts"
-import type { Badge, Condition, Definition, Gives, Quest, Rule } from "../project/Definition.ts"
-import { isCounting, isSum, listedBadges } from "../project/Definition.ts"
+import type { Badge, Definition, Gives, Quest, Rule } from "../project/Definition.ts"
+import { isSum, listedBadges } from "../project/Definition.ts"
 import {
   definitionOf,
   definitionWithKey,
@@ -29,6 +29,7 @@ import {
   type Keyed,
   keyFrom,
 } from "../project/DefinitionKey.ts"
+import type { Experiment } from "../project/Experiment.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { SegmentCondition } from "../project/Segment.ts"
 import type { Streak } from "../project/StreakDefinition.ts"
@@ -286,6 +287,21 @@ const liveBoards = ({ leaderboards }: ProjectState, refers: (board: Board) => bo
     .filter((board) => board.set !== "archived" && !isXpBoard(board) && refers(board))
     .map(({ id, name }) => `leaderboard ${id} (${name})`)
 
+const liveExperiments = (
+  { experiments }: ProjectState,
+  refers: (experiment: Experiment) => boolean,
+) =>
+  [...experiments.values()]
+    .filter((experiment) => experiment.set !== "archived" && refers(experiment))
+    .map(({ id, name }) => `experiment ${id} (${name})`)
+
+/** The refusal to archive an experiment for whose variants segments ask. */
+export const experimentInUse = (state: ProjectState, { key }: Keyed): InUse | undefined =>
+  inUse(
+    "experiment",
+    liveSegments(state, ({ experiment }) => experiment === key),
+  )
+
 /** The segments with such a condition. */
 const liveSegments = (
   { segments }: ProjectState,
@@ -319,6 +335,7 @@ export const segmentInUse = (state: ProjectState, key: string): InUse | undefine
     ...liveBoosts(state, ({ segment }) => segment === key),
     ...liveBoards(state, ({ segment }) => segment === key),
     ...liveStreaks(state, ({ pauses }) => pauses.some(({ segment }) => segment === key)),
+    ...liveExperiments(state, ({ segment }) => segment === key),
   ])
 
 /** The fault of the `segment` of a definition. */
@@ -346,6 +363,7 @@ export const metricInUse = (state: ProjectState, { key }: Keyed): InUse | undefi
     ...liveBadges(state, ({ criteria }) => criteria.kind === "metric" && criteria.metric === key),
     ...liveSegments(state, ({ metric }) => metric === key),
     ...liveBoards(state, (board) => ranksBy(board, "metric", key)),
+    ...liveExperiments(state, ({ metric }) => metric === key),
   ])
 
 /** The refusal to archive a prerequisite: the quests that need it could never be completed. */
@@ -392,8 +410,10 @@ export const freezeReferenceFaults = (
 export type Known = ReadonlySet<string>
 
 /** A definition in `Known`. No id and no key has a space. */
-export const knownAs = (noun: "boost" | "currency" | "streak", key: string): string =>
-  `${noun} ${key}`
+export const knownAs = (
+  noun: "boost" | "currency" | "experiment" | "streak",
+  key: string,
+): string => `${noun} ${key}`
 
 /** The faults of the currencies, the streaks and the boost in a reward, other than known ones. */
 export const rewardReferenceFaults = (
@@ -496,77 +516,6 @@ export const badgeMetricFaults = (
   return definitionWithKey(state.metrics, key)?.aggregate === "min"
     ? [{ pointer, code: "invalid_value", detail }]
     : noFaults
-}
-
-/*
- * The limit of `contains` conditions per action. One search of 16 KiB of text takes up to 0.1 ms,
- * so without a limit one event could block the event loop for seconds. All other conditions cost at
- * most 0.1 µs.
- */
-
-/**
- * The conditions of a definition on events with `action`. `pointer` is their place in the request.
- */
-export interface Clause {
-  readonly action: string
-  readonly where: ReadonlyArray<Condition>
-  readonly pointer: string
-}
-
-/**
- * The faults of clauses that add a new `contains` condition to an action with too many different
- * ones. All definitions count that are not archived. `clauses` replace the
- * clauses of the definition `id`.
- */
-export const textSearchFaults = (
-  state: ProjectState,
-  id: string,
-  clauses: ReadonlyArray<Clause>,
-): ReadonlyArray<Fault> => {
-  if (!clauses.some(({ where }) => where.some(isContains))) return []
-  return clauses.flatMap(({ action, pointer, where }) => {
-    const before = new Set<string>()
-    const after = new Set<string>()
-    for (const clause of clausesOf(state)) {
-      if (clause.action !== action) continue
-      addSearches(before, clause.where)
-      if (clause.id !== id) addSearches(after, clause.where)
-    }
-    for (const clause of clauses) if (clause.action === action) addSearches(after, clause.where)
-    const own = new Set<string>()
-    addSearches(own, where)
-    const isMore = after.size > Math.max(before.size, limits.textSearchesOfActionMax)
-    if (!isMore || own.isSubsetOf(before)) return []
-    const detail = `exceeds ${limits.textSearchesOfActionMax} different \`contains\` conditions on the action`
-    return [{ pointer, code: "too_long", detail }]
-  })
-}
-
-const isContains = ({ op }: Condition): boolean => op === "contains"
-
-const addSearches = (searches: Set<string>, where: ReadonlyArray<Condition>): void => {
-  for (const one of where) if (isContains(one)) searches.add(JSON.stringify([one.path, one.value]))
-}
-
-function* clausesOf({
-  badges,
-  metrics,
-  quests,
-  rules,
-}: ProjectState): Generator<Pick<Clause, "action" | "where"> & { readonly id: string }> {
-  for (const rule of rules.values()) if (rule.set !== "archived") yield rule
-  for (const { id, set, steps } of quests.values()) {
-    if (set === "archived") continue
-    for (const { action, where } of steps) if (action !== undefined) yield { id, action, where }
-  }
-  for (const { actions, id, set, where } of metrics.values()) {
-    if (set === "archived") continue
-    for (const action of actions) yield { id, action, where }
-  }
-  for (const { criteria, id, set } of badges.values()) {
-    if (set === "archived" || !isCounting(criteria)) continue
-    yield { id, action: criteria.action, where: criteria.where }
-  }
 }
 
 /** The fault of a target that is too large for an exact sum. */

@@ -5,6 +5,7 @@
 import { Schema } from "effect"
 import { capReasons } from "../record/BalanceFact.ts"
 import type { Fact, FactOf } from "../record/Record.ts"
+import { EnteredExperiment, enteredExperiment } from "./ExperimentMembers.ts"
 
 /** A text as the API shows it. */
 export const text = (description: string, example: string) =>
@@ -206,6 +207,13 @@ export const furtherOutcome = {
       examples: [[ownBoost]],
     }),
   ),
+  experiments: Schema.optionalKey(
+    Schema.Array(EnteredExperiment).annotate({
+      description:
+        "Experiments that the user entered with this request, with the variant that stays the user's. Absent: none.",
+      examples: [[enteredExperiment]],
+    }),
+  ),
   levels: Schema.optionalKey(
     Schema.Record(
       Schema.String,
@@ -225,7 +233,7 @@ export const furtherOutcome = {
 }
 
 const outcome = { xp: Earned, points: Earned, level: LevelChange, ...furtherOutcome }
-const { boostsEarned: _, ...changed } = outcome
+const { boostsEarned: _, experiments: __, ...changed } = outcome
 const undone = {
   ...changed,
   shortfall: Schema.Struct({
@@ -455,6 +463,7 @@ export const factMembers = {
   "badge.revoked": badge,
   "boost.earned": { ...OwnBoost.fields, source: Source },
   "boost.revoked": OwnBoost.fields,
+  "experiment.exposed": EnteredExperiment.fields,
   "metric.changed": metric,
   "quest.started": quest,
   "quest.progressed": {

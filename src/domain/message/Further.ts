@@ -1,6 +1,6 @@
 /**
  * What a reply says beside xp and points: further currencies, credits that were cut or are pending,
- * freezes and personal boosts.
+ * freezes, personal boosts and experiments.
  */
 import type { BoostRef } from "../record/BoostFact.ts"
 import { creditedCurrency } from "../record/Past.ts"
@@ -8,10 +8,17 @@ import type { Fact, FactOf } from "../record/Record.ts"
 import { isoTime } from "../values/isoTime.ts"
 import type { MembersOf } from "./FactMembers.ts"
 
-/** What a reply says of further currencies, of cut and pending credits, freezes and boosts. */
+/** What a reply says of further currencies, of cut and pending credits, freezes, boosts and experiments. */
 type Further = Pick<
   MembersOf<"event.tracked">,
-  "balances" | "boostsEarned" | "capped" | "currencies" | "freezes" | "levels" | "pending"
+  | "balances"
+  | "boostsEarned"
+  | "capped"
+  | "currencies"
+  | "experiments"
+  | "freezes"
+  | "levels"
+  | "pending"
 >
 
 /** The members of `Further` that a reply has; `undefined`: none. */
@@ -20,6 +27,7 @@ export const furtherOf = ({
   boostsEarned,
   capped,
   currencies,
+  experiments,
   freezes,
   levels,
   pending,
@@ -28,6 +36,7 @@ export const furtherOf = ({
   boostsEarned === undefined &&
   capped === undefined &&
   currencies === undefined &&
+  experiments === undefined &&
   freezes === undefined &&
   levels === undefined &&
   pending === undefined
@@ -39,6 +48,7 @@ export const furtherOf = ({
         ...(levels !== undefined && { levels }),
         ...(pending !== undefined && { pending }),
         ...(boostsEarned !== undefined && { boostsEarned }),
+        ...(experiments !== undefined && { experiments }),
         ...(balances !== undefined && { balances }),
       }
 
@@ -47,7 +57,7 @@ export type FurtherChange = { -readonly [Name in keyof Further]: Further[Name] }
 
 type FreezesFact = Extract<Fact, { readonly kind: `streak.freezes_${string}` }>
 
-/** The changes of further currencies, freezes and personal boosts, with one more. */
+/** The changes of further currencies, freezes, personal boosts and experiments, with one more. */
 export const furtherAfter = (
   before: FurtherChange = {},
   fact:
@@ -56,10 +66,14 @@ export const furtherAfter = (
         FactOf<"currency.uncounted">
       >
     | FactOf<"boost.earned">
+    | FactOf<"experiment.exposed">
     | FreezesFact,
 ): FurtherChange => {
   if (fact.kind === "boost.earned") {
     return { ...before, boostsEarned: [...(before.boostsEarned ?? []), showOwnBoost(fact)] }
+  }
+  if (fact.kind === "experiment.exposed") {
+    return { ...before, experiments: [...(before.experiments ?? []), showExposed(fact)] }
   }
   if (!("currency" in fact)) return withFreezes(before, fact)
   const { amount, currency } = fact
@@ -115,6 +129,18 @@ export const showOwnBoost = ({ boostId, endsAt, key, name, startsAt }: BoostRef)
   name,
   startsAt: isoTime(startsAt),
   endsAt: isoTime(endsAt),
+})
+
+export const showExposed = ({
+  experimentId,
+  key,
+  name,
+  variant,
+}: FactOf<"experiment.exposed">): MembersOf<"experiment.exposed"> => ({
+  experimentId,
+  key,
+  name,
+  variant,
 })
 
 /** The changes, with that of a level in a currency. */

@@ -17,7 +17,7 @@ import { dateOf } from "../values/Calendar.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
 import { isoTime } from "../values/isoTime.ts"
 import { factMembers, granted, type MembersOf, type ShownKind, text } from "./FactMembers.ts"
-import { furtherOf, showOwnBoost } from "./Further.ts"
+import { furtherOf, showExposed, showOwnBoost } from "./Further.ts"
 import { repairMembers } from "./SpendReply.ts"
 import {
   type EventReply,
@@ -185,6 +185,8 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
       return { ...showOwnBoost(fact), source: showSource(fact.source) }
     case "boost.revoked":
       return showOwnBoost(fact)
+    case "experiment.exposed":
+      return showExposed(fact)
     case "metric.changed":
       return shownMetric(fact)
     case "streak.extended":

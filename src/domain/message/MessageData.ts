@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { questRecurrences, statuses } from "../project/Definition.ts"
 import { windowKinds } from "../values/Calendar.ts"
+import { enteredExperiment } from "./ExperimentMembers.ts"
 import { factMembers, granted, ownBoost, Reward } from "./FactMembers.ts"
 import type { MessageKind } from "./MessageKind.ts"
 
@@ -121,6 +122,7 @@ const data = {
   "badge.revoked": content({ ...user, ...factMembers["badge.revoked"] }),
   "boost.earned": content({ ...user, ...factMembers["boost.earned"] }),
   "boost.revoked": content({ ...user, ...factMembers["boost.revoked"] }),
+  "experiment.exposed": content({ ...user, ...factMembers["experiment.exposed"] }),
   "metric.changed": content({ ...user, ...factMembers["metric.changed"] }),
   "streak.extended": content({ ...user, ...factMembers["streak.extended"] }),
   "streak.broken": content({ ...user, ...factMembers["streak.broken"] }),
@@ -253,6 +255,7 @@ const further = {
   pending: [{ currency: "gems", amount: 3, spendableAt }],
   freezes: { daily: { earned: 1, total: 2 } },
   boostsEarned: [ownBoost],
+  experiments: [enteredExperiment],
   levels: { gems: { before: null, after: silver } },
   balances: { xp: 1_250, points: 340, gems: 100 },
 } as const
@@ -386,6 +389,11 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   "boost.revoked": {
     description: "An undo took back a personal boost: it counts for no later event.",
     example: { ...of, cause: taken, ...ownBoost },
+  },
+  "experiment.exposed": {
+    description:
+      "A user entered an experiment with the first contact while it runs. The variant stays the user's.",
+    example: { ...of, ...enteredExperiment },
   },
   "metric.changed": {
     description: "An event counted for a metric, or such an event was revoked.",

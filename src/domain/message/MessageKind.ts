@@ -20,6 +20,7 @@ export const messageKinds = [
   "badge.revoked",
   "boost.earned",
   "boost.revoked",
+  "experiment.exposed",
   "metric.changed",
   "streak.extended",
   "streak.broken",

@@ -307,6 +307,7 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
         }
         break
       case "boost.earned":
+      case "experiment.exposed":
       case "streak.freezes_earned":
       case "streak.freezes_revoked":
       case "streak.freezes_capped":

@@ -7,6 +7,7 @@ import type { Board } from "./BoardDefinition.ts"
 import type { Boost } from "./Boost.ts"
 import type { Currency } from "./Currency.ts"
 import type { Badge, Quest, Rule } from "./Definition.ts"
+import type { Experiment } from "./Experiment.ts"
 import type { Metric } from "./Metric.ts"
 import type { Segment } from "./Segment.ts"
 import type { Streak } from "./StreakDefinition.ts"
@@ -22,6 +23,7 @@ export interface DefinitionByNoun {
   readonly metric: Metric
   readonly streak: Streak
   readonly leaderboard: Board
+  readonly experiment: Experiment
 }
 
 export type Noun = keyof DefinitionByNoun
@@ -36,6 +38,7 @@ export const plurals = {
   rule: "rules",
   boost: "boosts",
   leaderboard: "leaderboards",
+  experiment: "experiments",
 } as const satisfies Readonly<Record<Noun, string>>
 
 export type Plural = (typeof plurals)[Noun]
@@ -51,6 +54,7 @@ export const prefixes = {
   metric: "mtr",
   streak: "stk",
   leaderboard: "ldb",
+  experiment: "exp",
 } as const satisfies Readonly<Record<Noun, IdPrefix>>
 
 export const nouns = Object.keys(plurals) as ReadonlyArray<Noun>

@@ -31,6 +31,9 @@ export interface Metric extends Definition {
 export const hasValue = (aggregate: MetricAggregate): boolean =>
   aggregate !== "count" && aggregate !== "distinct_days"
 
+/** Whether the total is what the events add, from 0 on. */
+export const addsUp = (aggregate: MetricAggregate): boolean => !isExtremum(aggregate)
+
 /** Whether a user without events has no value, rather than 0. */
 export const isExtremum = (aggregate: MetricAggregate): boolean =>
   aggregate === "max" || aggregate === "min" || aggregate === "last"

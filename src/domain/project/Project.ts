@@ -142,6 +142,7 @@ export const emptyProject: ProjectState = {
   metrics: new Map(),
   streaks: new Map(),
   leaderboards: builtInBoards,
+  experiments: new Map(),
   webhooks: new Map(),
   backfills: new Map(),
   closedThrough: { daily: neverClosed, weekly: neverClosed, monthly: neverClosed },

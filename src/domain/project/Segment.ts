@@ -17,10 +17,11 @@ export const segmentConditionKinds = [
   "account_age_days",
   "inactive_days",
   "percent",
+  "experiment",
 ] as const
 export type SegmentConditionKind = (typeof segmentConditionKinds)[number]
 
-/** The members that say which attribute, balance, badge, streak or metric, or which salt. */
+/** The members that say which attribute, balance, badge, streak, metric or experiment, or which salt. */
 export const segmentConditionNames = [
   "attribute",
   "currency",
@@ -28,10 +29,11 @@ export const segmentConditionNames = [
   "streak",
   "metric",
   "salt",
+  "experiment",
 ] as const
 export type SegmentConditionName = (typeof segmentConditionNames)[number]
 
-/** `badge`, `currency`, `metric` and `streak` are keys. `op` and `value` are as in `Condition`. */
+/** `badge`, `currency`, `experiment`, `metric` and `streak` are keys. `op` and `value` are as in `Condition`. */
 export type SegmentCondition = {
   readonly kind: SegmentConditionKind
   readonly op: ConditionOperator

@@ -20,6 +20,7 @@ type MapPart =
   | "ruleUses"
   | "metrics"
   | "boards"
+  | "experiments"
 
 /**
  * Returns a part for changes. The first change copies it from `before`; a record may have thousands

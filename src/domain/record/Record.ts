@@ -20,6 +20,7 @@ import type { ActivityFact } from "./ActivityFact.ts"
 import type { BalanceFact, Shortfall, Source } from "./BalanceFact.ts"
 import type { BoardFact, Disqualification } from "./BoardFact.ts"
 import type { BoostFact } from "./BoostFact.ts"
+import type { ExperimentFact } from "./ExperimentFact.ts"
 import type { Absorb, Erasing, Merge, MergeEnd, MergeFact } from "./MergeRecord.ts"
 import type { Opening, OpeningFact } from "./Opening.ts"
 import type { StreakFact, StreakPausing } from "./StreakFact.ts"
@@ -250,6 +251,7 @@ export type UserFact =
   | BoardFact
   | MergeFact
   | BoostFact
+  | ExperimentFact
   | OpeningFact
   | { readonly kind: "level.changed"; readonly from: number; readonly to: number }
   /**

@@ -8,6 +8,7 @@
  * - A badge or a quest that one of them has, both have. How often it paid adds up, and so it does for
  *   a level: so it does not pay again, and the undo of one payment leaves the other.
  * - Personal boosts of both run for both; of many, those that end last.
+ * - An experiment that one of them has entered, both have (`UnitedExperiments.ts`).
  * - Scores of open windows add up. Those of closed windows stay as they were. Who is disqualified on a
  *   leaderboard makes both so.
  * - Profile, time zones and the time of the creation are those of the user who stays.
@@ -55,6 +56,7 @@ import type {
   ValueOf,
 } from "./MergeRecord.ts"
 import type { JournalRecord } from "./Record.ts"
+import { unitedExperiments } from "./UnitedExperiments.ts"
 
 /** The user who stays, the one who is merged, and when. */
 export interface Pair {
@@ -70,7 +72,10 @@ type Unite<Value> = (mine: Value, theirs: Value, key: string, pair: Pair) => Val
 /** The lots of one currency are united together. */
 type LotPart = "pending" | "expiring"
 
-const rules: { readonly [Part in Exclude<UnitedPart, LotPart>]: Unite<ValueOf<Part>> } = {
+/** The parts that have a function of their own. */
+type OwnPart = LotPart | "experiments"
+
+const rules: { readonly [Part in Exclude<UnitedPart, OwnPart>]: Unite<ValueOf<Part>> } = {
   balances: (mine, theirs) => ({
     ...mine,
     amount: mine.amount + theirs.amount,
@@ -145,6 +150,7 @@ export const unitedParts = (pair: Pair): UnitedParts => {
     streakCounts: openCounts(pair, new Map(streaks)),
     ruleUses: unitedOf("ruleUses", pair),
     metrics: unitedMetrics(pair),
+    experiments: unitedExperiments(pair),
   }
   for (const part of Object.keys(parts) as ReadonlyArray<UnitedPart>) {
     if (parts[part]?.length === 0) delete parts[part]
@@ -152,7 +158,7 @@ export const unitedParts = (pair: Pair): UnitedParts => {
   return parts
 }
 
-const unitedOf = <Part extends Exclude<UnitedPart, LotPart>>(
+const unitedOf = <Part extends Exclude<UnitedPart, OwnPart>>(
   part: Part,
   pair: Pair,
 ): ReadonlyArray<readonly [string, ValueOf<Part>]> => {

@@ -146,6 +146,7 @@ const archivedMax: Readonly<Record<Noun, number>> = {
   metric: limits.archivedMetricsMax,
   streak: Number.POSITIVE_INFINITY,
   leaderboard: limits.archivedBoardsMax,
+  experiment: limits.archivedExperimentsMax,
 }
 
 const withDefinition = (

@@ -124,6 +124,11 @@ const foldProgress = (
       state.boosts = change(state.boosts, { key, startsAt, endsAt })
       break
     }
+    case "experiment.exposed": {
+      const { experimentId, kind: _, key: __, name: ___, ...exposure } = fact
+      own(state, before, "experiments").set(experimentId, { ...exposure, at: decidedAt(record) })
+      break
+    }
     case "user.opened":
       foldOpening(state, before, fact, record)
       break
@@ -535,6 +540,7 @@ export const applyUser = (
     lastSpend: before.lastSpend,
     metrics: before.metrics,
     boosts: before.boosts,
+    experiments: before.experiments,
     leadsTo: before.leadsTo,
     absorbed: before.absorbed,
     erasing: before.erasing,

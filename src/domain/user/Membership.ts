@@ -40,6 +40,8 @@ export interface Person {
   readonly project: ProjectState
   /** The time of the environment, epoch milliseconds. */
   readonly now: number
+  /** The variants to which the command exposes the user, by the id of the experiment. */
+  readonly exposed?: ReadonlyMap<string, string>
 }
 
 interface ConditionKind {
@@ -54,6 +56,12 @@ interface ConditionKind {
   readonly read: (person: Person, name: string) => unknown
   /** Why the name refers to nothing; absent: every name does. */
   readonly unknown?: (project: ProjectState, name: string) => string | undefined
+  /** Why the value, of an operator that takes one, can never be equal; absent: any may be. */
+  readonly unknownValue?: (
+    project: ProjectState,
+    name: string,
+    value: SegmentCondition["value"],
+  ) => string | undefined
 }
 
 const order = ["eq", "ne", "gt", "gte", "lt", "lte"] as const
@@ -163,6 +171,26 @@ export const conditionKinds: Readonly<Record<SegmentConditionKind, ConditionKind
     numbers: { min: 0, max: 100 },
     read: ({ userId }, salt) => percentOf(salt, userId),
   },
+  experiment: {
+    name: "experiment",
+    operators: ["eq", "ne", "in", "exists"],
+    read: ({ exposed, project: { experiments }, user }, key) => {
+      const id = idsByKey(experiments).get(key) ?? ""
+      return exposed?.get(id) ?? user?.experiments.get(id)?.variant
+    },
+    unknown: ({ experiments }, key) => {
+      const experiment = definitionWithKey(experiments, key)
+      if (experiment === undefined) return "matches no experiment of this project"
+      return experiment.set === "archived" ? "matches an archived experiment" : undefined
+    },
+    unknownValue: ({ experiments }, key, value) => {
+      const { variants = [] } = definitionWithKey(experiments, key) ?? {}
+      const unknown = [value].flat().find((one) => variants.every((other) => other.key !== one))
+      return unknown === undefined || variants.length === 0
+        ? undefined
+        : `must be a variant of the experiment: ${variants.map((one) => one.key).join(", ")}`
+    },
+  },
 }
 
 const dayMs = 86_400_000
@@ -222,13 +250,13 @@ export const segmentsOf = (person: Person): ReadonlyArray<Segment> =>
 
 /** The segments of one person, each evaluated when it is first asked for, and only once. */
 export class Membership {
-  readonly #person: Person
+  readonly person: Person
   #answers: Map<string, boolean> | undefined
   /** How many conditions were evaluated at most. */
   conditions = 0
 
   constructor(person: Person) {
-    this.#person = person
+    this.person = person
   }
 
   /** Whether the person is in the segment with this key; null: everyone is. */
@@ -237,11 +265,11 @@ export class Membership {
     this.#answers ??= new Map()
     let answer = this.#answers.get(key)
     if (answer === undefined) {
-      const { segments } = this.#person.project
+      const { segments } = this.person.project
       const segment = definitionWithKey(segments, key)
       // No definition refers to an archived segment, unless the definition is archived itself.
       answer =
-        segment !== undefined && segment.set === "published" && isMember(this.#person, segment)
+        segment !== undefined && segment.set === "published" && isMember(this.person, segment)
       this.conditions += segment?.conditions.length ?? 0
       this.#answers.set(key, answer)
     }

@@ -15,6 +15,7 @@ import {
   questPeriodOf,
   statusAt,
 } from "../project/Definition.ts"
+import type { Exposure } from "../project/Experiment.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { PeriodCounts } from "../values/Periods.ts"
@@ -246,6 +247,8 @@ export interface UserState {
   readonly metrics: ReadonlyMap<string, MetricState>
   /** The personal boosts that rewards gave, ended ones included, in the order of the rewards. */
   readonly boosts: ReadonlyArray<OwnBoost>
+  /** By the id of the experiment; one that the user has not entered is absent. */
+  readonly experiments: ReadonlyMap<string, Exposure>
   /** Null: the user is a user, and not the former id of another. */
   readonly leadsTo: LeadsTo | null
   /** The users who were merged into this one, also those whose merges came through another. */
@@ -331,6 +334,7 @@ export const newcomer: UserState = {
   lastSpend: 0,
   metrics: none,
   boosts: [],
+  experiments: none,
   leadsTo: null,
   absorbed: noneAbsorbed,
   erasing: 0,

@@ -20,6 +20,7 @@ export const errorKinds = {
   user_not_found: { status: 404, title: "User not found" },
   quest_not_found: { status: 404, title: "Quest not found" },
   badge_not_found: { status: 404, title: "Badge not found" },
+  experiment_not_found: { status: 404, title: "Experiment not found" },
   leaderboard_not_found: { status: 404, title: "Leaderboard not found" },
   boost_not_found: { status: 404, title: "Boost not found" },
   boost_not_active: { status: 409, title: "Boost not active" },

@@ -77,6 +77,7 @@ export const idPrefixes = [
   "mtr",
   "stk",
   "ldb",
+  "exp",
   "whk",
   "prj",
   "key",

@@ -8,6 +8,7 @@ import type { Boost } from "../../domain/project/Boost.ts"
 import type { Currency } from "../../domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../domain/project/Definition.ts"
 import type { ApiKey, DirectoryState, Project } from "../../domain/project/Directory.ts"
+import type { Experiment } from "../../domain/project/Experiment.ts"
 import type { Metric } from "../../domain/project/Metric.ts"
 import type { ProjectState, Webhook } from "../../domain/project/Project.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
@@ -47,6 +48,7 @@ export const encodeProject = ({
   badges,
   boosts,
   currencies,
+  experiments,
   leaderboards,
   metrics,
   quests,
@@ -67,6 +69,7 @@ export const encodeProject = ({
     segments,
     streaks,
     leaderboards,
+    experiments,
   })
   const texts = definitions.map(([name, all]) => `"${name}":${definitionsText(all)}`)
   return `${JSON.stringify(others).slice(0, -1)},${texts.join(",")}}`
@@ -85,6 +88,7 @@ export const decodeProject = (value: Uint8Array): ProjectState => {
     metrics: byId<Metric>(stored.metrics),
     streaks: byId<Streak>(stored.streaks),
     leaderboards: byId<Board>(stored.leaderboards),
+    experiments: byId<Experiment>(stored.experiments),
     webhooks: byId<Webhook>(stored.webhooks),
     backfills: new Map(stored.backfills),
   }

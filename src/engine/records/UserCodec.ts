@@ -37,6 +37,7 @@ import type { PeriodCounts } from "../../domain/values/Periods.ts"
 import { readActivity, writeActivity } from "./ActivityBytes.ts"
 import { awardCount, readBadges, writeBadges } from "./BadgeBytes.ts"
 import { readBoard, writeBoard } from "./BoardBytes.ts"
+import { readExposure, writeExposure } from "./ExperimentBytes.ts"
 import { readExpiring, readPending, writeExpiring, writePending } from "./LotBytes.ts"
 import { mergeTags, readMerges, writeMerges } from "./MergeBytes.ts"
 import { readMetric, writeMetric } from "./MetricBytes.ts"
@@ -87,6 +88,7 @@ export const tags = {
   ...mergeTags,
   levelsPaid: 23,
   boards: 24,
+  experiments: 30,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -163,6 +165,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   }
   writeMap(tags.levelsPaid, user.levelsPaid, names, writeNumber)
   writeMap(tags.boards, user.boards, names, writeBoard)
+  writeMap(tags.experiments, user.experiments, names, writeExposure)
   return written()
 }
 
@@ -314,6 +317,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     lastSpend: 0,
     metrics: none,
     boosts: [],
+    experiments: none,
     leadsTo: null,
     absorbed: noneAbsorbed,
     erasing: 0,
@@ -415,6 +419,9 @@ const readLater = (state: Building, tag: number, count: number, names: Names): v
       return
     case tags.boards:
       state.boards = readMap(count, names, () => readBoard(reader))
+      return
+    case tags.experiments:
+      state.experiments = readMap(count, names, () => readExposure(reader, names))
       return
     default:
       if (!readMerges(state, tag, reader, count, names)) throw bad(`section ${tag} is unknown`)

@@ -13,6 +13,7 @@ import { oneOf } from "./Common.ts"
 import { Currencies } from "./Currencies.ts"
 import { DefinitionFiles } from "./DefinitionFiles.ts"
 import { Actions, Events } from "./Events.ts"
+import { Experiments } from "./Experiments.ts"
 import { Facts } from "./Facts.ts"
 import { Ingest } from "./Ingest.ts"
 import { Leaderboard } from "./Leaderboard.ts"
@@ -108,6 +109,7 @@ const declared = HttpApi.make("laurel")
     Metrics,
     Streaks,
     Leaderboards,
+    Experiments,
     Projects,
     DefinitionFiles,
     TestClocks,

@@ -1,6 +1,6 @@
 /**
  * Definitions as a file: all settings, currencies, metrics, segments, streaks, badges, quests,
- * rules, boosts and leaderboards of an environment.
+ * rules, boosts, leaderboards and experiments of an environment.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -12,11 +12,13 @@ import { ApiKey, BodyBytesMax, distinct, list, OpenTo, oneOf, pattern } from "./
 import { NewCurrency } from "./Currencies.ts"
 import { DefinitionKey, fileStatus } from "./DefinitionShapes.ts"
 import { changeHeaders, readHeaders } from "./EntityTags.ts"
+import { NewExperiment } from "./Experiments.ts"
 import { appliedFile, definitionsFile, fileDiff } from "./examples/definitionExamples.ts"
 import {
   badgeId,
   boostId,
   currencyId,
+  experimentId,
   leaderboardId,
   metricId,
   questId,
@@ -166,6 +168,18 @@ export const DefinitionsFile = Schema.Struct({
       "leaderboards",
     ),
   ),
+  experiments: Schema.optionalKey(
+    listOf(
+      Schema.Struct({
+        id: idOf("exp", experimentId),
+        ...NewExperiment.fields,
+        key,
+        status: fileStatus,
+      }).annotate({ identifier: "FileExperiment" }),
+      limits.experimentsMax,
+      "experiments",
+    ),
+  ),
 }).annotate({
   identifier: "DefinitionsFile",
   description:
@@ -273,7 +287,7 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
         OpenApi.annotations({
           summary: "Export definitions",
           description:
-            "Returns settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts and leaderboards in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
+            "Returns settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards and experiments in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
         }),
       ),
     HttpApiEndpoint.post("diff", "/v1/definitions/diff", {
@@ -309,6 +323,6 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
     OpenApi.annotations({
       title: "Definitions",
       description:
-        "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts and leaderboards as one file.",
+        "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards and experiments as one file.",
     }),
   )

@@ -49,6 +49,7 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "boost.earned": "The user got a personal boost, for some minutes.",
   "boost.revoked": "An undo took a personal boost back.",
   "badge.revoked": "A badge was revoked.",
+  "experiment.exposed": "The user entered an experiment, with a variant.",
   "metric.changed": "An event counted for a metric, or such an event was revoked.",
   "quest.started": "The user began a quest.",
   "quest.progressed": "An event counted for a quest step.",

@@ -1,5 +1,6 @@
 /** Shapes of users. */
 import { Schema } from "effect"
+import { EnteredExperiment, enteredExperiment } from "../../domain/message/ExperimentMembers.ts"
 import {
   Balances,
   claimable,
@@ -275,6 +276,25 @@ export const User = Schema.Struct({
     ).annotate({
       description: "The user's personal boosts that run now. Absent: none.",
       examples: [[{ ...ownBoost, currencies: ["xp"], factor: 2 }]],
+    }),
+  ),
+  experiments: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        ...EnteredExperiment.fields,
+        exposedAt: Time.annotate({ description: "When the user entered it." }),
+        counted: Schema.Boolean.annotate({
+          description:
+            "Whether results count the user: false if a user with another variant was merged into this one.",
+          examples: [true],
+        }),
+      }).annotate({
+        identifier: "UserExperiment",
+        description: "An experiment that the user has entered.",
+      }),
+    ).annotate({
+      description: "The experiments that the user has entered, also ended ones. Absent: none.",
+      examples: [[{ ...enteredExperiment, exposedAt: "2026-11-01T09:30:00.000Z", counted: true }]],
     }),
   ),
   createdAt: Time,

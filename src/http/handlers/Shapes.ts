@@ -354,6 +354,7 @@ export const showUser = (user: UserState, project: ProjectState, now: number): t
       ...(tiers !== undefined && { tiers: showBadges(tiers) }),
     })),
     ...showOwnBoosts(user, project, now),
+    ...showExposures(user, project),
     createdAt: isoTime(user.createdAt),
     updatedAt: isoTime(user.updatedAt),
   }
@@ -371,6 +372,18 @@ const showOwnBoosts = ({ boosts }: UserState, project: ProjectState, now: number
     return { boostId, key, name, currencies, factor, startsAt, endsAt }
   })
   return shown.length === 0 ? {} : { boosts: shown }
+}
+
+/** The experiments that the user has entered, in the order of their creation. */
+const showExposures = ({ experiments: own }: UserState, { experiments }: ProjectState) => {
+  if (own.size === 0) return {}
+  const shown = [...experiments.values()].flatMap(({ id, key, name, set }) => {
+    const exposure = set === "archived" ? undefined : own.get(id)
+    if (exposure === undefined) return []
+    const { at, mixed = false, variant } = exposure
+    return [{ experimentId: id, key, name, variant, exposedAt: isoTime(at), counted: !mixed }]
+  })
+  return shown.length === 0 ? {} : { experiments: shown }
 }
 
 /** The user's balances of all active currencies, what is pending or ends, and when they grow. */
@@ -492,6 +505,9 @@ export const referenceFaults =
       faults.push(...streakReferenceFaults(state, streak, "/criteria/streak"))
     }
     faults.push(...scoreFaults(state, memberOf(body, "score")))
+    const compared = memberOf(body, "metric")
+    if (typeof compared === "string")
+      faults.push(...metricReferenceFaults(state, compared, "/metric"))
     const segment = memberOf(body, "segment")
     if (typeof segment === "string") faults.push(...segmentReferenceFaults(state, segment))
     const steps = memberOf(body, "steps")

@@ -15,6 +15,7 @@ import { type Board, defaultWindows, isXpBoard } from "../../domain/project/Boar
 import type { Boost } from "../../domain/project/Boost.ts"
 import { type Currency, type CurrencyLevels, isBuiltIn } from "../../domain/project/Currency.ts"
 import type { Badge, Definition, Quest, Rule, Targeted } from "../../domain/project/Definition.ts"
+import type { Experiment } from "../../domain/project/Experiment.ts"
 import {
   type DefinitionByNoun,
   definitionIn,
@@ -41,6 +42,7 @@ import { newBadge } from "./badgeHandlers.ts"
 import { newBoard } from "./boardHandlers.ts"
 import { newBoost } from "./boostHandlers.ts"
 import { newCurrency } from "./currencyHandlers.ts"
+import { newExperiment } from "./experimentHandlers.ts"
 import { newMetric } from "./metricHandlers.ts"
 import { newQuest } from "./questHandlers.ts"
 import { newRule } from "./ruleHandlers.ts"
@@ -133,6 +135,7 @@ const forms: { readonly [N in Noun]: Form<N> } = {
   rule: { made: newRule, shown: (rule) => fileRule(rule) },
   boost: { made: newBoost, shown: (boost) => fileBoost(boost) },
   leaderboard: { made: newBoard, shown: (board) => fileBoard(board) },
+  experiment: { made: newExperiment, shown: (experiment) => fileExperiment(experiment) },
 }
 
 /** The members of a definition of every kind in a file. */
@@ -358,6 +361,12 @@ const fileBoard = (board: Board) => {
     ...given({ attributes }),
   }
   return fileDefinition(board, own) as Item<"leaderboards">
+}
+
+const fileExperiment = (experiment: Experiment) => {
+  const { metric, name, variants } = experiment
+  const own = { name, variants, ...given({ metric }) }
+  return fileDefinition(experiment, own) as Item<"experiments">
 }
 
 /** The change that a fact of an applied file describes. */

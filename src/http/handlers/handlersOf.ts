@@ -17,6 +17,7 @@ import { boostHandlers } from "./boostHandlers.ts"
 import { currencyHandlers } from "./currencyHandlers.ts"
 import { definitionFileHandlers } from "./definitionFileHandlers.ts"
 import { eventHandlers } from "./eventHandlers.ts"
+import { experimentHandlers } from "./experimentHandlers.ts"
 import { factHandlers } from "./factHandlers.ts"
 import { ingestHandlers } from "./ingestHandlers.ts"
 import { metricHandlers } from "./metricHandlers.ts"
@@ -133,6 +134,7 @@ export const handlersOf = (
     metrics: metricHandlers(engine),
     streaks: streakHandlers(engine),
     leaderboards: boardHandlers(engine),
+    experiments: experimentHandlers(engine),
     project: projectHandlers(engine),
     definitions: definitionFileHandlers(engine),
     testClock: testClockHandlers(engine),

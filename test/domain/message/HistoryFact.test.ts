@@ -6,7 +6,7 @@ import type { JournalRecord, Spending } from "../../../src/domain/record/Record.
 import { recordId } from "../../../src/domain/values/Ids.ts"
 import { Fact } from "../../../src/http/api/History.ts"
 import { World } from "../decide/World.ts"
-import { boostWith, levelWith } from "../definitions.ts"
+import { boostWith, experimentWith, levelWith } from "../definitions.ts"
 
 const shownOf = (record: JournalRecord) =>
   record.facts.filter(isShown).map((fact) => historyFact(record, fact))
@@ -76,6 +76,7 @@ const everything = () => {
   world.now += 2 * 86_400_000
   world.do({ kind: "tick" })
   const own = boostWith({ id: "bst_own", key: "own", personal: true })
+  world.define({ kind: "experiment.created", experiment: experimentWith({}) })
   world.define({ kind: "boost.created", boost: own })
   world.undo(world.do({ kind: "reward", reward: { boost: { key: "own", minutes: 5 } } }))
   const visitor = new World("2026-11-07T12:00:00Z")

@@ -19,7 +19,7 @@ import type { Fact, JournalRecord, Spending } from "../../../src/domain/record/R
 import { recordId } from "../../../src/domain/values/Ids.ts"
 import { limits } from "../../../src/Limits.ts"
 import { World } from "../decide/World.ts"
-import { boostWith, levelWith, questWith, ruleWith } from "../definitions.ts"
+import { boostWith, experimentWith, levelWith, questWith, ruleWith } from "../definitions.ts"
 
 const messagesOf = (record: JournalRecord): ReadonlyArray<Message> =>
   record.facts.flatMap((_, index) =>
@@ -78,6 +78,7 @@ const everything = (): World => {
   world.streak({ id: "stk_iced", key: "iced", freezes: { initial: 0, max: 1, everyDays: null } })
   world.undo(world.do({ kind: "reward", reward: { freezes: { iced: 1 } } }))
   const own = boostWith({ id: "bst_own", key: "own", personal: true })
+  world.define({ kind: "experiment.created", experiment: experimentWith({}) })
   world.define({ kind: "boost.created", boost: own })
   world.undo(world.do({ kind: "reward", reward: { boost: { key: "own", minutes: 5 } } }))
   world.do({ kind: "pause", streak: "daily", from: 20_000, to: 20_001 })

@@ -245,6 +245,10 @@ const rich: UserState = {
     { key: "double", startsAt: 1_763_000_000_000, endsAt: 1_763_000_060_000 },
     { key: "constructor", startsAt: 0, endsAt: 1 },
   ],
+  experiments: new Map([
+    ["exp_1", { variant: "control", at: 1_763_000_000_000 }],
+    ["exp_2", { variant: "constructor", at: 1, before: 7, mixed: true }],
+  ]),
   ruleUses: new Map([
     ["rul_1", { periods: [[3, 1]], lastAt: 8, firstAt: 8 }],
     ["rul_2", { periods: [[0, 0]], lastAt: 8, firstAt: 2, since: 1 }],

@@ -169,6 +169,11 @@ await serve(directory, first, async (url) => {
   await post("/v1/users/bob/rewards", { type: "badge", badgeId: manual.id })
   await post("/v1/users/bob/rewards", { reward: { freezes: { daily: 1 } } })
   await post("/v1/users/bob/streaks/daily/pauses", { from: "2026-01-01", to: "2026-01-02" })
+  const variants = [
+    { key: "control", weight: 1 },
+    { key: "goal", weight: 2 },
+  ]
+  await post("/v1/experiments", { name: "Goal", variants })
   const own = { name: "Own", currencies: ["xp"], factor: 2, personal: true }
   await post("/v1/boosts", own)
   await post("/v1/users/bob/rewards", { reward: { boost: { key: "own", minutes: 60 } } })

@@ -132,6 +132,7 @@ export const asksOf = async (url: string, key: string): Promise<ReadonlyArray<As
     "/v1/quests",
     "/v1/badges",
     "/v1/boosts",
+    "/v1/experiments",
     "/v1/metrics",
     "/v1/webhooks",
     "/v1/actions",

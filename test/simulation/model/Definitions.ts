@@ -9,6 +9,7 @@ import type {
   Rule,
   Status,
 } from "../../../src/domain/project/Definition.ts"
+import type { Experiment } from "../../../src/domain/project/Experiment.ts"
 import type { Metric } from "../../../src/domain/project/Metric.ts"
 import type { ProjectSettings } from "../../../src/domain/project/Project.ts"
 import type { Segment } from "../../../src/domain/project/Segment.ts"
@@ -27,6 +28,7 @@ export interface Definitions {
   readonly metrics: ReadonlyArray<Metric>
   readonly streaks: ReadonlyArray<Streak>
   readonly leaderboards: ReadonlyArray<Board>
+  readonly experiments: ReadonlyArray<Experiment>
   readonly closed: ClosedThrough
   /** The time zones of the project before, and until when. */
   readonly moves: ReadonlyArray<Move>

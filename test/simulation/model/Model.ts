@@ -46,6 +46,7 @@ import { boostRefused, ownedBy, runningFor } from "./boosts.ts"
 import { dateAt } from "./calendar.ts"
 import { activeIn, awardAll, awardOne, gift, give, keptBy, type Receiver } from "./credits.ts"
 import { counts, type Definitions, pays } from "./Definitions.ts"
+import { entering } from "./experiments.ts"
 import { holdingOf, type When } from "./holdings.ts"
 import { levelAmountOf, levelIn, levelOf } from "./levels.ts"
 import type {
@@ -53,6 +54,7 @@ import type {
   Awarded,
   Backfilled,
   Capped,
+  Entered,
   Entry,
   FreezesTaken,
   Happened,
@@ -125,6 +127,8 @@ export interface Outcome {
   readonly owned: ReadonlyArray<Owned>
   readonly disowned: ReadonlyArray<Owned>
   readonly boosts: ReadonlyArray<AppliedBoost>
+  /** The experiments that the user entered, as `id variant`. */
+  readonly entered: ReadonlyArray<string>
   readonly quests: ReadonlyArray<{
     readonly questId: string
     readonly status: string
@@ -198,9 +202,20 @@ export class Model {
   }
 
   /** The segments of the user as of now. */
-  membership(userId: string, place: Place, now: number): Membership {
+  membership(
+    userId: string,
+    place: Place,
+    now: number,
+    entered: ReadonlyArray<Entered> = [],
+  ): Membership {
     const log = this.log(userId)
-    return membershipOf({ userId, log, profile: this.profile(userId), place, now })
+    return membershipOf({ userId, log, profile: this.profile(userId), place, now, entered })
+  }
+
+  /** The experiments that the user enters now. */
+  #entering(userId: string, place: Place, now: number): ReadonlyArray<Entered> {
+    const somebody = { userId, log: this.log(userId), profile: this.profile(userId), place, now }
+    return entering(somebody, this.membership(userId, place, now).isIn)
   }
 
   /** An event, a reward or a spend. A repeat of an id gets the reply to the first. */
@@ -253,8 +268,9 @@ export class Model {
     const { badges, boosts, closed, quests, rules, settings } = definitions
     const place = this.place(userId, definitions)
     const before = this.log(userId)
-    const { held, isIn } = this.membership(userId, place, now)
     const { imported, occurredAt = now } = command
+    const entered = imported === true ? [] : this.#entering(userId, place, now)
+    const { held, isIn } = this.membership(userId, place, now, entered)
     const tooOld = imported !== true && occurredAt < now - limits.occurredAtPastMs
     if (tooOld || occurredAt > now + limits.occurredAtFutureMs)
       return { refused: "invalid_request" }
@@ -266,6 +282,7 @@ export class Model {
       action: command.action,
       metadata: command.metadata,
       date: dateAt(zoneNow(this.profile(userId), definitions), Math.min(occurredAt, now)),
+      entered: [...entered],
     }
     const after = [...before, event]
     const zoneThen = (ms: number) => zoneOfProject(before, definitions, ms)
@@ -366,7 +383,8 @@ export class Model {
   ): Outcome | Refused {
     const before = this.log(userId)
     const place = this.place(userId, definitions)
-    const reward: Happened = { ...nothing(sequence, now), kind: "reward" }
+    const entered = this.#entering(userId, place, now)
+    const reward: Happened = { ...nothing(sequence, now), kind: "reward", entered: [...entered] }
     const after = [...before, reward]
     const parts =
       "reward" in command
@@ -391,7 +409,7 @@ export class Model {
     gift({ xp, points, currencies, badgeId, freezes, ...(boost && { boost }) }, receiver)
     const { timezone } = definitions.settings
     reward.windows = windowsFor(before, timezone, definitions.closed, dateAt(timezone, now), now)
-    const { held, isIn } = this.membership(userId, place, now)
+    const { held, isIn } = this.membership(userId, place, now, entered)
     awardAll(receiver, before, () => crossed(before, after, place, now, now, isIn))
     giveFreezes(after, reward, definitions, place.places, now)
     const today = dateAt(timezone, now)
@@ -553,12 +571,14 @@ export class Model {
     { now, sequence }: Moment,
   ): Outcome | Refused {
     const { quests, settings } = definitions
-    const { isIn } = this.membership(userId, this.place(userId, definitions), now)
+    const place = this.place(userId, definitions)
+    const entered = this.#entering(userId, place, now)
+    const { isIn } = this.membership(userId, place, now, entered)
     const quest = quests.find(({ id, key }) => id === questId || key === questId)
     const asked = startByHand(this.log(userId), quest, quests, settings.timezone, now, isIn)
     if (asked === undefined) return nothingDone
     if ("refused" in asked) return asked
-    this.#append(userId, { kind: "began", sequence, at: now, ...asked })
+    this.#append(userId, { kind: "began", sequence, at: now, entered, ...asked })
     return nothingDone
   }
 
@@ -827,6 +847,10 @@ export class Model {
           : [],
       owned: entry.kind === "undone" ? [] : entry.owned,
       disowned: entry.kind === "undone" ? lostOwned(before, after) : [],
+      entered:
+        entry.kind === "undone"
+          ? []
+          : entry.entered.map(({ experimentId, variant }) => `${experimentId} ${variant}`).sort(),
       quests,
       // A reply lists the streaks that became longer, but for pauses that began.
       streaks: place.streaks.flatMap((definition) => {
@@ -904,6 +928,7 @@ export const nothingDone: Outcome = {
   owned: [],
   disowned: [],
   boosts: [],
+  entered: [],
   quests: [],
   streaks: [],
   metrics: [],
@@ -932,6 +957,7 @@ const nothing = (sequence: number, now: number): Happened => ({
   streaks: [],
   milestones: [],
   pausing: { paused: [], seen: [] },
+  entered: [],
 })
 
 const onlyPausing = ({ at, pausing, sequence }: Happened): Backfilled => ({

@@ -51,6 +51,14 @@ export interface FreezesTaken {
   readonly cut: number
 }
 
+/** An experiment that the user entered. `before`: what the user had of its metric, if it adds up. */
+export interface Entered {
+  readonly experimentId: string
+  readonly key: string
+  readonly variant: string
+  readonly before: number
+}
+
 /** An event or a reward, with what it gave. */
 export interface Happened extends Amounting {
   readonly kind: "event" | "reward"
@@ -100,6 +108,7 @@ export interface Happened extends Amounting {
   /** The milestones that it paid. */
   readonly milestones: Array<{ readonly key: string; readonly target: number }>
   readonly pausing: Pausing
+  readonly entered: Array<Entered>
 }
 
 /** The pauses that began with a decision: days, and the numbers of those that did. */
@@ -127,6 +136,7 @@ export interface Completion extends InPeriod {
 
 /** The user started a quest by request. */
 export interface Began extends InPeriod {
+  readonly entered: ReadonlyArray<Entered>
   readonly kind: "began"
   readonly sequence: number
   readonly at: number

@@ -5,8 +5,9 @@ import type { Profile } from "../../../src/domain/user/User.ts"
 import { badgesOf, type Place } from "./badges.ts"
 import { balanceOf, xpOf } from "./balances.ts"
 import { satisfies } from "./conditions.ts"
+import { enteredBy } from "./experiments.ts"
 import { levelAmountOf, levelIn, levelOf } from "./levels.ts"
-import { happened, type Log } from "./log.ts"
+import { type Entered, happened, type Log } from "./log.ts"
 import { totalOf } from "./metrics.ts"
 import { streakOf } from "./streaks.ts"
 
@@ -16,12 +17,14 @@ export interface Somebody {
   readonly profile: Profile
   readonly place: Place
   readonly now: number
+  /** What the decision enters, beside what the log has. */
+  readonly entered?: ReadonlyArray<Entered>
 }
 
 const day = 86_400_000
 
 /** MurmurHash3 for 32 bits, in numbers without a size. */
-const murmur = (text: string): bigint => {
+export const hashOf = (text: string): bigint => {
   const whole = 2n ** 32n
   const turned = (number: bigint, by: bigint) =>
     ((number << by) | (number >> (32n - by))) & (whole - 1n)
@@ -42,7 +45,7 @@ const murmur = (text: string): bigint => {
 
 /** What the condition compares; `undefined`: the user has none. */
 const found = (
-  { log, now, place, profile, userId }: Somebody,
+  { entered = [], log, now, place, profile, userId }: Somebody,
   condition: SegmentCondition,
 ): unknown => {
   switch (condition.kind) {
@@ -80,8 +83,11 @@ const found = (
       const last = Math.max(...events.map(({ occurredAt }) => occurredAt))
       return events.length === 0 ? undefined : Math.floor((now - last) / day)
     }
+    case "experiment":
+      return [...enteredBy(log), ...entered].find(({ key }) => key === condition.experiment)
+        ?.variant
     case "percent":
-      return Number(murmur(`${condition.salt}:${userId}`) * 100n) / 2 ** 32
+      return Number(hashOf(`${condition.salt}:${userId}`) * 100n) / 2 ** 32
   }
 }
 

@@ -36,6 +36,7 @@ const kindLabels: Readonly<Record<SegmentConditionKind, string>> = {
   account_age_days: "days since the creation",
   inactive_days: "days since the latest event",
   percent: "place in a percentage",
+  experiment: "variant of an experiment",
 }
 
 const nameLabels = {
@@ -45,6 +46,7 @@ const nameLabels = {
   streak: "Key of the streak",
   metric: "Key of the metric",
   salt: "Salt",
+  experiment: "Key of the experiment",
 }
 
 /* The conditions: a row for each. */

@@ -176,8 +176,9 @@ const boostText = (fact: FactOf<"boost.earned"> | FactOf<"boost.revoked">, base:
     "source" in fact ? sourceText(fact.source, base) : "taken back"
   }`
 
-/** One fact in words. `base` is the path of the environment's pages. */
-const factText = (fact: Fact, base: string): Content => {
+const summaryText = (
+  fact: FactOf<"event.tracked" | "event.revoked" | "reward.granted" | "reward.revoked">,
+): Content => {
   switch (fact.kind) {
     case "event.tracked":
       return summary("Event counted", fact)
@@ -187,6 +188,17 @@ const factText = (fact: Fact, base: string): Content => {
       return summary("Reward granted", fact)
     case "reward.revoked":
       return undone("Reward undone", { ...fact, kind: "event.revoked" })
+  }
+}
+
+/** One fact in words. `base` is the path of the environment's pages. */
+const factText = (fact: Fact, base: string): Content => {
+  switch (fact.kind) {
+    case "event.tracked":
+    case "event.revoked":
+    case "reward.granted":
+    case "reward.revoked":
+      return summaryText(fact)
     case "xp.earned":
     case "points.earned":
     case "currency.earned":
@@ -215,6 +227,8 @@ const factText = (fact: Fact, base: string): Content => {
     case "boost.earned":
     case "boost.revoked":
       return boostText(fact, base)
+    case "experiment.exposed":
+      return html`Entered experiment <a href="${base}/experiments/${fact.experimentId}">${isolated(fact.name)}</a> as ${isolated(fact.variant)}`
     case "quest.started":
     case "quest.progressed":
     case "quest.completed":

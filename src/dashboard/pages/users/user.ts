@@ -222,6 +222,13 @@ const profile = (
           html`<a href="${base}/boosts/${boostId}">${isolated(name)}</a>: ${currencies.join(", ")} × ${factor}, until ${isoTime(endsAt)}`,
         ] as const,
     ),
+    ...(user.experiments ?? []).map(
+      ({ counted, experimentId, exposedAt, name, variant }) =>
+        [
+          "Experiment",
+          html`<a href="${base}/experiments/${experimentId}">${isolated(name)}</a>: ${isolated(variant)}, since ${isoTime(exposedAt)}${!counted && ", not in results: a merged user had another variant"}`,
+        ] as const,
+    ),
     ["All-time rank", rankLink(base, user.id, "all_time", rank)],
     ...ranks,
     ["Leaderboards", user.hidden ? "hidden" : "shown"],

@@ -6,6 +6,7 @@ import {
   currencyId,
   deliveryId,
   exampleCursors,
+  experimentId,
   later,
   leaderboardId,
   messageId,
@@ -341,6 +342,18 @@ export const definitionsFile = {
       name: "Gem hunters",
       score: { currency: "gems" },
       windows: ["all_time", "weekly"],
+    },
+  ],
+  experiments: [
+    {
+      id: experimentId,
+      key: "daily-goal",
+      name: "Daily goal",
+      variants: [
+        { key: "control", weight: 1 },
+        { key: "goal", weight: 1 },
+      ],
+      endsAt: "2026-12-01T00:00:00.000Z",
     },
   ],
 } as const

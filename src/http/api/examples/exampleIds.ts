@@ -19,6 +19,7 @@ export const ruleId = "rul_01a1fc1e64c07345932e273286b5ca30"
 export const boostId = "bst_01a1fc1e64c07345932e273286b5ca30"
 export const segmentId = "seg_01a1fc1e64c07345932e273286b5ca30"
 export const leaderboardId = "ldb_01a1fc1e64c07345932e273286b5ca30"
+export const experimentId = "exp_01a1fc1e64c07345932e273286b5ca30"
 export const streakId = "stk_01a1fc1e64c07345932e273286b5ca30"
 export const webhookId = "whk_01a1fc1e64c07345932e273286b5ca30"
 export const eventId = "evt_0mi8k3f2a4c92"
@@ -54,6 +55,8 @@ export const exampleCursors = {
     "1WyJzdHJlYWtzIiwyNjAxNDgzNzQ4LDE3OTM1MjU0MDAwMDAsInN0a18wMWExZmMxZTY0YzA3MzQ1OTMyZTI3MzI4NmI1Y2EzMCJdQ_agyw",
   leaderboards:
     "1WyJsZWFkZXJib2FyZHMiLDI2MDE0ODM3NDgsMTc5MzUyNTQwMDAwMCwibGRiXzAxYTFmYzFlNjRjMDczNDU5MzJlMjczMjg2YjVjYTMwIl1a7rrW",
+  experiments:
+    "1WyJleHBlcmltZW50cyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJleHBfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXVHhuXk",
   webhooks:
     "1WyJ3ZWJob29rcyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJ3aGtfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXVm57po",
   history: "1WyJoaXN0b3J5IiwyNjAxNDgzNzQ4LDIwNDg3OCwwXaHVpBc",

@@ -4,6 +4,7 @@ import {
   boostId,
   countedBadgeId,
   deliveryId,
+  experimentId,
   leaderboardId,
   metricId,
   questId,
@@ -61,6 +62,10 @@ export const occurrences = {
   ),
   streak_not_found: at("/v1/streaks/daily", "No streak of this project has this id or key."),
   badge_not_found: at(badge, "No badge of this project has this id or key."),
+  experiment_not_found: at(
+    `/v1/experiments/${experimentId}`,
+    "No experiment of this project has this id or key.",
+  ),
   leaderboard_not_found: at(
     `/v1/leaderboards/${leaderboardId}`,
     "No leaderboard of this project has this id or key.",

@@ -1,0 +1,9 @@
+/** The limits of experiments. `Limits.ts` includes them. */
+export const experimentLimits = {
+  /** In an environment, without archived ones, and archived ones. */
+  experimentsMax: 50,
+  archivedExperimentsMax: 1_000,
+  experimentVariantsMin: 2,
+  experimentVariantsMax: 10,
+  experimentWeightMax: 1_000,
+} as const

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { cellsOf, expectMarked, fieldsOf } from "../pageForm.ts"
+import { roundTrip } from "./roundTrip.ts"
+import { base, type Json, startWorld, type World } from "./world.ts"
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld()
+})
+afterAll(() => world.server.stop())
+
+const experiments = `${base}/experiments`
+const simple = {
+  name: "Goal",
+  "variants.0.key": "control",
+  "variants.0.weight": "1",
+  "variants.1.key": "goal",
+  "variants.1.weight": "3",
+}
+const create = async (fields: Record<string, string>): Promise<Json> => {
+  const { location, text } = await world.owner.post(`${experiments}/new`, fields)
+  if (location === null) throw new Error(text)
+  const [, id] = /\/experiments\/(exp_\w+)\?done=[\w-]+$/.exec(location)!
+  return (await world.api("GET", `/v1/experiments/${id}`)).json
+}
+
+describe("The form of an experiment", () => {
+  it("creates the typed experiment, and only one however often it is sent", async () => {
+    const page = await world.owner.get(`${experiments}/new`)
+    const blank = fieldsOf(page.text, `${experiments}/new`)
+    const fields = {
+      ...blank,
+      name: "Daily goal",
+      "variants.1.key": "goal",
+      "variants.1.weight": "2",
+      endsAt: "2030-01-01T01:00:00+01:00",
+    }
+    const experiment = await create(fields)
+    expect(experiment).toMatchObject({
+      name: "Daily goal",
+      key: "daily-goal",
+      variants: [
+        { key: "control", weight: 1 },
+        { key: "goal", weight: 2 },
+      ],
+      metric: null,
+      endsAt: "2030-01-01T00:00:00.000Z",
+    })
+    expect((await create(fields)).id).toBe(experiment.id)
+  })
+
+  it("marks the fields of a refusal", async () => {
+    for (const [name, bad] of Object.entries({
+      metric: "none",
+      startsAt: "soon",
+      "variants.0.key": "No Key",
+      "variants.1.weight": "0",
+    })) {
+      const fields = { ...simple, [name]: bad }
+      expectMarked(await world.owner.post(`${experiments}/new`, fields), name, bad)
+    }
+  })
+
+  it("saves any experiment of the API unchanged", async () => {
+    await roundTrip(world, {
+      schema: "NewExperiment",
+      list: "experiments",
+      count: 30,
+      edit: (body: Json) => {
+        body.status = "draft"
+        if (body.metric !== undefined) delete body.metric
+        for (const [place, variant] of body.variants.entries()) variant.key = `v${place}`
+      },
+    })
+  })
+})
+
+describe("The pages of experiments", () => {
+  it("list them with the shares of their variants, and show those of a user", async () => {
+    const { id } = await create({ ...simple, name: "Listed" })
+    const { text } = await world.owner.get(`${experiments}?status=active`)
+    const name = `<a href="${experiments}/${id}"><bdi>Listed</bdi></a><br><code>listed</code>`
+    expect(cellsOf(text, name).slice(0, 4)).toEqual([
+      "active",
+      "control 25%, goal 75%",
+      "none",
+      "everyone",
+    ])
+    const { json } = await world.api("POST", "/v1/events", { userId: "seen", action: "TAP" })
+    const { variant } = json.experiments.find(({ experimentId }: Json) => experimentId === id)
+    const user = (await world.owner.get(`${base}/users/seen`)).text
+    expect(user).toContain(`<bdi>Listed</bdi></a>: <bdi>${variant}</bdi>, since `)
+    expect(user).toContain(`Entered experiment <a href="${experiments}/${id}">`)
+  })
+})
