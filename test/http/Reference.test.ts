@@ -78,6 +78,7 @@ describe("/openapi.json", () => {
       "/v1/stream",
       "/v1/test-clock",
       "/v1/users",
+      "/v1/users/opening/batch",
       "/v1/users/{id}",
       "/v1/users/{id}/events/{eventId}",
       "/v1/users/{id}/export",

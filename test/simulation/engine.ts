@@ -193,8 +193,10 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
         const record = recordOf(outcome, userId, command, [...known, ...left], left)
         if (record === undefined) continue
         takeWhile(userId, record.sequence)
-        const repeat =
-          isNamed(command) && "duplicate" in outcome && outcome.duplicate
+        const isOpening = command.kind === "opening" && "duplicate" in outcome && outcome.duplicate
+        const repeat = isOpening
+          ? { differs: [], revoked: false }
+          : isNamed(command) && "duplicate" in outcome && outcome.duplicate
             ? oracle.model.repeat(userId, command)
             : undefined
         // Commands at the same time may be decided in any order.

@@ -60,6 +60,9 @@ export const operations = {
   facts: {
     list: "GET facts query",
   },
+  openings: {
+    openBatch: "POST users/opening/batch body key",
+  },
   quests: {
     create: "POST quests body key",
     list: "GET quests query",

@@ -143,9 +143,11 @@ export interface DoneReply {
   readonly badges: Outcome["badges"]
 }
 
-export interface OpeningReply {
+export interface OpeningReply extends Repeated {
   readonly kind: "opening"
   readonly userId: string
+  /** The sequence of the record. */
+  readonly sequence: number
   readonly opened: MembersOf<"user.opened">
 }
 
@@ -239,7 +241,9 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
     case "opening":
       return {
         kind: "opening",
+        ...repeated(repeat),
         userId,
+        sequence: record.sequence,
         opened: openedMembers(record.facts.find((fact) => fact.kind === "user.opened")!),
       }
     default:

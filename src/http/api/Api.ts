@@ -19,6 +19,7 @@ import { Ingest } from "./Ingest.ts"
 import { Leaderboard } from "./Leaderboard.ts"
 import { Leaderboards } from "./Leaderboards.ts"
 import { Metrics } from "./Metrics.ts"
+import { Openings } from "./Opening.ts"
 import { NotReady } from "./Problems.ts"
 import { Projects } from "./Projects.ts"
 import { Quests } from "./Quests.ts"
@@ -97,6 +98,7 @@ const declared = HttpApi.make("laurel")
     Recaps,
     Analytics,
     Facts,
+    Openings,
     Rewards,
     Spends,
     Quests,

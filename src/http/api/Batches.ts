@@ -1,4 +1,4 @@
-/** What batches of events and of rewards have in common. */
+/** What batches of events, rewards and openings have in common. */
 import { Schema } from "effect"
 import { limits } from "../../Limits.ts"
 import { check, idempotencyHeaders } from "./Common.ts"
@@ -6,7 +6,7 @@ import { batchRefusal, batchSummary } from "./examples/userExamples.ts"
 import { Fault } from "./Problems.ts"
 
 export const ok = Schema.Literal(true).annotate({
-  description: "It was applied, now or by an earlier request with its `id`.",
+  description: "It was applied, now or by an earlier request.",
 })
 
 export const BatchRefusal = Schema.Struct({
@@ -17,7 +17,7 @@ export const BatchRefusal = Schema.Struct({
   errors: Schema.Array(Fault).annotate({ description: "All faults of what is invalid." }),
 }).annotate({
   identifier: "BatchRefusal",
-  description: "The refusal of an event or a reward in a batch.",
+  description: "The refusal of one item of a batch.",
   examples: [batchRefusal],
 })
 
@@ -25,7 +25,7 @@ export const BatchRefusal = Schema.Struct({
 export const batchCounts = (items: string) => ({
   accepted: Schema.Int.annotate({ description: `Number of ${items} applied.`, examples: [1] }),
   duplicates: Schema.Int.annotate({
-    description: `Number of ${items} with the \`id\` of an earlier one of the same user.`,
+    description: `Number of ${items} that were there already: with the \`id\` of an earlier one of the same user or, of openings, with the content of the user's.`,
     examples: [0],
   }),
   differing: Schema.Int.annotate({
@@ -37,7 +37,7 @@ export const batchCounts = (items: string) => ({
 })
 
 export const BatchSummary = Schema.Struct({
-  ...batchCounts("events or rewards"),
+  ...batchCounts("events, rewards or openings"),
   refusals: Schema.Array(
     Schema.Struct({
       index: Schema.Int.annotate({ description: "Place in the request, from 0.", examples: [1] }),

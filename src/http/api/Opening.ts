@@ -1,9 +1,23 @@
-/** Shapes of opening balances: what a user brings along from another system. */
+/** Opening balances: what users bring along from another system, and the batch of many. */
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { factMembers } from "../../domain/message/FactMembers.ts"
 import { limits } from "../../Limits.ts"
-import { check, DateText, integer, list, TimeIn, UserId } from "./Common.ts"
+import { BatchRefusal, BatchSummary, batchCounts, batchHeaders, batchWords, ok } from "./Batches.ts"
+import {
+  ApiKey,
+  BodyBytesMax,
+  check,
+  DateText,
+  integer,
+  list,
+  OpenTo,
+  TimeIn,
+  UserId,
+} from "./Common.ts"
 import { DefinitionKey } from "./DefinitionShapes.ts"
+import { batchSummary } from "./examples/userExamples.ts"
+import { BatchTooLarge, KeyInProgress, writeProblems } from "./Problems.ts"
 
 const OpeningLot = Schema.Struct({
   amount: integer(1, limits.balanceMax).annotate({ description: "The amount.", examples: [100] }),
@@ -131,3 +145,111 @@ export const OpeningOutcome = Schema.Struct({
     },
   ],
 })
+
+/* Openings of many users. */
+
+export const BatchedOpening = Schema.Struct({ userId: UserId, ...NewOpening.fields }).annotate({
+  identifier: "BatchedOpening",
+  description: "What a user brings along.",
+  examples: [
+    {
+      userId: "newcomer-4",
+      balances: { xp: 1250, points: 340 },
+      badges: [{ badge: "first-lesson", earnedAt: "2025-03-01T00:00:00Z" }],
+    },
+  ],
+})
+
+export const OpeningBatch = Schema.Struct({
+  openings: list(BatchedOpening, 1, limits.batchItemsMax).annotate({
+    description: "Openings of different users.",
+  }),
+}).annotate({
+  identifier: "OpeningBatch",
+  examples: [{ openings: [{ userId: "newcomer-4", balances: { xp: 1250, points: 340 } }] }],
+})
+
+const accepted = {
+  ok: true,
+  duplicate: false,
+  userId: "newcomer-4",
+  balances: { xp: 1250, points: 340 },
+  level: 5,
+  streaks: [],
+  badges: [],
+} as const
+const batchOutcome = {
+  accepted: 1,
+  duplicates: 0,
+  differing: 0,
+  rejected: 1,
+  results: [
+    accepted,
+    {
+      ok: false,
+      status: 409,
+      code: "opening_closed",
+      detail: "The user has events, rewards or spends already.",
+      errors: [],
+    },
+  ],
+} as const
+
+const OpeningAccepted = Schema.Struct({
+  ok,
+  duplicate: Schema.Boolean.annotate({
+    description: "Whether the user had this opening already. Nothing changed then.",
+    examples: [false],
+  }),
+  ...OpeningOutcome.fields,
+}).annotate({
+  identifier: "OpeningAccepted",
+  description: "The outcome of an opening in a batch.",
+  examples: [accepted],
+})
+
+export const OpeningBatchOutcome = Schema.Struct({
+  ...batchCounts("openings"),
+  results: Schema.Array(Schema.Union([OpeningAccepted, BatchRefusal])).annotate({
+    description:
+      "The outcome of each opening, in the order of the request. `ok` tells which it is.",
+  }),
+}).annotate({
+  identifier: "OpeningBatchOutcome",
+  description: "The durable outcome of a batch of openings.",
+  examples: [batchOutcome],
+})
+
+const OpeningBatchReply = Schema.Union([OpeningBatchOutcome, BatchSummary]).annotate({
+  identifier: "OpeningBatchReply",
+  description: "The outcome of each opening, or counts and refusals alone.",
+  examples: [batchOutcome, batchSummary],
+})
+
+export const Openings = HttpApiGroup.make("openings")
+  .add(
+    HttpApiEndpoint.post("openBatch", "/v1/users/opening/batch", {
+      headers: batchHeaders,
+      payload: [
+        OpeningBatch,
+        HttpApiSchema.StreamNdjson({ schema: BatchedOpening, maxBytes: limits.batchBodyBytesMax }),
+      ],
+      success: OpeningBatchReply,
+      error: [...writeProblems, BatchTooLarge, KeyInProgress],
+    })
+      .annotate(OpenTo, [])
+      .annotate(BodyBytesMax, limits.batchBodyBytesMax)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Set the opening balances of many users",
+          description: `Sets the opening balances of 1 to ${limits.batchItemsMax} users, each as by \`PUT /v1/users/{id}/opening\`, from a JSON object or from NDJSON with one opening per line. The same opening again changes nothing, so a batch can be repeated, also without an \`Idempotency-Key\`. ${batchWords("openings")}`,
+        }),
+      ),
+  )
+  .middleware(ApiKey)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Openings",
+      description: "What users have from another system, for many of them at once.",
+    }),
+  )

@@ -310,7 +310,11 @@ type Envelope = Readonly<Record<string, readonly [number]>>
 
 const envelopeDecoder = (list: string) =>
   inputDecoder<Envelope>(Schema.Struct({ [list]: Schema.Tuple([Schema.Int]) }), strictInput)
-const decodeEnvelope = { event: envelopeDecoder("events"), reward: envelopeDecoder("rewards") }
+const decodeEnvelope = {
+  event: envelopeDecoder("events"),
+  reward: envelopeDecoder("rewards"),
+  opening: envelopeDecoder("openings"),
+}
 
 const charactersBefore = (body: Buffer, at: number): number => body.toString("utf8", 0, at).length
 

@@ -113,12 +113,12 @@ export const decodeEventBody = (body: Buffer): Result.Result<EventInput, BodyRef
   return Result.mapError(decodeEvent(value.success, "", limits.faultsMax), invalidRequest)
 }
 
-/* Batches of events or rewards. */
+/* Batches of events, rewards or openings. */
 
 /** What the items of a batch are. */
 export interface ItemKind<Item> {
   /** The word for one of them. Its plural names the list in the body. */
-  readonly noun: "event" | "reward"
+  readonly noun: "event" | "reward" | "opening"
   /** The pointers of faults begin with `root`. */
   readonly decode: (
     value: unknown,

@@ -111,6 +111,7 @@ export const notLogged: ReadonlyArray<OperationName> = [
   "users.createToken",
   "users.reward",
   "rewards.grantBatch",
+  "openings.openBatch",
   "users.spend",
   "users.refund",
   "users.revokeReward",

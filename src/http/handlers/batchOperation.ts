@@ -1,12 +1,18 @@
 /**
- * Batches of events or of rewards: applies the items, words their outcomes, and keeps the answer for
+ * Batches of events, rewards or openings: applies the items, words their outcomes, and keeps the answer for
  * repeats with the same Idempotency-Key. `BatchKind` has what differs between the kinds of items.
  */
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { contentDifferences, type Repeat } from "../../domain/decide/Repeat.ts"
-import { type EventReply, type RewardReply, replyOf } from "../../domain/message/UserReply.ts"
+import {
+  type EventReply,
+  type OpeningReply,
+  type RewardReply,
+  replyOf,
+} from "../../domain/message/UserReply.ts"
+import type { Opening } from "../../domain/record/Opening.ts"
 import type {
   BatchAnswer,
   BatchItemOutcome,
@@ -16,7 +22,6 @@ import type {
   TrackedEvent,
 } from "../../domain/record/Record.ts"
 import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
-import { recordNameOf } from "../../domain/values/Ids.ts"
 import type {
   Engine,
   EngineCode,
@@ -39,8 +44,8 @@ import type { OperationReply, OperationRequest } from "../contract/Operation.ts"
 import { prefersMinimal } from "../request/RequestHead.ts"
 import { factOf } from "./Shapes.ts"
 
-type Command = TrackedEvent | GrantedReward
-type ItemReply = EventReply | RewardReply
+type Command = TrackedEvent | GrantedReward | Opening
+type ItemReply = EventReply | RewardReply | OpeningReply
 
 /** What the items of a batch are, and the texts of their outcomes. */
 export interface BatchKind<Item, Reply extends ItemReply> {
@@ -49,9 +54,8 @@ export interface BatchKind<Item, Reply extends ItemReply> {
   readonly message: (item: Item, derivedId: string | undefined) => UserMessage<Command>
   /** The JSON of an outcome without its first brace. */
   readonly members: (reply: Reply) => string
-  /** Laurel's id of an item, and its prefix. */
-  readonly idOf: (reply: Reply) => string
-  readonly prefix: "evt" | "rwd"
+  /** The sequence of the record that answers an item. */
+  readonly sequenceOf: (reply: Reply) => number
   readonly counted?: (counts: Counts) => void
 }
 
@@ -295,7 +299,7 @@ class Batches<Item extends object, Reply extends ItemReply, Body> {
 
   #keptOutcome(result: Result<Reply>): BatchItemOutcome | BatchItemRefusal {
     if ("status" in result) return result
-    const { sequence } = recordNameOf(this.#kind.prefix, this.#kind.idOf(result))!
+    const sequence = this.#kind.sequenceOf(result)
     if (!result.duplicate) return { sequence }
     return result.revoked
       ? { sequence, duplicate: true, revoked: true }

@@ -4,6 +4,7 @@ import { furtherOf } from "../../domain/message/Further.ts"
 import { type EventReply, replyOf } from "../../domain/message/UserReply.ts"
 import type { TrackedEvent } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { recordNameOf } from "../../domain/values/Ids.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine, UserMessage } from "../../engine/Engine.ts"
 import { scopesOf } from "../api/Common.ts"
@@ -59,8 +60,7 @@ const eventBatches = (
   items: eventItems,
   message: (event, derivedId) => trackMessage(event, derivedId, imported),
   members: (reply) => eventMembers(reply, isoTime),
-  idOf: ({ eventId }) => eventId,
-  prefix: "evt",
+  sequenceOf: ({ eventId }) => recordNameOf("evt", eventId)!.sequence,
   counted: ({ accepted, duplicates, rejected }) => {
     metrics.tracked.add(accepted)
     metrics.duplicates.add(duplicates)

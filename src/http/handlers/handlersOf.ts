@@ -21,6 +21,7 @@ import { experimentHandlers } from "./experimentHandlers.ts"
 import { factHandlers } from "./factHandlers.ts"
 import { ingestHandlers } from "./ingestHandlers.ts"
 import { metricHandlers } from "./metricHandlers.ts"
+import { openingHandlers } from "./openingHandlers.ts"
 import { questHandlers } from "./questHandlers.ts"
 import { recapHandlers } from "./recapHandlers.ts"
 import { rewardHandlers, spendHandlers } from "./rewardHandlers.ts"
@@ -120,6 +121,7 @@ export const handlersOf = (
     analytics: analyticsHandlers(engine),
     facts: factHandlers(engine),
     ingest: ingestHandlers(engine),
+    openings: openingHandlers(engine, turns),
     rewards: rewardHandlers(engine, turns),
     spends: spendHandlers(engine),
     actions: actionHandlers(engine),

@@ -5,6 +5,7 @@ import { type RewardReply, replyOf } from "../../domain/message/UserReply.ts"
 import { decidedAt } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { recordNameOf } from "../../domain/values/Ids.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine, StorageCode } from "../../engine/Engine.ts"
 import {
@@ -56,8 +57,7 @@ const rewardBatches: BatchKind<RewardInput, RewardReply> = {
     command: { kind: "reward", ...reward, id: id ?? derivedId },
   }),
   members: (reply) => JSON.stringify(rewardBody(reply)).slice(1),
-  idOf: ({ rewardId }) => rewardId,
-  prefix: "rwd",
+  sequenceOf: ({ rewardId }) => recordNameOf("rwd", rewardId)!.sequence,
 }
 
 export const rewardHandlers = (

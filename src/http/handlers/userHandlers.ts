@@ -3,7 +3,6 @@ import type { Accounts } from "../../accounts/Accounts.ts"
 import type { RevocationReply, RewardReply } from "../../domain/message/UserReply.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
-import type { Opening } from "../../domain/record/Opening.ts"
 import type { GrantedReward, Revocable, Revocation, Spending } from "../../domain/record/Record.ts"
 import { segmentsOf } from "../../domain/user/Membership.ts"
 import { questProgress } from "../../domain/user/Progress.ts"
@@ -20,7 +19,6 @@ import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Answer, Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { continueWith } from "../../storage/exitOf.ts"
-import type { NewOpening } from "../api/Opening.ts"
 import type { NewSpend } from "../api/Spends.ts"
 import type { ChangedStreak } from "../api/Streaks.ts"
 import type { ProfileChange, StartedQuest, User } from "../api/UserShapes.ts"
@@ -28,6 +26,7 @@ import type { Users } from "../api/Users.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { OperationRequest } from "../contract/Operation.ts"
 import type { StreamedReply } from "../stream/StreamedReply.ts"
+import { openingBody, openingOf } from "./openingHandlers.ts"
 import { readHistoryFacts } from "./readHistory.ts"
 import {
   foundOr,
@@ -377,7 +376,7 @@ const profileHandlers = (
         idempotency,
       )
       return Effect.map(asked, ({ replayed, reply }) => ({
-        body: { userId: reply.userId, ...reply.opened },
+        body: openingBody(reply),
         replayed,
       }))
     },
@@ -405,12 +404,6 @@ const profileHandlers = (
       )
     },
   },
-})
-
-const openingOf = ({ badges, ...given }: typeof NewOpening.Type): Opening => ({
-  kind: "opening",
-  ...given,
-  ...(badges && { badges: badges.map((one) => ({ ...one, earnedAt: Date.parse(one.earnedAt) })) }),
 })
 
 /** Spells the time zone canonically: calendars are cached by the zone's name. */
