@@ -120,6 +120,9 @@ export const limits = {
   /** A reward of a personal boost, and how many of them a user has at once. */
   boostMinutesMax: 30 * 24 * 60,
   ownBoostsMax: 20,
+  /** How many times a user who stays away is reminded, and after how many days at most. */
+  remindersMax: 5,
+  reminderDaysMax: 365,
   clientActionsMax: 100,
 
   /** A file of definitions: its size, the definitions that it changes, the work of the change. */

@@ -23,6 +23,7 @@ describe("A guide", () => {
     "currencies",
     "badges",
     "quests",
+    "reminders",
     "moving-in",
     "language-app",
     "leaderboards",

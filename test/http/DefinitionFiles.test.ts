@@ -30,6 +30,7 @@ const fill = async (place: Place) => {
     name: "School",
     timezone: "europe/berlin",
     clientActions: ["TAP"],
+    reminders: { inactiveDays: [3, 7], hour: 9, unless: "quiet" },
     levelCurve: { kind: "table", thresholds: [0, 10] },
   })
   const distance = { name: "Distance", aggregate: "sum", actions: ["RUN"], value: "km" }
@@ -122,13 +123,15 @@ const minimal = (id = "rul_a", more: object = {}) => ({
 })
 
 describe("A file of definitions", () => {
-  it("removes client actions that the file does not list, and writes nothing else", async () => {
+  it("removes client actions and reminders that the file does not have, and writes nothing else", async () => {
     const [from, to] = [newPlace(), newPlace()]
     const file = await exported(from)
+    expect(file.settings.reminders).toBe(null)
     expect(file.settings.clientActions).toEqual([])
     expect((await applied(to, file)).changes).toEqual([])
-    await to.patch("/v1/project", { clientActions: ["TAP"] })
+    await to.patch("/v1/project", { clientActions: ["TAP"], reminders: { inactiveDays: [1] } })
     expect((await applied(to, file)).changes).toMatchObject([{ kind: "settings" }])
+    expect((await exported(to)).settings.reminders).toBe(null)
     expect((await exported(to)).settings.clientActions).toEqual([])
     expect((await applied(to, file)).changes).toEqual([])
   })

@@ -24,6 +24,7 @@ describe("GET /v1/project", () => {
       timezone: "UTC",
       levelCurve: { kind: "quadratic", base: 50 },
       clientActions: [],
+      reminders: null,
       tier: "enterprise",
       version: 1,
     })
@@ -83,6 +84,36 @@ describe("PATCH /v1/project", () => {
     expect(json.levelCurve).toEqual({ kind: "table", thresholds: [0, 5, 600] })
     expect(await level()).toEqual([650, 3, null])
     expect((await place.get("/v1/leaderboard")).json.entries[0].level).toBe(3)
+  })
+
+  it("sets when users who stay away are reminded, and whom not to remind", async () => {
+    const place = newPlace()
+    const set = (reminders: unknown) => place.patch("/v1/project", { reminders })
+    const days = Array.from({ length: limits.remindersMax }, (_, index) => 10 - index)
+    const inactiveDays = days.toSorted((one, other) => one - other)
+    expect((await set({ inactiveDays: days })).json.reminders).toEqual({
+      inactiveDays,
+      hour: 10,
+      unless: null,
+    })
+    const given = { inactiveDays: [limits.reminderDaysMax], hour: 23, unless: "quiet" }
+    expect((await set(given)).json.reminders).toEqual(given)
+    for (const [reminders, pointer, code] of [
+      [{}, "/reminders/inactiveDays", "missing"],
+      [{ inactiveDays: [] }, "/reminders/inactiveDays", "too_short"],
+      [{ inactiveDays: [...days, 99] }, "/reminders/inactiveDays", "too_long"],
+      [{ inactiveDays: [3, 3] }, "/reminders/inactiveDays/1", "duplicate"],
+      [{ inactiveDays: [0] }, "/reminders/inactiveDays/0", "out_of_range"],
+      [{ inactiveDays: [limits.reminderDaysMax + 1] }, "/reminders/inactiveDays/0", "out_of_range"],
+      [{ inactiveDays: [1], hour: 24 }, "/reminders/hour", "out_of_range"],
+      [{ inactiveDays: [1], hour: -1 }, "/reminders/hour", "out_of_range"],
+      [{ inactiveDays: [1], unless: "" }, "/reminders/unless", "too_short"],
+    ] as const) {
+      expect(faultsOf(await set(reminders))).toEqual([[pointer, code]])
+    }
+    await place.patch("/v1/project", { name: "Mine" })
+    expect((await place.get("/v1/project")).json.reminders).toEqual(given)
+    expect((await set(null)).json.reminders).toBe(null)
   })
 
   it("sets the actions that users may send with their tokens", async () => {

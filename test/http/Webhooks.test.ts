@@ -368,6 +368,14 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const cause = { kind: "merge", id: null }
     return { userId: "member-7", from: "visitor-7", gained: { xp: 20 }, totals: { xp: 50 }, cause }
   },
+  "user.inactive": async ({ ask, track }) => {
+    await ask("PATCH", "/v1/project", { reminders: { inactiveDays: [1], hour: 0 } })
+    await track("user-inactive", "ANY")
+    clock.set(later(day))
+    const cause = { kind: "clock", id: null }
+    const lastDay = expect.stringMatching(/^\d{4}-\d\d-\d\d$/)
+    return { userId: "user-inactive", days: 1, lastDay, cause }
+  },
   "user.deleted": async ({ ask, grant }) => {
     await grant("user-deleted")
     await ask("DELETE", "/v1/users/user-deleted")

@@ -44,7 +44,7 @@ import { Model, type Outcome, type Refused } from "./model/Model.ts"
 import { isNamed, type Named } from "./model/repeats.ts"
 import type { ClosedThrough } from "./model/windows.ts"
 import { Random } from "./random.ts"
-import { modelView, outcomeOf, sorted, stateView, warningsOf } from "./views.ts"
+import { modelView, outcomeOf, sorted, stateView, toldBy } from "./views.ts"
 
 const environment = "demo:sandbox"
 
@@ -65,8 +65,9 @@ export class DomainRun implements Surroundings {
   readonly undone = new Set<string>()
   /** How many commands repeated an id and got the first outcome. */
   repeats = 0
-  /** How many warnings ticks have decided. */
+  /** How many warnings and reminders ticks have decided. */
   warnings = 0
+  reminders = 0
   now: number
   sequence = 0
 
@@ -156,12 +157,14 @@ export class DomainRun implements Surroundings {
     const actual = this.#decide(userId, { kind: "tick" })
     assert.equal(!("refused" in actual), due)
     if (due) {
-      const warned = this.model.tick(userId, this.definitions, moment)
-      assert.deepEqual(warningsOf(this.journal.at(-1)!), warned)
-      this.warnings += warned.length
+      const told = this.model.tick(userId, this.definitions, moment)
+      assert.deepEqual(toldBy(this.journal.at(-1)!), told)
+      this.warnings += told.warned.length
+      this.reminders += told.reminded.length
     } else {
       assert.deepEqual(this.model.warningsDue(userId, this.definitions, this.now), [])
       assert.deepEqual(this.model.pausesDue(userId, this.definitions, this.now), [])
+      assert.deepEqual(this.model.remindersDue(userId, this.definitions, this.now), [])
     }
     this.compare(userId)
     const after = this.users.get(userId)

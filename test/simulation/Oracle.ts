@@ -25,7 +25,7 @@ import { coursesAfter, type Definitions } from "./model/Definitions.ts"
 import { Model, type Outcome, type Refused } from "./model/Model.ts"
 import { countForPast } from "./model/metrics.ts"
 import type { ClosedThrough } from "./model/windows.ts"
-import { outcomeOf, sorted, warningsOf } from "./views.ts"
+import { outcomeOf, sorted, toldBy } from "./views.ts"
 
 interface Defined {
   readonly sequence: number
@@ -150,7 +150,9 @@ export class Oracle {
     const expected = this.expect(userId, cause, definitions, { now, sequence })
     if (cause.kind === "tick") {
       const entry = this.model.log(userId).at(-1)
-      assert.deepEqual(warningsOf(record), entry?.kind === "ticked" ? entry.warned : undefined)
+      assert(entry?.kind === "ticked")
+      const { reminded, warned } = entry
+      assert.deepEqual(toldBy(record), { warned, reminded })
       this.#countForPast(userId, record)
     }
     if (expected !== undefined) {

@@ -887,13 +887,28 @@ const editedExperiment = (run: Surroundings): ReadonlyArray<ProjectFact> => {
   return [{ kind: "experiment.updated", experiment: { ...edited, updatedAt: now } }]
 }
 
+const withoutReminders = ({ reminders: _, ...settings }: ProjectSettings) => settings
+
+/** `plan` is one of the attributes that users have. */
+const randomReminders = (random: Random): Pick<ProjectSettings, "reminders"> =>
+  random.chance(0.3)
+    ? {}
+    : {
+        reminders: {
+          hour: random.pick([0, 2, 10, 23]),
+          inactiveDays: random.pick([[1], [1, 2, 7], [3]]),
+          unless: random.pick([null, "plan"]),
+        },
+      }
+
 export const randomSettings = ({
   project: { settings },
   random,
   settled,
 }: Surroundings): ProjectSettings => ({
-  ...settings,
+  ...withoutReminders(settings),
   timezone: !settled && random.chance(0.3) ? random.pick(zones) : settings.timezone,
+  ...randomReminders(random),
   levelCurve: random.pick([
     { kind: "quadratic", base: 10 },
     { kind: "quadratic", base: 50 },

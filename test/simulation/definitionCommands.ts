@@ -126,8 +126,8 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
       return { kind: "updateStreak", streakId: id, change }
     }
     case "project.updated": {
-      const { levelCurve, timezone } = fact.settings
-      return { kind: "updateSettings", change: { levelCurve, timezone } }
+      const { levelCurve, reminders = null, timezone } = fact.settings
+      return { kind: "updateSettings", change: { levelCurve, reminders, timezone } }
     }
     default:
       throw new Error(`Nobody asks for ${fact.kind}`)

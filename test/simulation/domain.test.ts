@@ -48,6 +48,16 @@ describe("Streaks at risk", () => {
   })
 })
 
+describe("Users who stay away", () => {
+  it("are reminded in runs of the domain", () => {
+    let reminders = 0
+    for (let runs = 0; reminders === 0 && runs < 60; runs++) {
+      reminders = play(Math.floor(Math.random() * 0x1_0000_0000), 250).reminders
+    }
+    assert(reminders > 0)
+  })
+})
+
 describe("Badges by badges agree with the naive model", () => {
   let earnedByBadges = 0
   for (const seed of seeds(3)) {

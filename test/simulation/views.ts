@@ -50,7 +50,7 @@ import { levelsPaid } from "./model/credits.ts"
 import { enteredBy } from "./model/experiments.ts"
 import { holdingOf } from "./model/holdings.ts"
 import { levelAmountOf, levelIn, levelOf } from "./model/levels.ts"
-import type { Log, Owned, Warning } from "./model/log.ts"
+import type { Log, Owned, Ticked } from "./model/log.ts"
 import { cutOf, nothingDone, type Outcome, type Refused } from "./model/Model.ts"
 import { metricsShown } from "./model/metrics.ts"
 import {
@@ -489,10 +489,16 @@ type Named = Outcome["badges"][number]
 const byId = (one: Named, other: Named): number =>
   `${one.id} ${one.tier}` < `${other.id} ${other.tier}` ? -1 : 1
 
-/** The streaks that a record found at risk. */
-export const warningsOf = ({ facts }: JournalRecord): ReadonlyArray<Warning> =>
-  facts.flatMap((fact) => {
+/** The streaks that a record found at risk, and its reminders. */
+export const toldBy = ({ facts }: JournalRecord): Pick<Ticked, "reminded" | "warned"> => ({
+  warned: facts.flatMap((fact) => {
     if (fact.kind !== "streak.at_risk") return []
     const { kind: _, ...warning } = fact
     return [warning]
-  })
+  }),
+  reminded: facts.flatMap((fact) => {
+    if (fact.kind !== "user.inactive") return []
+    const { kind: _, ...reminded } = fact
+    return [reminded]
+  }),
+})

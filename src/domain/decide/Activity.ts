@@ -1,5 +1,5 @@
 /**
- * The day of an event, and a day whose only event is undone. `user/ActiveDays.ts` has the days.
+ * The day of an event, a day whose only event is undone, and reminders of users who stay away. `user/ActiveDays.ts` has the days.
  *
  * Whether another event of the day stands is read from the user's history: back to the latest such
  * event, or else to the time at which the day began, since no event is decided before it occurred. If
@@ -10,6 +10,7 @@ import { dayMember, eventDayOf } from "../record/EventDay.ts"
 import { beforeDay } from "../record/MetricRecount.ts"
 import { HistoryNeeded, type Past } from "../record/Past.ts"
 import type { FactOf, JournalRecord } from "../record/Record.ts"
+import { nextAbsence } from "../user/Absence.ts"
 import { type ActiveDays, daysOf, isActiveOn, withDay, withoutDay } from "../user/ActiveDays.ts"
 import { presentZone, type UserState } from "../user/User.ts"
 import type { Draft } from "./Draft.ts"
@@ -17,6 +18,14 @@ import type { Draft } from "./Draft.ts"
 /** The member of the fact of an event that names its day. */
 export const eventDay = ({ occurredAt, project, user }: Draft): ReturnType<typeof dayMember> =>
   dayMember(occurredAt, presentZone(user, project).dayAt(occurredAt))
+
+/** Adds the reminder that is due at `draft.now`. */
+export const remindOfAbsence = ({ facts, now, project, user }: Draft): void => {
+  const absence = user && nextAbsence(user, project, now)
+  if (absence === undefined || absence.at > now) return
+  const { day, days, lastDay } = absence
+  facts.push({ kind: "user.inactive", days, lastDay, day })
+}
 
 /** What an undo does to the user's active days; `undefined`: nothing. */
 export const activityLeft = (

@@ -46,7 +46,7 @@ import { isSameTimeZone } from "../values/Calendar.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { questCompleteAction } from "../values/Ids.ts"
 import { assertBalance } from "../values/invariants.ts"
-import { eventDay } from "./Activity.ts"
+import { eventDay, remindOfAbsence } from "./Activity.ts"
 import { countAction, decideBackfill, payAll } from "./Badges.ts"
 import { boostRefusal } from "./Boosts.ts"
 import { decideDisqualification } from "./Disqualification.ts"
@@ -424,6 +424,7 @@ const decideTick = (
   breakStreaks(draft)
   warnStreaks(draft)
   expireQuests(draft)
+  remindOfAbsence(draft)
   if (paused && settlePauses(draft) !== undefined) return Result.fail(nothingDue)
   const { recount, ...cause } = command
   if (recount !== undefined) takeRecount(draft, user, recount)

@@ -174,6 +174,9 @@ const mergedFact = (pair: Pair, frozen: number): FactOf<"user.merged"> => {
     ...(from.boosts.length > 0 && { ownBoosts: from.boosts.reduce(withOwnBoost, into.boosts) }),
     absorbed: absorbedWith(from, frozen),
     ...(from.activity !== null && { activity: unitedDays(into.activity, from.activity) }),
+    ...(from.remindedOn !== null && {
+      remindedOn: Math.max(from.remindedOn, into.remindedOn ?? from.remindedOn),
+    }),
     ...questChanges(into, parts.quests ?? []),
     badges: newNames(pair),
   }

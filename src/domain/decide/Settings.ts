@@ -1,7 +1,7 @@
 /** Decides the changes of an environment's settings. */
 import { Result } from "effect"
 import type { LevelCurve, LevelCurveKind } from "../project/Level.ts"
-import type { ProjectSettings, ProjectState } from "../project/Project.ts"
+import type { ProjectSettings, ProjectState, Reminders } from "../project/Project.ts"
 import { type Fault, invalidRequest } from "../values/Errors.ts"
 import type { Conditional, Decided } from "./Decided.ts"
 import { type KindMembers, partFaults, patchedParts } from "./kindMembers.ts"
@@ -16,8 +16,11 @@ export interface LevelCurveParts {
 }
 
 /** A merge patch of the settings. `levelCurve` is merged unless its kind changes. */
-export interface SettingsChange extends Partial<Omit<ProjectSettings, "levelCurve" | "version">> {
+export interface SettingsChange
+  extends Partial<Omit<ProjectSettings, "levelCurve" | "reminders" | "version">> {
   readonly levelCurve?: LevelCurveParts
+  /** Null removes them. */
+  readonly reminders?: Reminders | null
 }
 
 export interface SettingsCommand extends Conditional {
@@ -38,14 +41,22 @@ export const decideSettings = (
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
   // `partFaults` has checked that all required members are present.
   const levelCurve = (curveParts as LevelCurve | undefined) ?? settings.levelCurve
-  const { clientActions = [], ...others } = {
+  const {
+    clientActions = [],
+    reminders,
+    ...others
+  } = {
     ...settings,
     ...change,
     levelCurve,
     version: settings.version + 1,
   }
-  // An empty list is stored as an absent member.
-  const changed = clientActions.length === 0 ? others : { ...others, clientActions }
+  // An empty list and no reminders are stored as absent members.
+  const changed = {
+    ...others,
+    ...(clientActions.length > 0 && { clientActions }),
+    ...(reminders && { reminders }),
+  }
   return Result.succeed([{ kind: "project.updated", settings: changed }])
 }
 

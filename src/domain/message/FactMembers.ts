@@ -563,6 +563,14 @@ export const factMembers = {
       ],
     }),
   },
+  "user.inactive": {
+    days: count(7, "Days since the user's last active day."),
+    lastDay: Schema.String.annotate({
+      description: "The last day with an event, in the user's time zone.",
+      format: "date",
+      examples: ["2026-10-25"],
+    }),
+  },
   "user.merged": {
     from: text("The former id, which leads to the user now.", "visitor-7"),
     gained: shownAmounts("What the balances gained, by currency.", { xp: 50, points: 10 }),

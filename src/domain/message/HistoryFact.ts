@@ -206,6 +206,7 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
     case "user.opened":
     case "user.updated":
     case "user.merged":
+    case "user.inactive":
       return userMembers(fact)
   }
 }
@@ -237,7 +238,7 @@ const questMembers = (
 }
 
 const userMembers = (
-  fact: FactOf<"user.created" | "user.opened" | "user.updated" | "user.merged">,
+  fact: FactOf<"user.created" | "user.opened" | "user.updated" | "user.merged" | "user.inactive">,
 ): MembersOf<ShownKind> => {
   switch (fact.kind) {
     case "user.created":
@@ -248,6 +249,8 @@ const userMembers = (
       return { profile: fact.profile }
     case "user.merged":
       return { from: fact.from, gained: fact.gained, totals: fact.totals }
+    case "user.inactive":
+      return { days: fact.days, lastDay: dateOf(fact.lastDay) }
   }
 }
 

@@ -126,6 +126,7 @@ const data = {
   "metric.changed": content({ ...user, ...factMembers["metric.changed"] }),
   "streak.extended": content({ ...user, ...factMembers["streak.extended"] }),
   "streak.broken": content({ ...user, ...factMembers["streak.broken"] }),
+  "user.inactive": content({ ...user, ...factMembers["user.inactive"] }),
   "streak.at_risk": content({ ...user, ...factMembers["streak.at_risk"] }),
   "streak.paused": content({ ...user, ...factMembers["streak.paused"] }),
   "streak.repaired": content({ ...user, ...factMembers["streak.repaired"] }),
@@ -406,6 +407,11 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   "streak.broken": {
     description: "A user missed a day, a week or a month without a freeze left.",
     example: { ...of, cause: clock, key: "daily", length: 7, best: 12 },
+  },
+  "user.inactive": {
+    description:
+      "A user has had no event for so many days (`reminders` of the project), at an hour of the user's day.",
+    example: { ...of, cause: clock, days: 7, lastDay: "2026-10-25" },
   },
   "streak.at_risk": {
     description:

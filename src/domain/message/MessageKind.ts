@@ -44,6 +44,7 @@ export const messageKinds = [
   "leaderboard.disqualified",
   "user.created",
   "user.opened",
+  "user.inactive",
   "user.deleted",
   "user.merged",
   "test_clock.advanced",

@@ -60,6 +60,18 @@ export interface ProjectSettings {
   readonly levelCurve: LevelCurve
   /** The actions that users may send with a user token; absent: none. */
   readonly clientActions?: ReadonlyArray<string>
+  /** Absent: none. */
+  readonly reminders?: Reminders
+}
+
+/** The messages that users stay away (`user/Absence.ts`). */
+export interface Reminders {
+  /** The hour of the user's clock at which they are sent, 0 to 23. */
+  readonly hour: number
+  /** The days since the user's last active day, ascending. */
+  readonly inactiveDays: ReadonlyArray<number>
+  /** Users whose attribute with this name is `true` get none; null: all get them. */
+  readonly unless: string | null
 }
 
 /**

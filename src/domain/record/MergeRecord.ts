@@ -98,6 +98,8 @@ export type MergeFact =
       readonly absorbed: ReadonlyArray<AbsorbedUser>
       /** The active days of both; absent: the user `from` had none. */
       readonly activity?: ActiveDays
+      /** The day of the latest reminder of both; absent: the user `from` had none. */
+      readonly remindedOn?: number
       readonly entered: ReadonlyArray<string>
       readonly left: ReadonlyArray<string>
       readonly completed: ReadonlyArray<string>

@@ -132,6 +132,7 @@ export const otherParts = {
   updatedAt: "united",
   lastEventAt: "united",
   activity: "united",
+  remindedOn: "united",
 } as const satisfies Record<Exclude<keyof UserState, UnitedPart>, "united" | "kept">
 
 /** The values that change: those of the keys that the merged user has. */

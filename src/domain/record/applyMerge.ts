@@ -65,6 +65,7 @@ export const withMerged = (
     questsCompleted,
     lastEventAt,
     activity: fact.activity ?? before.activity,
+    remindedOn: fact.remindedOn ?? before.remindedOn,
     boosts: fact.ownBoosts ?? before.boosts,
     windows: windowsOf(windows, sequence),
     boards: boardsAfter(before, fact, sequence),

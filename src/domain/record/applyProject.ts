@@ -209,7 +209,7 @@ const withSettings = (
     : { ...state, settings, pastZones: withPastZone(state.pastZones, timezone, at) }
 }
 
-/** Whether the fact may move the times at which streaks break or are at risk, or quests end. */
+/** Whether the fact may move the times at which streaks break or are at risk, quests end, or users are reminded. */
 const movesDueTimes = (fact: Fact, { quests, settings, streaks }: ProjectState): boolean => {
   if (fact.kind === "quest.updated") {
     const before = quests.get(fact.quest.id)
@@ -217,7 +217,10 @@ const movesDueTimes = (fact: Fact, { quests, settings, streaks }: ProjectState):
     return before?.endsAt !== endsAt || before.recurrence !== recurrence || before.set !== set
   }
   if (fact.kind === "project.updated") {
-    return !isSameTimeZone(fact.settings.timezone, settings.timezone)
+    return (
+      !isSameTimeZone(fact.settings.timezone, settings.timezone) ||
+      JSON.stringify(fact.settings.reminders) !== JSON.stringify(settings.reminders)
+    )
   }
   if (fact.kind === "streak.updated") {
     const before = streaks.get(fact.streak.id)

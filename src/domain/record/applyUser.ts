@@ -149,6 +149,9 @@ const foldProgress = (
     case "activity.reverted":
       state.activity = fact.activity
       break
+    case "user.inactive":
+      state.remindedOn = fact.day
+      break
     case "metric.changed":
       foldMetric(own(state, before, "metrics"), fact, record)
       break
@@ -548,6 +551,7 @@ export const applyUser = (
     updatedAt: record.facts.length === 0 ? before.updatedAt : decidedAt(record),
     lastEventAt: lastEventAfter(before, record),
     activity: activityAfter(before, record),
+    remindedOn: before.remindedOn,
   }
   for (const fact of record.facts) fold(state, before, fact, record)
   assertBalance("xp", state.xp)

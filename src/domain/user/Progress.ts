@@ -33,6 +33,7 @@ import {
   type Zone,
   zoneOf,
 } from "../values/Calendar.ts"
+import { nextAbsence } from "./Absence.ts"
 import { nextEndOf } from "./Expiry.ts"
 import { Membership } from "./Membership.ts"
 import { metricNumber, readMetric } from "./MetricState.ts"
@@ -514,7 +515,7 @@ export const metricProgress = (
  * would now, infinity if never. Exact for the present definitions; an edit may move it.
  */
 export const dueAt = (user: UserState, project: ProjectState, now: number): number => {
-  let due = nextEndOf(user, project, now)
+  let due = Math.min(nextEndOf(user, project, now), nextAbsence(user, project, now)?.at ?? Infinity)
   if (user.streaks.size > 0) {
     const zones = userZones(user, project)
     for (const definition of project.streaks.values()) {

@@ -261,6 +261,8 @@ export interface UserState {
   readonly lastEventAt: number
   /** Null: the user has no event that was not revoked. */
   readonly activity: ActiveDays | null
+  /** The local day of the latest reminder (`Absence.ts`); null: none was sent. */
+  readonly remindedOn: number | null
 }
 
 export const noneAbsorbed: UserState["absorbed"] = []
@@ -342,6 +344,7 @@ export const newcomer: UserState = {
   updatedAt: 0,
   lastEventAt: 0,
   activity: null,
+  remindedOn: null,
 }
 
 /** The first metric whose recount is under way. */

@@ -51,6 +51,8 @@ const halfDayMs = dayMs / 2
 const daysKnownMax = 10_000
 /** A power of two. */
 const halfDaysKept = 256
+/** The hours that a zone caches, after which it begins again. */
+const hoursKept = 1_024
 
 /** A span of time in epoch milliseconds, half open. */
 interface Span {
@@ -92,6 +94,7 @@ export class Zone {
   #offset: OffsetSpan = { from: 0, until: 0, offsetMs: 0 }
   /** Cached days. The slot of a day is a half day of UTC that the day covers. */
   readonly #found: Array<LocalDay | undefined> = []
+  readonly #hours = new Map<number, number>()
 
   constructor(name: string) {
     this.name = name
@@ -129,6 +132,22 @@ export class Zone {
   startOfDay(day: number): number {
     if (day === this.#latest.day && this.#latest.until > 0) return this.#latest.from
     return epoch.add({ days: day }).toZonedDateTime(this.name).epochMilliseconds
+  }
+
+  /**
+   * When the clock shows the full hour on the local day, epoch milliseconds: the first time of two,
+   * and the end of the gap if daylight saving skips the hour.
+   */
+  hourOn(day: number, hour: number): number {
+    const place = day * 24 + hour
+    let at = this.#hours.get(place)
+    if (at === undefined) {
+      const date = epoch.add({ days: day })
+      at = date.toZonedDateTime({ timeZone: this.name, plainTime: { hour } }).epochMilliseconds
+      if (this.#hours.size >= hoursKept) this.#hours.clear()
+      this.#hours.set(place, at)
+    }
+    return at
   }
 
   /**

@@ -21,6 +21,7 @@ import {
   type Subject,
   type UserCommand,
 } from "../../domain/record/Record.ts"
+import { nextAbsence } from "../../domain/user/Absence.ts"
 import { mayExpire } from "../../domain/user/Expiry.ts"
 import { isAlias, recountedMetric, type UserState } from "../../domain/user/User.ts"
 import { windowKinds, zoneOf } from "../../domain/values/Calendar.ts"
@@ -259,8 +260,15 @@ export class Environment {
       return
     }
     actor.member ??= this.boards.members.admit(user.id)
-    if (this.agenda.dueOf(actor.member) !== 0 && !mayBeDueSooner(record)) return
-    this.agenda.set(actor.member, dueSecond(user, this.project.durable, decidedAt(record)))
+    const { durable } = this.project
+    const now = decidedAt(record)
+    const second = this.agenda.dueOf(actor.member)
+    if (second !== 0 && !mayBeDueSooner(record)) {
+      // After the last reminder of an absence, an event makes the first one due again.
+      const absence = nextAbsence(user, durable, now)
+      if (absence === undefined || absence.at >= second * 1_000) return
+    }
+    this.agenda.set(actor.member, dueSecond(user, durable, now))
   }
 
   /**
@@ -303,6 +311,7 @@ export class Environment {
 }
 
 const mayBeDue = (user: UserState): boolean =>
+  user.activity !== null ||
   user.streaks.size > 0 ||
   user.quests.size > 0 ||
   mayExpire(user) ||

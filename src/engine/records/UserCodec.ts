@@ -62,7 +62,8 @@ export { BadState }
 export const hiddenFlag = 1
 export const activityFlag = 2
 export const unlistedFlag = 4
-export const stateFlags = hiddenFlag | activityFlag | unlistedFlag
+export const remindedFlag = 8
+export const stateFlags = hiddenFlag | activityFlag | unlistedFlag | remindedFlag
 
 /** The tags of the sections, in their order. */
 export const tags = {
@@ -113,7 +114,8 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   writeByte(
     (user.profile.hidden ? hiddenFlag : 0) |
       (user.activity === null ? 0 : activityFlag) |
-      (isDisqualified(user, xpBoard.id) ? unlistedFlag : 0),
+      (isDisqualified(user, xpBoard.id) ? unlistedFlag : 0) |
+      (user.remindedOn === null ? 0 : remindedFlag),
   )
   writeNumber(user.sequence)
   writeNumber(due)
@@ -121,6 +123,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   writeNumber(user.updatedAt - user.createdAt)
   writeNumber(user.lastEventAt === 0 ? 0 : user.updatedAt - user.lastEventAt + 1)
   if (user.activity !== null) writeActivity(user.activity)
+  if (user.remindedOn !== null) writeNumber(user.remindedOn)
   writeScores(user)
   writeProfile(user.profile, names)
   writeBalances(user, names)
@@ -325,6 +328,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     updatedAt,
     lastEventAt: sinceEvent === 0 ? 0 : updatedAt - sinceEvent + 1,
     activity: (set & activityFlag) === 0 ? null : readActivity(reader),
+    remindedOn: (set & remindedFlag) === 0 ? null : reader.number(),
   }
   let before = 0
   while (reader.at < reader.end) {

@@ -6,6 +6,7 @@ import {
   allTimeSlot,
   hiddenFlag,
   parts,
+  remindedFlag,
   stateFlags,
   tags,
   unlistedFlag,
@@ -40,6 +41,7 @@ export class UserHead {
     this.due = reader.number()
     for (let left = 3; left > 0; left--) reader.number()
     if ((set & activityFlag) !== 0) skipActivity(reader)
+    if ((set & remindedFlag) !== 0) reader.number()
     this.xp = 0
     this.scoreSequence = 0
     this.windows = 0

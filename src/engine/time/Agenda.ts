@@ -48,8 +48,8 @@ const changesAt = (user: UserState, project: ProjectState, now: number): number 
 }
 
 const mayComeDue = (user: UserState): boolean => {
-  // A pause may revive a streak that is over.
-  if (user.streaks.size > 0) return true
+  // A pause may revive a streak that is over, and settings may begin to remind active users.
+  if (user.streaks.size > 0 || user.activity !== null) return true
   for (const quest of user.quests.values()) if (isMidway(quest)) return true
   return false
 }

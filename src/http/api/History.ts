@@ -75,6 +75,7 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "user.created": "The user was created.",
   "user.opened": "Balances, streaks and badges from before were set.",
   "user.updated": "The user's profile was changed.",
+  "user.inactive": "The user had no event for so many days.",
   "user.merged": "Another user was merged into this one.",
 }
 

@@ -62,7 +62,7 @@ import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { cursorOf, type Filters, type ListName, type Position, positionIn } from "../api/Cursor.ts"
 import type { RewardPatch } from "../api/DefinitionShapes.ts"
-import type { ProjectPatch } from "../api/Projects.ts"
+import type { NewReminders, ProjectPatch } from "../api/Projects.ts"
 import type { Progress, QuestProgress, User } from "../api/UserShapes.ts"
 
 /** Shows `earnedAt` of badges or tiers as ISO 8601. */
@@ -564,13 +564,21 @@ const namedFaults = (
 
 /* Settings. */
 
+const remindersOf = ({ hour = 10, inactiveDays, unless = null }: typeof NewReminders.Type) => ({
+  hour,
+  inactiveDays: inactiveDays.toSorted((one, other) => one - other),
+  unless,
+})
+
 export const settingsChange = ({
   clientActions,
+  reminders,
   timezone,
   ...rest
 }: typeof ProjectPatch.Type): SettingsChange =>
   named({
     ...rest,
     clientActions: clientActions === null ? [] : clientActions,
+    reminders: reminders && remindersOf(reminders),
     timezone: timezone === undefined ? undefined : canonicalTimeZone(timezone),
   })

@@ -182,9 +182,17 @@ const given = <A extends object>(members: A) =>
   )
 
 const fileSettings = (settings: ProjectSettings): NonNullable<File["settings"]> => {
-  const { clientActions = [], levelCurve, name, timezone, version: _, ...rest } = settings
+  const {
+    clientActions = [],
+    levelCurve,
+    name,
+    reminders,
+    timezone,
+    version: _,
+    ...rest
+  } = settings
   const named = name !== null && { name }
-  return { ...named, timezone, levelCurve, clientActions, ...rest }
+  return { ...named, timezone, levelCurve, clientActions, reminders: reminders ?? null, ...rest }
 }
 
 /** The members that definitions of every kind have, those of the kind between them. */

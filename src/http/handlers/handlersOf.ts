@@ -102,6 +102,7 @@ const showProject = (caller: Caller, settings: ProjectSettings, directory: Direc
   environment: caller.environmentName,
   ...settings,
   clientActions: settings.clientActions ?? [],
+  reminders: settings.reminders ?? null,
   name: settings.name ?? directory.projects.get(caller.projectId)?.name ?? caller.projectId,
   tier: caller.tier,
 })

@@ -81,13 +81,13 @@ describe("Active days", () => {
 
   it("are read from the whole history when only older ones than those kept are left", () => {
     const world = new World("2026-11-04T12:00:00Z")
-    imported(world, "2020-01-05T12:00:00Z")
+    imported(world, "2019-01-05T12:00:00Z")
     imported(world, "2021-03-01T12:00:00Z")
     imported(world, "2021-03-09T12:00:00Z")
     const latest = world.track()
     world.undo(latest)
     expect(shown(world)).toEqual({
-      first: "2020-01-05",
+      first: "2019-01-05",
       last: "2021-03-09",
       days: ["03-01", "03-09"],
     })

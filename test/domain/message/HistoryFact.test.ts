@@ -73,6 +73,7 @@ const everything = () => {
   const stars = { id: "cur_stars", key: "stars", levels: starLevels }
   world.currency({ ...stars, expiry: { afterDays: 1 }, pendingDays: null })
   world.give({ stars: 1 })
+  world.settings({ reminders: { inactiveDays: [1, 2], hour: 0, unless: null } })
   world.now += 2 * 86_400_000
   world.do({ kind: "tick" })
   const own = boostWith({ id: "bst_own", key: "own", personal: true })

@@ -85,6 +85,7 @@ const everything = (): World => {
   world.do({ kind: "disqualify", leaderboard: "xp", disqualified: true })
   world.at("2026-11-03T21:00:00Z")
   world.do({ kind: "tick" })
+  world.settings({ reminders: { inactiveDays: [1, 2, 3], hour: 12, unless: null } })
   world.at("2026-11-05T12:00:00Z")
   world.do({ kind: "tick" })
   world.streak({ repair: { withinDays: 9, price: null } })
@@ -363,6 +364,7 @@ describe("A pattern of kinds", () => {
       "level.changed",
       "user.created",
       "user.opened",
+      "user.inactive",
       "user.deleted",
       "user.merged",
     ])

@@ -66,6 +66,7 @@ const rich: UserState = {
     ["ldb_2", { ...noBoardScores, missed: 3 }],
   ]),
   activity: { firstDay: -40, lastWord: 2, words: [1 << 26, 0, 0b101] },
+  remindedOn: 20_761,
   windows: { daily: scores(20_000, true), weekly: scores(-3, false), monthly: noWindows.monthly },
   profile: {
     displayName: "Ada ÿ 🦊",

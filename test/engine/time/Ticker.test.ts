@@ -112,6 +112,36 @@ describe("Time that passes", () => {
     }),
   )
 
+  it.effect("reminds of users who stay away, also over kills, and again after they returned", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T12:00:00Z")
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state }, quiet)
+      // The user is there before the setting.
+      for (const userId of ["ada", "bob"]) yield* tap(first, userId)
+      const reminders = { hour: 10, inactiveDays: [1, 5], unless: null }
+      yield* first.engine.askProject(sandbox, { kind: "updateSettings", change: { reminders } })
+      yield* at("2026-11-05T11:00:00Z")
+      yield* first.close("kill")
+      const second = yield* startInMemory({ state }, quiet)
+      yield* at("2026-11-05T12:00:00Z")
+      // Her next reminder is sooner than that of the fifth day, which was due next.
+      yield* tap(second, "ada")
+      yield* at("2026-11-07T12:00:00Z")
+      yield* second.close("kill")
+      // The server is away for more than a day after the fifth day of one.
+      yield* at("2026-11-10T10:30:00Z")
+      yield* startInMemory({ state }, quiet)
+      yield* at("2026-11-12T12:00:00Z")
+      expect(noted(recordsOf(state))).toEqual([
+        ["2026-11-05T10:00:00.000Z", "ada", "user.inactive"],
+        ["2026-11-05T10:00:00.000Z", "bob", "user.inactive"],
+        ["2026-11-06T10:00:00.000Z", "ada", "user.inactive"],
+        ["2026-11-10T10:30:00.000Z", "ada", "user.inactive"],
+      ])
+    }),
+  )
+
   it.effect("is recorded at once if a start finds a due user in the middle of a second", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T12:00:00Z")

@@ -27,6 +27,7 @@ import type { StreakPausing } from "../../../src/domain/record/StreakFact.ts"
 import { emptyProfile, type Profile } from "../../../src/domain/user/User.ts"
 import type { ErrorCode } from "../../../src/domain/values/Errors.ts"
 import { limits } from "../../../src/Limits.ts"
+import { remindersDue } from "./activity.ts"
 import {
   afterUndo,
   countedBy,
@@ -61,7 +62,9 @@ import type {
   Log,
   Owned,
   Refunded,
+  Reminded,
   Spent,
+  Ticked,
   Undone,
   Warning,
 } from "./log.ts"
@@ -715,17 +718,24 @@ export class Model {
     return undefined
   }
 
-  /** Returns the warnings. */
+  /** Returns the warnings and reminders. */
   tick(
     userId: string,
     definitions: Definitions,
     { now, sequence }: Moment,
-  ): ReadonlyArray<Warning> {
+  ): Pick<Ticked, "reminded" | "warned"> {
     const pauses = this.pausesDue(userId, definitions, now)
     if (pauses.length > 0) this.#pause(userId, definitions, { now, sequence }, pauses)
     const warned = this.warningsDue(userId, definitions, now)
-    this.#append(userId, { kind: "ticked", sequence, at: now, warned })
-    return warned
+    const reminded = this.remindersDue(userId, definitions, now)
+    this.#append(userId, { kind: "ticked", sequence, at: now, warned, reminded })
+    return { warned, reminded }
+  }
+
+  remindersDue(userId: string, definitions: Definitions, now: number): ReadonlyArray<Reminded> {
+    const log = this.log(userId)
+    const { zone } = placesOf(log, definitions).at(-1)!
+    return remindersDue(log, definitions.settings, this.profile(userId), zone, now)
   }
 
   warningsDue(userId: string, definitions: Definitions, now: number): ReadonlyArray<Warning> {

@@ -239,6 +239,14 @@ export interface Ticked {
   readonly sequence: number
   readonly at: number
   readonly warned: ReadonlyArray<Warning>
+  readonly reminded: ReadonlyArray<Reminded>
+}
+
+/** A user who stayed away since the day `lastDay`; `day` is that of the reminder. */
+export interface Reminded {
+  readonly days: number
+  readonly lastDay: number
+  readonly day: number
 }
 
 /** A streak at risk in a day, week or month, by its number. */

@@ -31,6 +31,7 @@ import {
   type Form,
   formOf,
   group,
+  numberField,
   refusal,
   selectField,
   textField,
@@ -144,12 +145,15 @@ export type Settings = BodyOf<"project.get">
 
 const zones = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")]
 
-const textsOf = ({ clientActions, levelCurve, name, timezone }: Settings) =>
+const textsOf = ({ clientActions, levelCurve, name, reminders, timezone }: Settings) =>
   new Map([
     ["name", name],
     ["timezone", timezone],
     ...curveTexts(curveName, levelCurve),
     ["clientActions", clientActions.join("\n")],
+    ["reminders.inactiveDays", reminders?.inactiveDays.join(", ") ?? ""],
+    ["reminders.hour", `${reminders?.hour ?? 10}`],
+    ["reminders.unless", reminders?.unless ?? ""],
   ])
 
 const wordsOf = (form: Form, name: string): ReadonlyArray<string> =>
@@ -173,6 +177,19 @@ const patchOf = (form: Form, projectName: string) => {
     timezone: form.text("timezone"),
     levelCurve: curveOf(form, curveName, kindOf(form)),
     clientActions: wordsOf(form, "clientActions"),
+    reminders: remindersOf(form),
+  }
+}
+
+/** Without days there are no reminders. */
+const remindersOf = (form: Form) => {
+  const days = wordsOf(form, "reminders.inactiveDays")
+  if (days.length === 0) return null
+  const unless = form.text("reminders.unless")
+  return {
+    inactiveDays: days.map((word) => (/^\d+$/.test(word) ? Number(word) : word)),
+    hour: Number(form.text("reminders.hour") || 10),
+    unless: unless === "" ? null : unless,
   }
 }
 
@@ -221,6 +238,29 @@ const fields = (draft: Draft): Content => {
       faults,
       below: true,
     }),
+    group({ legend: "Reminders", name: "reminders", faults }, [
+      textField({
+        name: "reminders.inactiveDays",
+        label: "Days without an event",
+        value: form.text("reminders.inactiveDays"),
+        hint: "After so many days the message user.inactive is sent, such as 3, 7, 30. None, if empty.",
+        faults,
+        below: true,
+      }),
+      numberField({
+        name: "reminders.hour",
+        label: "Hour of the user's clock",
+        value: form.text("reminders.hour"),
+        faults,
+      }),
+      textField({
+        name: "reminders.unless",
+        label: "Unless",
+        value: form.text("reminders.unless"),
+        hint: "Users whose attribute with this name is true get none.",
+        faults,
+      }),
+    ]),
   ]
 }
 
@@ -230,6 +270,10 @@ const names = (form: Form): ReadonlyArray<string> => [
   "levelCurve",
   ...curveNames(curveName, kindOf(form)),
   "clientActions.*",
+  "reminders",
+  "reminders.inactiveDays.*",
+  "reminders.hour",
+  "reminders.unless",
 ]
 
 /* The settings of an environment, with a preview of what a change does. */

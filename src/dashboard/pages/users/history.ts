@@ -259,12 +259,13 @@ const factText = (fact: Fact, base: string): Content => {
     case "user.opened":
     case "user.merged":
     case "user.updated":
+    case "user.inactive":
       return userText(fact)
   }
 }
 
 const userText = (
-  fact: FactOf<"user.created" | "user.opened" | "user.merged" | "user.updated">,
+  fact: FactOf<"user.created" | "user.opened" | "user.merged" | "user.updated" | "user.inactive">,
 ): Content => {
   switch (fact.kind) {
     case "user.created":
@@ -278,6 +279,8 @@ const userText = (
       return html`User ${isolated(fact.from)} merged into this one${Object.entries(fact.gained).map(
         ([key, amount]) => html`, +${count(amount)} ${key}`,
       )}`
+    case "user.inactive":
+      return `Reminder: no event for ${count(fact.days)} days, since ${fact.lastDay}`
     case "user.updated": {
       const { attributes, displayName, hidden, timezone } = fact.profile
       const name = displayName === null ? "no name" : html`name ${isolated(displayName)}`

@@ -248,6 +248,7 @@ export const project = {
   timezone: "Europe/Berlin",
   levelCurve: { kind: "quadratic", base: 50 },
   clientActions: ["LESSON_OPENED"],
+  reminders: { inactiveDays: [3, 7, 30], hour: 10, unless: "noReminders" },
   tier: "free",
   version: 1,
 } as const

@@ -18,6 +18,7 @@ const start = {
   timezone: "UTC",
   levelCurve: { kind: "quadratic", base: 50 },
   clientActions: ["LIKE"],
+  reminders: null,
 }
 beforeEach(async () => {
   expect((await world.api("PATCH", "/v1/project", start)).status).toBe(200)
@@ -55,6 +56,9 @@ describe("The form of the settings", () => {
       "levelCurve.kind": "table",
       "levelCurve.thresholds": "0\r\n100 300,1000",
       clientActions: "TAP, SHARE\r\nREAD",
+      "reminders.inactiveDays": "7, 3",
+      "reminders.hour": "9",
+      "reminders.unless": "quiet",
     }
     expect((await world.owner.post(settings, fields)).location).toContain(`${settings}?done=`)
     expect(await read()).toMatchObject({
@@ -62,9 +66,14 @@ describe("The form of the settings", () => {
       timezone: "Europe/Berlin",
       levelCurve: { kind: "table", thresholds: [0, 100, 300, 1000] },
       clientActions: ["TAP", "SHARE", "READ"],
+      reminders: { inactiveDays: [3, 7], hour: 9, unless: "quiet" },
     })
-    await world.owner.post(settings, { ...(await shown()), name: "" })
-    expect((await read()).name).toBe("shop")
+    await world.owner.post(settings, {
+      ...(await shown()),
+      name: "",
+      "reminders.inactiveDays": "",
+    })
+    expect(await read()).toMatchObject({ name: "shop", reminders: null })
     const [entry] = await world.server.logged()
     expect(entry).toMatchObject({ action: "settings.update", environment: "sandbox" })
   })
@@ -85,6 +94,10 @@ describe("The form of the settings", () => {
       ["levelCurve.thresholds", "0\nmany", curve("table")],
       ["clientActions", "like"],
       ["clientActions", "LIKE\nLIKE"],
+      ["reminders.inactiveDays", "3 three"],
+      ["reminders.inactiveDays", "0"],
+      ["reminders.hour", "24", { "reminders.inactiveDays": "3" }],
+      ["reminders.unless", "x".repeat(200), { "reminders.inactiveDays": "3" }],
     ]
     const fields = await shown()
     for (const [name, bad, more] of wrong) {
