@@ -1,7 +1,7 @@
 /** Operations on webhooks and their deliveries. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { describeMessage, exampleOf } from "../../domain/message/MessageData.ts"
+import { describeMessage, exampleOf } from "../../domain/message/MessageCatalogue.ts"
 import { isKindPattern, messageKinds } from "../../domain/message/MessageKind.ts"
 import { limits } from "../../Limits.ts"
 import {

@@ -2,7 +2,7 @@ import { Effect, Result } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { makeId } from "../../accounts/KeyText.ts"
 import { messageId } from "../../domain/message/Message.ts"
-import { describeMessage } from "../../domain/message/MessageData.ts"
+import { describeMessage } from "../../domain/message/MessageCatalogue.ts"
 import { messageKinds } from "../../domain/message/MessageKind.ts"
 import type { Webhook } from "../../domain/project/Project.ts"
 import {

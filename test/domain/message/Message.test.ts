@@ -8,7 +8,8 @@ import {
   messageKindAt,
   messageNameOf,
 } from "../../../src/domain/message/Message.ts"
-import { describeMessage, messageSchema } from "../../../src/domain/message/MessageData.ts"
+import { describeMessage } from "../../../src/domain/message/MessageCatalogue.ts"
+import { messageSchema } from "../../../src/domain/message/MessageData.ts"
 import {
   isKindPattern,
   kindsOf,
