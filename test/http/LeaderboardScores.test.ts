@@ -131,12 +131,72 @@ describe("A leaderboard of a metric", () => {
     ])
   })
 
-  it("is refused for a metric that neither counts nor sums", async () => {
+  it("shows the present values of a metric that neither counts nor sums, also negative ones", async () => {
     const place = newPlace()
-    await place.create("/v1/metrics", { ...distance, aggregate: "max" })
+    const value = { ...distance, key: "place", name: "Place", aggregate: "min" }
+    await place.create("/v1/metrics", value)
+    await run(place, "ada", 0)
+    const board = { name: "Places", score: { metric: "place" }, windows: ["all_time"] }
+    await place.create("/v1/leaderboards", { ...board, key: "low", order: "asc" })
+    await place.create("/v1/leaderboards", { ...board, key: "high" })
+    await rowsOf(place, "low")
+    await rowsOf(place, "high")
+    const { eventId } = await run(place, "bob", -2.5)
+    await run(place, "bob", 4)
+    await run(place, "cyd", 0)
+    expect(await rowsOf(place, "low")).toEqual([
+      [1, "bob", -2.5],
+      [2, "ada", 0],
+      [2, "cyd", 0],
+    ])
+    expect(await rowsOf(place, "high")).toEqual([
+      [1, "ada", 0],
+      [1, "cyd", 0],
+      [3, "bob", -2.5],
+    ])
+    await place.delete(`/v1/users/bob/events/${eventId}`)
+    expect(await rowsOf(place, "low")).toEqual([
+      [1, "ada", 0],
+      [1, "cyd", 0],
+      [3, "bob", 4],
+    ])
+    await place.post("/v1/users/ada/merge", { into: "bob" })
+    expect(await rowsOf(place, "high")).toEqual([
+      [1, "bob", 0],
+      [1, "cyd", 0],
+    ])
+    const refused = async (more: object) =>
+      faultsOf(await place.post("/v1/leaderboards", { ...board, key: "more", ...more }))
+    expect(await refused({ windows: ["all_time", "daily"] })).toEqual([["/windows", "not_allowed"]])
+    expect(await refused({ ties: "first" })).toEqual([["/ties", "not_allowed"]])
+    const paused = await place.patch("/v1/leaderboards/high", { status: "paused" })
+    expect(problemOf(paused)).toEqual([409, "invalid_transition"])
+  })
+
+  it("shows distinct days, and takes an undone day back", async () => {
+    const place = newPlace()
+    await place.create("/v1/metrics", { ...counted, aggregate: "distinct_days" })
+    await advance(place, start)
+    const days = { ...runners, windows: ["all_time"] }
+    await place.create("/v1/leaderboards", days)
+    await rowsOf(place, "runners")
+    await run(place, "ada", 1, { occurredAt: timeOf(start - day) })
+    const { eventId } = await run(place, "ada", 1)
+    await run(place, "bob", 1)
+    expect(await rowsOf(place, "runners")).toEqual([
+      [1, "ada", 2],
+      [2, "bob", 1],
+    ])
+    await place.delete(`/v1/users/ada/events/${eventId}`)
+    expect((await rowsOf(place, "runners")).map(([rank]: ReadonlyArray<unknown>) => rank)).toEqual([
+      1, 1,
+    ])
+  })
+
+  it("is refused for what does not exist, and for none or two kinds of score", async () => {
+    const place = newPlace()
     const made = async (score: object) =>
       faultsOf(await place.post("/v1/leaderboards", { ...runners, score }))
-    expect(await made({ metric: "distance" })).toEqual([["/score/metric", "not_allowed"]])
     expect(await made({ metric: "none" })).toEqual([["/score/metric", "unknown_reference"]])
     expect(await made({ streak: "none" })).toEqual([["/score/streak", "unknown_reference"]])
     expect(await made({})).toEqual([["/score", "invalid_value"]])

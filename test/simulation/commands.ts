@@ -7,7 +7,7 @@ import {
   boardOrders,
   boardTies,
   boardWindows,
-  isOfStreak,
+  isOfPresent,
   isXpBoard,
   type RankedKind,
   ranksBy,
@@ -809,11 +809,9 @@ const isRanked = (
   kind: RankedKind = "currency",
 ): boolean => [...leaderboards.values()].some((board) => ranksBy(board, kind, key))
 
-/** What boards can rank by: a metric must count or sum. */
+/** What boards can rank by. */
 const randomScore = ({ project, random }: Surroundings): BoardScore => {
-  const metrics = liveMetrics(project).filter(({ aggregate }) =>
-    ["count", "sum"].includes(aggregate),
-  )
+  const metrics = liveMetrics(project)
   const streaks = [...project.streaks.values()].filter(({ set }) => set !== "archived")
   if (metrics.length > 0 && random.chance(0.4)) return { metric: random.pick(metrics).key }
   if (streaks.length > 0 && random.chance(0.2)) return { streak: random.pick(streaks).key }
@@ -836,9 +834,11 @@ export const randomBoard = (run: Surroundings): Board => {
     ...shared(run),
     ...(random.chance(0.5) && { segment: null, startsAt: null }),
   }
-  if (!("streak" in score)) return board
+  if (!isOfPresent(run.project.metrics, board)) return board
   const set = board.set === "paused" ? "published" : board.set
-  return { ...board, set, segment: null, startsAt: null, endsAt: null, windows: ["all_time"] }
+  const ties = "metric" in score ? "shared" : board.ties
+  const all = { segment: null, startsAt: null, endsAt: null, windows: ["all_time"] } as const
+  return { ...board, ...all, set, ties }
 }
 
 /** Pauses, publishes or archives a board. */
@@ -850,7 +850,7 @@ const editedBoard = (run: Surroundings): ReadonlyArray<ProjectFact> => {
   if (all.length === 0) return []
   const leaderboard = random.pick(all)
   const set = editedSet(run, leaderboard)
-  if (set === "paused" && isOfStreak(leaderboard)) return []
+  if (set === "paused" && isOfPresent(project.metrics, leaderboard)) return []
   return [{ kind: "leaderboard.updated", leaderboard: { ...leaderboard, set, updatedAt: now } }]
 }
 

@@ -9,7 +9,7 @@ import type { UserState } from "../../src/domain/user/User.ts"
 import type { Engine } from "../../src/engine/Engine.ts"
 import { sandbox } from "../engine/fixture.ts"
 import { windowXp } from "./model/balances.ts"
-import { isOff, lengthOn, onBoard, scoreSince, totalOn } from "./model/boards.ts"
+import { isOff, lengthOn, onBoard, scoreSince, totalOn, valueOn } from "./model/boards.ts"
 import { plusDays, windowKinds, windowOf } from "./model/calendar.ts"
 import { openWindow } from "./model/windows.ts"
 import type { Oracle } from "./Oracle.ts"
@@ -112,8 +112,10 @@ const compareFurther = Effect.fnUntraced(function* (
                   since: scoreSince(log, board.id, window, first),
                 }
         const isShown = !model.profile(userId).hidden && !isOff(log, board.id)
-        const isListed = score > 0 && isShown && board.set !== "draft"
-        return isListed ? [{ userId, score, since }] : []
+        if (!isShown || board.set === "draft") return []
+        const value = valueOn(log, board, definitions)
+        if (value !== undefined) return value === null ? [] : [{ userId, score: value, since: 0 }]
+        return score > 0 ? [{ userId, score, since }] : []
       })
       const sign = board.order === "asc" ? -1 : 1
       rows.sort(

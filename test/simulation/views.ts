@@ -1,7 +1,12 @@
 /** The visible state of a user at a moment, according to the domain and to the model. */
 
 import { replyOf } from "../../src/domain/message/UserReply.ts"
-import { type BoardScore, isWhole, isXpBoard } from "../../src/domain/project/BoardDefinition.ts"
+import {
+  addsUp,
+  type BoardScore,
+  isWhole,
+  isXpBoard,
+} from "../../src/domain/project/BoardDefinition.ts"
 import { hasLevels } from "../../src/domain/project/Currency.ts"
 import { isCounting, questPeriodOf, statusAt } from "../../src/domain/project/Definition.ts"
 import { definitionWithKey } from "../../src/domain/project/DefinitionKey.ts"
@@ -207,11 +212,12 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
   }
 }
 
-/** What a user ever earned of the currency or added to the metric; streaks are compared by themselves. */
+/** What a user ever earned of the currency or added to the metric; present values are compared apart. */
 const addedEver = (user: UserState, { metrics }: ProjectState, score: BoardScore): number => {
   if ("currency" in score) return earnedOf(user, score.currency)
   if ("streak" in score) return 0
-  return metricTotal(user.metrics.get(definitionWithKey(metrics, score.metric)!.id)) ?? 0
+  const { aggregate, id } = definitionWithKey(metrics, score.metric)!
+  return addsUp(aggregate) ? (metricTotal(user.metrics.get(id)) ?? 0) : 0
 }
 
 const shownWindows = (windows: UserState["windows"]) =>

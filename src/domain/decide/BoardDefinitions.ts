@@ -5,7 +5,7 @@ import {
   boardDefaults,
   defaultWindows,
   hasScores,
-  isOfStreak,
+  isOfPresent,
   isXpBoard,
   rankedBy,
   ranksBy,
@@ -71,13 +71,14 @@ export const boards = new Decisions<
   ],
   isFixed: isXpBoard,
   inUse: (_, board) => (isXpBoard(board) ? xpInUse : undefined),
-  unfit: (board) => (isOfStreak(board) && board.set === "paused" ? neverPaused : undefined),
+  unfit: ({ metrics }, board) =>
+    board.set === "paused" && isOfPresent(metrics, board) ? neverPaused : undefined,
   tooMany: (state, board) => (isOneTooMany(state, board) ? tooManyOfOne : undefined),
 })
 
 const neverPaused = laurelError(
   "invalid_transition",
-  "A leaderboard of a streak shows the present lengths of all users: it cannot be paused.",
+  "The leaderboard shows the present lengths or values of all users: it cannot be paused.",
 )
 
 const xpInUse = laurelError("in_use", "The leaderboard xp always exists: its status cannot change.")
@@ -112,7 +113,7 @@ const boardFaults = (state: ProjectState, board: Board): ReadonlyArray<Fault> =>
     ...segmentReferenceFaults(state, board.segment),
     ...rankedFaults(state, score),
   ]
-  if (isOfStreak(board)) faults.push(...streakBoardFaults(board))
+  if (isOfPresent(state.metrics, board)) faults.push(...presentFaults(board))
   const scored =
     "currency" in score ? definitionWithKey(state.currencies, score.currency) : undefined
   if (scored !== undefined && isRefilling(scored)) {
@@ -122,12 +123,14 @@ const boardFaults = (state: ProjectState, board: Board): ReadonlyArray<Fault> =>
   return faults
 }
 
-/** A board of a streak shows the present lengths, so nothing limits what counts. */
-const streakBoardFaults = ({
+/** A board of present values has no scores of its own, so nothing limits what counts. */
+const presentFaults = ({
   endsAt,
+  score,
   segment,
   set,
   startsAt,
+  ties,
   windows,
 }: Board): ReadonlyArray<Fault> => {
   const refused = [
@@ -136,8 +139,10 @@ const streakBoardFaults = ({
     ["/startsAt", startsAt !== null, "must be left out"],
     ["/endsAt", endsAt !== null, "must be left out"],
     ["/status", set === "paused", "must not be paused"],
+    // No record says when a user reached the value of a metric.
+    ["/ties", ties === "first" && "metric" in score, "must be shared"],
   ] as const
-  const why = "a leaderboard of a streak shows the present lengths of all users"
+  const why = "the leaderboard shows the present lengths or values of all users"
   return refused.flatMap(([pointer, is, detail]) =>
     is ? [{ pointer, code: "not_allowed", detail: `${detail}: ${why}` }] : [],
   )

@@ -12,7 +12,8 @@
  * A board does not list a user who is disqualified on it. Scores go on, so that a user who is listed
  * again has them all; closed windows stay as they are.
  *
- * Boards of streaks have no facts: they show what users' states have (`engine/boards/Boards.ts`).
+ * Boards of streaks and of other metrics have no facts: they show what users' states have
+ * (`engine/boards/Boards.ts`).
  *
  * Cost: nothing in an environment without boards of its own; else a comparison for each currency
  * and metric that has one, and a fact for each board that is touched, at most `boardsOfCurrencyMax` of

@@ -5,6 +5,7 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { type ActionIndex, actionIndexOf } from "../project/ActionIndex.ts"
+import { addsUp } from "../project/BoardDefinition.ts"
 import type { RunningBoosts } from "../project/Boost.ts"
 import { type Amounts, activeCurrency, type Currency } from "../project/Currency.ts"
 import {
@@ -405,9 +406,10 @@ export class Draft {
     return balance === undefined ? 0 : balance - balanceOf(this.user, key).amount
   }
 
-  /** What this decision has added to a metric that counts or sums, scaled. */
+  /** What this decision has added to a metric, scaled; 0 for one that neither counts nor sums. */
   measured(key: string): number {
-    return this.metrics?.get(key)?.added ?? 0
+    const measured = this.metrics?.get(key)
+    return measured !== undefined && addsUp(measured.metric.aggregate) ? measured.added : 0
   }
 
   /** Whether `earn` would give anything. */

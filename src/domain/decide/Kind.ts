@@ -110,6 +110,7 @@ export interface Kind<
   readonly isFixed?: (definition: DefinitionByNoun[N]) => boolean
   /** The refusal of a status that the definition cannot have. */
   readonly unfit?: (
+    state: ProjectState,
     definition: DefinitionByNoun[N],
   ) => LaurelError<"invalid_transition"> | undefined
   /** The refusal of a definition that exceeds a further limit of the kind. */
@@ -251,7 +252,7 @@ export class Decisions<
       definition.set === "archived" || (definition.set !== before.set && isFixed?.(before) === true)
     const refusal =
       (isOut ? inUse?.(state, before) : undefined) ??
-      unfit?.(definition) ??
+      unfit?.(state, definition) ??
       tooMany?.(state, definition, now)
     return refusal === undefined
       ? factOf(noun, "updated", this.#completed(definition, before, now))

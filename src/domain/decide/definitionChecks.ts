@@ -134,10 +134,7 @@ export const rankedFaults = (state: ProjectState, score: BoardScore): ReadonlyAr
   const pointer = `/score/${kind}`
   if (kind === "currency") return unknownCurrencies(state, [key], "/score", () => kind)
   if (kind === "streak") return streakReferenceFaults(state, key, pointer)
-  const faults = metricReferenceFaults(state, key, pointer)
-  const aggregate = definitionWithKey(state.metrics, key)?.aggregate
-  if (faults.length > 0 || aggregate === "count" || aggregate === "sum") return faults
-  return [{ pointer, code: "not_allowed", detail: "must be a count or a sum" }]
+  return metricReferenceFaults(state, key, pointer)
 }
 
 /** The faults of the currencies in a reward. */

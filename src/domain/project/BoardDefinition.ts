@@ -1,21 +1,24 @@
 /**
- * The definition of a leaderboard, which ranks users by the earned amount of a currency, by a metric
- * that counts or sums, or by the length of a streak.
+ * The definition of a leaderboard, which ranks users by the earned amount of a currency, by a metric,
+ * or by the length of a streak.
  *
  * The score of all time of a board without a segment and without a start is what the user ever
- * earned of the currency, or the value of the metric, less what was added while the board did not
+ * earned of the currency, or the value of a metric that counts or sums, less what was added while the board did not
  * count. So a new board has its scores at once. A board with a segment or a start cannot know who
  * would have counted before: it adds up what counts from its publication on, and so does each window
  * of every board.
  *
- * A board of a streak has no scores of its own: it shows the present lengths that users' states have,
- * and so it has no windows, segment or period, and is never paused.
+ * A board of a streak, or of another metric, has no scores of its own (`isOfPresent`). It shows the
+ * present lengths or values that users' states have, and so it has no windows, segment or period, and
+ * is never paused. A maximum of a window could be undone only from the user's history.
  *
  * The board `xp` always exists. It has no scores of its own: it ranks by the xp and the windows that
  * each user's state has in any case.
  */
 import { type WindowKind, windowKinds } from "../values/Calendar.ts"
 import { type Definition, type Targeted, targetedDefaults } from "./Definition.ts"
+import { definitionWithKey } from "./DefinitionKey.ts"
+import type { Metric, MetricAggregate } from "./Metric.ts"
 
 export const boardWindows = ["all_time", ...windowKinds] as const
 export type BoardWindow = "all_time" | WindowKind
@@ -52,7 +55,24 @@ export const ranksBy = (
   return ranked === kind && name === key
 }
 
-export const isOfStreak = ({ score }: Pick<Board, "score">): boolean => "streak" in score
+/** Whether what events add to the metric adds up in windows. */
+export const addsUp = (aggregate: MetricAggregate): boolean =>
+  aggregate === "count" || aggregate === "sum"
+
+/** The metric that a board ranks by. */
+export const metricOf = (
+  metrics: ReadonlyMap<string, Metric>,
+  { score }: Pick<Board, "score">,
+): Metric | undefined => ("metric" in score ? definitionWithKey(metrics, score.metric) : undefined)
+
+/** Whether a board shows the present lengths of a streak or the present values of a metric. */
+export const isOfPresent = (
+  metrics: ReadonlyMap<string, Metric>,
+  board: Pick<Board, "score">,
+): boolean => {
+  const metric = metricOf(metrics, board)
+  return "streak" in board.score || (metric !== undefined && !addsUp(metric.aggregate))
+}
 
 /** A board. What decides the scores changes only while it is a draft (`scoring`). */
 export interface Board extends Targeted {

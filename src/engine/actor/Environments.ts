@@ -7,7 +7,6 @@ import { Result } from "effect"
 import { decideUser } from "../../domain/decide/Decide.ts"
 import { type DirectoryCommand, decideDirectory } from "../../domain/decide/Directory.ts"
 import { decideProject, type ProjectCommand } from "../../domain/decide/Project.ts"
-import { definitionWithKey } from "../../domain/project/DefinitionKey.ts"
 import { type DirectoryState, emptyDirectory } from "../../domain/project/Directory.ts"
 import { aheadMsOf, emptyProject, type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import { applyDirectory } from "../../domain/record/applyDirectory.ts"
@@ -102,7 +101,7 @@ export class Environment {
   readonly states: UserStates<UserActor>
   /** The actors of the users that are decoded. */
   readonly users = new Map<string, UserActor>()
-  readonly boards = new Boards((key) => definitionWithKey(this.project.durable.metrics, key)?.id)
+  readonly boards = new Boards(() => this.project.durable.metrics)
   readonly agenda: Agenda
   readonly #options: EnvironmentOptions
   readonly counts = new Counts()

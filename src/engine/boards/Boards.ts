@@ -33,13 +33,16 @@ import { Gaps } from "../../domain/board/Gaps.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import { MemberNames, Members } from "../../domain/board/Members.ts"
 import {
+  addsUp,
   type Board,
   hasScores,
   isWhole,
   isXpBoard,
+  metricOf,
   xpBoard,
 } from "../../domain/project/BoardDefinition.ts"
 import { definitionIn } from "../../domain/project/Kinds.ts"
+import { isExtremum, type Metric } from "../../domain/project/Metric.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Disqualification } from "../../domain/record/BoardFact.ts"
 import type { Cause, Fact, JournalRecord, UserFact } from "../../domain/record/Record.ts"
@@ -249,25 +252,41 @@ const asItIs = (score: number): number => score
 /** Keys of a board with the lowest score first: the higher the score, the lower its key. */
 const reversed = (score: number): number => (score > 0 ? 2 ** 53 - score : 0)
 
+/** Far above each value of a maximum, a minimum or a latest value, which may be 0 or negative. */
+const shift = 2 ** 52
+const shiftedUp = (score: number): number => score + shift
+const shiftedDown = (key: number): number => key - shift
+/** The lowest value first. It is its own reverse. */
+const turned = (score: number): number => shift - score
+
 /** The boards of a definition other than `xp`. */
 export class FurtherBoards extends BoardSet {
   /** The present definition. */
   board: Board
-  /** The id of the metric that the board ranks by; absent: it ranks by something else. */
-  readonly #metricId: string | undefined
-  /** The key of the streak that the board ranks by; absent: it ranks by something else. */
-  readonly streak: string | undefined
+  /** The metric that the board ranks by; absent: it ranks by something else. */
+  readonly #metric: Metric | undefined
+  /**
+   * The key of the streak, or the id of the metric, whose present lengths or values the board shows;
+   * absent: it has scores.
+   */
+  readonly present: string | undefined
   /** All users below this prefix of their hashes are listed. */
   filledTo = 0
-  /** The key by which the boards order a score. The score of a key is the key of the key. */
+  /** The key by which the boards order a score, and the score of a key. */
   readonly keyOf: (score: number) => number
+  readonly scoreOf: (key: number) => number
 
-  constructor(members: Members, board: Board, metricId?: string) {
+  constructor(members: Members, board: Board, metric?: Metric) {
     super(members)
     this.board = board
-    this.#metricId = metricId
-    this.streak = "streak" in board.score ? board.score.streak : undefined
-    this.keyOf = board.order === "asc" ? reversed : asItIs
+    this.#metric = metric
+    const showsValues = metric !== undefined && !addsUp(metric.aggregate)
+    const streak = "streak" in board.score ? board.score.streak : undefined
+    this.present = showsValues ? metric.id : streak
+    const isUp = board.order === "desc"
+    const hasNegatives = metric !== undefined && isExtremum(metric.aggregate)
+    this.keyOf = hasNegatives ? (isUp ? shiftedUp : turned) : isUp ? asItIs : reversed
+    this.scoreOf = hasNegatives && isUp ? shiftedDown : this.keyOf
   }
 
   get isFilled(): boolean {
@@ -281,8 +300,9 @@ export class FurtherBoards extends BoardSet {
       this.leaveOpen(this.members.find(user.id))
       return
     }
-    if (this.streak !== undefined) {
-      this.#placeStreak(user, this.streak)
+    if (this.present !== undefined) {
+      if (this.#metric === undefined) this.#placeStreak(user, this.present)
+      else this.#placeValue(user, this.#metric)
       return
     }
     const scores = user.boards.get(board.id)
@@ -301,7 +321,16 @@ export class FurtherBoards extends BoardSet {
   #everOf(user: UserState): number {
     const { score } = this.board
     if ("currency" in score) return earnedOf(user, score.currency)
-    return this.#metricId === undefined ? 0 : (metricTotal(user.metrics.get(this.#metricId)) ?? 0)
+    return this.#metric === undefined ? 0 : (metricTotal(user.metrics.get(this.#metric.id)) ?? 0)
+  }
+
+  /** Who has no value is not listed. */
+  #placeValue(user: UserState, { id }: Metric): void {
+    const state = user.metrics.get(id)
+    const value = state === undefined ? null : metricTotal(state)
+    if (value === null && this.members.find(user.id) === undefined) return
+    this.allTime.set(this.members.admit(user.id), value === null ? 0 : this.keyOf(value), 0)
+    this.moved()
   }
 
   /** Of equal lengths, the one whose last period is earlier was reached first. */
@@ -334,14 +363,13 @@ export class Boards extends BoardSet {
   readonly further = new Map<string, FurtherBoards>()
   /** The ids of boards that were archived and may still be on disk. */
   readonly gone = new Set<string>()
-  readonly #metricIdOf: (key: string) => string | undefined
-  /** How many of the further boards rank by a streak. */
-  #ofStreaks = 0
+  readonly #metrics: () => ReadonlyMap<string, Metric>
+  /** How many of the further boards show present lengths or values. */
+  #ofPresent = 0
 
-  /** `metricIdOf`: the id of the metric with this key. */
-  constructor(metricIdOf: (key: string) => string | undefined = () => undefined) {
+  constructor(metrics: () => ReadonlyMap<string, Metric> = () => new Map()) {
     super(new Members())
-    this.#metricIdOf = metricIdOf
+    this.#metrics = metrics
   }
 
   /** All boards, with the ids of the definitions. */
@@ -363,13 +391,11 @@ export class Boards extends BoardSet {
       if (known === undefined) return
       this.further.delete(board.id)
       this.gone.add(board.id)
-      if (known.streak !== undefined) this.#ofStreaks--
+      if (known.present !== undefined) this.#ofPresent--
     } else if (known === undefined) {
-      const { score } = board
-      const metricId = "metric" in score ? this.#metricIdOf(score.metric) : undefined
-      const made = new FurtherBoards(this.members, board, metricId)
+      const made = new FurtherBoards(this.members, board, metricOf(this.#metrics(), board))
       this.further.set(board.id, made)
-      if (made.streak !== undefined) this.#ofStreaks++
+      if (made.present !== undefined) this.#ofPresent++
     } else known.board = board
   }
 
@@ -404,7 +430,10 @@ export class Boards extends BoardSet {
       for (const fact of facts) {
         if (fact.kind === "board.scored") {
           if (fact.missed !== true) this.further.get(fact.boardId)?.place(user)
-        } else if (this.#ofStreaks > 0 && isOfStreak(fact)) this.#placeByStreak(fact.key, user)
+        } else if (this.#ofPresent > 0) {
+          const changed = presentIn(fact)
+          if (changed !== undefined) this.#placePresent(changed, user)
+        }
       }
       return
     }
@@ -416,8 +445,8 @@ export class Boards extends BoardSet {
     }
   }
 
-  #placeByStreak(key: string, user: UserState): void {
-    for (const boards of this.further.values()) if (boards.streak === key) boards.place(user)
+  #placePresent(changed: string, user: UserState): void {
+    for (const boards of this.further.values()) if (boards.present === changed) boards.place(user)
   }
 
   #followXp(actor: { member: number | undefined }, user: UserState, record: JournalRecord): void {
@@ -547,6 +576,10 @@ const addsWithoutScore = ({ kind }: Fact): boolean =>
   kind === "metric.changed" || kind.endsWith(".earned")
 
 const isOfStreak = (fact: Fact): fact is StreakFact => fact.kind.startsWith("streak.")
+
+/** The key of the streak, or the id of the metric, that a fact may have changed. */
+const presentIn = (fact: Fact): string | undefined =>
+  fact.kind === "metric.changed" ? fact.metricId : isOfStreak(fact) ? fact.key : undefined
 
 /** The causes of records that never change what a user ever earned, nor whether boards show the user. */
 const keepsEarned: ReadonlySet<Cause["kind"]> = new Set(["spend", "merge", "erasing"] as const)

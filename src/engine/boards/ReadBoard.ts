@@ -335,7 +335,7 @@ const sharesRanks = ({ boards }: Found): boolean =>
 
 /** The score of a key. */
 const scoreOf = ({ boards }: Found, key: number): number =>
-  boards instanceof FurtherBoards ? boards.keyOf(key) : key
+  boards instanceof FurtherBoards ? boards.scoreOf(key) : key
 
 const windowOf = (found: Found) => ({
   startsAt: found.startsAt,

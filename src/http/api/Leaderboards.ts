@@ -77,7 +77,7 @@ const Score = Schema.Struct({
   ),
   metric: Schema.optionalKey(
     DefinitionKey.annotate({
-      description: "The key of a metric whose `aggregate` is `count` or `sum`.",
+      description: "The key of a metric.",
       examples: ["distance"],
     }),
   ),
@@ -89,7 +89,7 @@ const Score = Schema.Struct({
   .annotate({
     identifier: "BoardScore",
     description:
-      "What users are ranked by, one of the three. A currency: the amounts that they earn; spending and expiry do not lower a score. A metric: what events add to it. A streak: its present length, which falls to 0 when the streak breaks.",
+      "What users are ranked by, one of the three. A currency: the amounts that they earn; spending and expiry do not lower a score. A metric: what events add to a count or a sum, or the present value of another. A streak: its present length, which falls to 0 when the streak breaks.",
     examples: [{ currency: "gems" }, { metric: "distance" }, { streak: "daily" }],
   })
 
@@ -97,7 +97,7 @@ const Windows = list(oneOf(boardWindows), 1, boardWindows.length)
   .check(distinct<string>([], (window) => window))
   .annotate({
     description:
-      "The windows in which users are ranked: over all time, and in each day, ISO week and month in the project's time zone. Default: all four; of a streak, `all_time` only.",
+      "The windows in which users are ranked: over all time, and in each day, ISO week and month in the project's time zone. Default: all four; of a streak, `all_time` only, and a metric that neither counts nor sums must name that one.",
     examples: [["all_time", "weekly"]],
   })
 
@@ -204,7 +204,7 @@ const Rank = Schema.Int.annotate({
 
 const ScoreShown = Schema.Finite.annotate({
   description:
-    "What the user earned of the currency or added to the metric in the window, or the length of the streak. A metric with `decimals` gives a fraction.",
+    "What the user earned of the currency or added to the metric in the window, the value of the metric, or the length of the streak. A metric with `decimals` gives a fraction.",
   examples: [340],
 })
 
@@ -369,7 +369,7 @@ export const Leaderboards = HttpApiGroup.make("leaderboards")
         payload: NewLeaderboard,
         success: LeaderboardDefinition,
         summary: "Create a leaderboard",
-        description: `Ranks users by the amounts of a currency that they earn with events and with rewards that you grant, by a metric, or by the present length of a streak. It counts what occurs from \`startsAt\` on and before \`endsAt\`, while it is active. A leaderboard without a \`segment\` and without a \`startsAt\` lists at once what users have ever earned or added in its \`all_time\` window; its other windows, and every window of the others, count from the publication on. With a \`segment\`, what a user earns counts while the user is a member; who leaves keeps the entry. A late event counts in the windows that are open on its arrival and contain it. What backfills of badges pay, and what a backfill of a metric counts, count in \`all_time\` only. A leaderboard of a streak shows the streaks as they are: it has no other window than \`all_time\`, no \`segment\`, \`startsAt\` or \`endsAt\`, and is never paused; of equal lengths, the one that was reached on an earlier day comes first. An environment holds at most ${limits.boardsMax} leaderboards that are not archived, \`xp\` among them, and ${limits.boardsOfCurrencyMax} of one currency, metric or streak.`,
+        description: `Ranks users by the amounts of a currency that they earn with events and with rewards that you grant, by a metric, or by the present length of a streak. It counts what occurs from \`startsAt\` on and before \`endsAt\`, while it is active. A leaderboard without a \`segment\` and without a \`startsAt\` lists at once what users have ever earned or added in its \`all_time\` window; its other windows, and every window of the others, count from the publication on. With a \`segment\`, what a user earns counts while the user is a member; who leaves keeps the entry. A late event counts in the windows that are open on its arrival and contain it. What backfills of badges pay, and what a backfill of a metric counts, count in \`all_time\` only. A leaderboard of a streak, or of a metric that neither counts nor sums, shows the lengths or values as they are: it has no other window than \`all_time\`, no \`segment\`, \`startsAt\` or \`endsAt\`, and is never paused. Of equal lengths, the one that was reached on an earlier day comes first; equal values share a rank. An environment holds at most ${limits.boardsMax} leaderboards that are not archived, \`xp\` among them, and ${limits.boardsOfCurrencyMax} of one currency, metric or streak.`,
       },
       list: {
         query: listQuery("leaderboards"),

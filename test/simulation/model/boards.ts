@@ -22,6 +22,7 @@ import {
   standing,
   type Windows,
 } from "./log.ts"
+import { totalOf } from "./metrics.ts"
 import { periodOf, streakOf } from "./streaks.ts"
 import { stillOpen, windowsFor } from "./windows.ts"
 
@@ -57,10 +58,11 @@ const added = (
   if ("currency" in score) return credited(entry, score.currency)
   if ("streak" in score) return 0
   const metric = metrics.find(({ key }) => key === score.metric)
+  if (metric?.aggregate !== "count" && metric?.aggregate !== "sum") return 0
   const measured = ("metrics" in entry ? (entry as Happened).metrics : []).find(
     ({ metricId }) => metricId === metric?.id,
   )
-  return measured === undefined ? 0 : Math.round(measured.value * 10 ** metric!.decimals)
+  return measured === undefined ? 0 : Math.round(measured.value * 10 ** metric.decimals)
 }
 
 /** The boards on which a decision scores that has given all it gives. */
@@ -153,6 +155,22 @@ export const lengthOn = (
     score: current,
     since: lastDay === null ? 0 : periodOf(definition.every, numberOf(lastDay)),
   }
+}
+
+/**
+ * The present value of the metric that the board ranks by, scaled; null: none. `undefined`: what
+ * events add to the metric adds up.
+ */
+export const valueOn = (
+  log: Log,
+  { score }: Board,
+  { metrics }: Pick<Definitions, "metrics">,
+): number | null | undefined => {
+  const metric = "metric" in score ? metrics.find(({ key }) => key === score.metric) : undefined
+  if (metric === undefined || ["count", "sum"].includes(metric.aggregate)) return undefined
+  const total = totalOf(log, metric)
+  if (metric.aggregate === "distinct_days" && total === 0) return null
+  return total === null ? null : Math.round(total * 10 ** metric.decimals)
 }
 
 /** Whether the leaderboard does not list the user. */

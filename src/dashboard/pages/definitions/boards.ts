@@ -114,7 +114,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
       name: "by",
       label: "Key",
       value: form.text("by"),
-      hint: html`Of a currency without a refill, such as <code>xp</code> or <code>points</code>, of a metric that counts or sums, or of a streak, which has only the window of all time.`,
+      hint: html`Of a currency without a refill, such as <code>xp</code> or <code>points</code>, of a metric, or of a streak. A streak, or a metric that neither counts nor sums, has only the window of all time.`,
       required: true,
       faults: faults?.map((fault) =>
         fault.pointer.startsWith("/score") ? { ...fault, pointer: "/by" } : fault,
