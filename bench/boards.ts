@@ -1,10 +1,14 @@
-/** Laurel's leaderboard beside a sorted set of Redis, pipelined, and npm packages with ranks. */
-import { type Running, startProcess } from "./children.ts"
+/**
+ * Laurel's leaderboard beside a sorted set of Redis, pipelined, and npm packages with ranks; and the
+ * cost of the leaderboards of a project.
+ */
+import { inProcess, type Running, startProcess } from "./children.ts"
 import { programOf, startRedis } from "./databases.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import type { BenchOptions } from "./options.ts"
 import { peersAreInstalled } from "./peers.ts"
 import type { BoardKind, BoardOptions, BoardRound, BoardStart } from "./processes/boards.ts"
+import type { ProjectBoardsOptions, ProjectBoardsReport } from "./processes/projectBoards.ts"
 import { lineOf } from "./rounds.ts"
 
 const names = {
@@ -19,10 +23,39 @@ interface Started extends Running<BoardStart> {
   readonly ask: () => Promise<unknown>
 }
 
-/** Measures all lines; about two minutes. */
-export const boards = async ({
-  quick = false,
-}: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> => {
+/** Measures all lines; about three minutes. */
+export const boards = async (options: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> => [
+  ...(await besidePeers(options)),
+  ...(await ofProject(options)),
+]
+
+const ofProject = async ({ quick = false }: BenchOptions): Promise<ReadonlyArray<BenchLine>> => {
+  const options: ProjectBoardsOptions = quick
+    ? { users: 1_000, events: 5_000, rounds: 1 }
+    : { users: 10_000, events: 100_000, rounds: 5 }
+  const report = await inProcess<ProjectBoardsReport>("projectBoards", options)
+  const { aroundUs, bytesPerRow, oneUs, pageUs, threeUs } = report
+  return [
+    {
+      question: "leaderboards of a project: an event on three",
+      value: threeUs,
+      unit: "µs/event",
+      reference: { name: "an event on one", value: oneUs, unit: "µs/event" },
+      ratio: threeUs / oneUs,
+      goal: "≤ 1.5×",
+    },
+    {
+      question: "leaderboards of a project: memory of a row of a window",
+      value: bytesPerRow,
+      unit: "B",
+      goal: "≤ 40 B",
+    },
+    { question: "99 leaderboards of a project: page of 100", value: pageUs, unit: "µs" },
+    { question: "99 leaderboards of a project: page around a user", value: aroundUs, unit: "µs" },
+  ]
+}
+
+const besidePeers = async ({ quick = false }: BenchOptions): Promise<ReadonlyArray<BenchLine>> => {
   const members = quick ? 20_000 : 1_000_000
   const program = programOf("redis-server")
   if (program === undefined) console.error("Redis is left out: apt-get install redis-server")
