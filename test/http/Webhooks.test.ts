@@ -316,6 +316,12 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     await calls.track("quest-claimed", "QUEST_COMPLETE", { metadata: { questId: id } })
     return { userId: "quest-claimed", questId: id, key: "claimed-twice" }
   },
+  "quest.claim_lapsed": async (calls) => {
+    const { id } = await quest(calls, "LAPSED", { claim: "manual", recurrence: "daily" })
+    for (let time = 0; time < 2; time++) await calls.track("claim-lapsed", "LAPSED")
+    clock.set(later(day))
+    return { userId: "claim-lapsed", questId: id, cause: { kind: "clock", id: null } }
+  },
   "quest.expired": async (calls) => {
     const { id } = await quest(calls, "EXPIRED", { endsAt: later(hour) })
     await calls.track("quest-expired", "EXPIRED")

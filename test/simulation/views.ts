@@ -8,7 +8,12 @@ import {
   isXpBoard,
 } from "../../src/domain/project/BoardDefinition.ts"
 import { hasLevels } from "../../src/domain/project/Currency.ts"
-import { isCounting, questPeriodOf, statusAt } from "../../src/domain/project/Definition.ts"
+import {
+  isCounting,
+  type Quest,
+  questPeriodOf,
+  statusAt,
+} from "../../src/domain/project/Definition.ts"
 import { definitionWithKey } from "../../src/domain/project/DefinitionKey.ts"
 import { levelAt } from "../../src/domain/project/Level.ts"
 import { unscaled } from "../../src/domain/project/Metric.ts"
@@ -129,7 +134,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
           quest.id,
           {
             status,
-            claim: present?.claim ?? null,
+            claim: shownClaim(quest, present?.claim ?? null),
             completedAt: present?.completedAt ?? null,
             times: state?.times ?? 0,
             steps:
@@ -317,7 +322,7 @@ export const modelView = (
           quest.id,
           {
             status,
-            claim: claimOf(log, quest.id, period),
+            claim: shownClaim(quest, claimOf(log, quest.id, period)),
             completedAt: completionsOf(log, quest.id, period).at(-1)?.at ?? null,
             times: completionsOf(log, quest.id).length,
             steps:
@@ -381,6 +386,10 @@ export const modelView = (
     updatedAt: log.at(-1)!.at,
   }
 }
+
+/** The claim of an archived quest lapses with the next tick. */
+const shownClaim = ({ set }: Quest, claim: "open" | "paid" | null) =>
+  set === "archived" && claim === "open" ? null : claim
 
 /** A reply in the form of the model's. */
 export const outcomeOf = (record: JournalRecord): Outcome => {

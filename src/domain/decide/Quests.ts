@@ -24,6 +24,7 @@ import type { ProjectState } from "../project/Project.ts"
 import type { QuestStart, TrackedEvent } from "../record/Record.ts"
 import {
   hasExpired,
+  hasLapsed,
   isMidway,
   type QuestState,
   type StepCounts,
@@ -152,6 +153,9 @@ const start = (
 ): void => {
   if (before !== undefined && isMidway(before)) {
     draft.facts.push({ kind: "quest.expired", ...refer(quest, before.period) })
+  }
+  if (before?.claim === "open" && before.period !== period) {
+    draft.facts.push({ kind: "quest.claim_lapsed", ...refer(quest, before.period) })
   }
   draft.facts.push({ kind: "quest.started", ...refer(quest, period), ...joined })
 }
@@ -286,8 +290,10 @@ export const expireQuests = (draft: Draft): void => {
   if (draft.user === undefined) return
   for (const [questId, state] of draft.user.quests) {
     const quest = draft.project.quests.get(questId)
-    if (!hasExpired(quest, state, draft.zone, draft.now)) continue
+    const isOver = hasExpired(quest, state, draft.zone, draft.now)
+    if (!isOver && !hasLapsed(quest, state, draft.zone, draft.now)) continue
     const { key, title } = quest ?? { key: questId, title: questId }
-    draft.facts.push({ kind: "quest.expired", questId, key, title, period: state.period })
+    const kind = isOver ? "quest.expired" : "quest.claim_lapsed"
+    draft.facts.push({ kind, questId, key, title, period: state.period })
   }
 }

@@ -493,6 +493,7 @@ export const factMembers = {
     progress: share,
   },
   "quest.expired": quest,
+  "quest.claim_lapsed": quest,
   "leaderboard.disqualified": {
     leaderboard: Schema.Struct({
       id: text("Id of the leaderboard.", "ldb_01a1fc1e64c07345932e273286b5ca30"),

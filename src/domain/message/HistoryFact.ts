@@ -219,6 +219,7 @@ const questMembers = (
     case "quest.claimed":
     case "quest.repeated":
     case "quest.expired":
+    case "quest.claim_lapsed":
       return questOf(fact)
     case "quest.progressed": {
       const { current, progress, step, target } = fact

@@ -261,6 +261,11 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     description: "A user claimed a completed quest with `claim: manual`, which paid.",
     example: { ...of, ...first },
   },
+  "quest.claim_lapsed": {
+    description:
+      "A user completed a quest with a manual claim, and did not claim it in its period.",
+    example: { ...of, ...first, cause: clock },
+  },
   "quest.expired": {
     description: "A quest or its period ended before a user who had started it completed it.",
     example: { ...of, cause: clock, ...first },

@@ -141,6 +141,7 @@ const data = {
   "quest.completed": content({ ...user, ...factMembers["quest.completed"] }),
   "quest.claimed": content({ ...user, ...factMembers["quest.claimed"] }),
   "quest.expired": content({ ...user, ...factMembers["quest.expired"] }),
+  "quest.claim_lapsed": content({ ...user, ...factMembers["quest.claim_lapsed"] }),
   "quest.created": content(quest),
   "quest.updated": content(quest),
   "reward.granted": content({

@@ -36,6 +36,7 @@ export const messageKinds = [
   "quest.completed",
   "quest.claimed",
   "quest.expired",
+  "quest.claim_lapsed",
   "quest.created",
   "quest.updated",
   "reward.granted",

@@ -352,7 +352,8 @@ export type UserFact =
    * A `QUEST_COMPLETE` event named a quest that the user had already completed. It earned nothing.
    */
   | ({ readonly kind: "quest.repeated" } & QuestRef)
-  | ({ readonly kind: "quest.expired" } & QuestRef)
+  /** `claim_lapsed`: it was completed, and nobody claimed it in its period. */
+  | ({ readonly kind: "quest.expired" | "quest.claim_lapsed" } & QuestRef)
   /**
    * A step or a completion was revoked. `steps`, `times` and `also` are the remaining counts; `from`
    * and `to` are the statuses.

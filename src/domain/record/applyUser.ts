@@ -161,6 +161,7 @@ const foldProgress = (
     case "quest.claimed":
     case "quest.claim_revoked":
     case "quest.expired":
+    case "quest.claim_lapsed":
     case "quest.reverted":
       state.questsCompleted += foldQuest(own(state, before, "quests"), fact, decidedAt(record))
       break

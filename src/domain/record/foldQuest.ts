@@ -9,6 +9,7 @@ type QuestFact = FactOf<
   | "quest.claimed"
   | "quest.claim_revoked"
   | "quest.expired"
+  | "quest.claim_lapsed"
   | "quest.reverted"
 >
 
@@ -53,6 +54,11 @@ export const foldQuest = (
     case "quest.expired":
       quests.set(questId, { ...before, expired: true })
       return 0
+    case "quest.claim_lapsed": {
+      const { claim: _, ...state } = before
+      quests.set(questId, state)
+      return 0
+    }
     case "quest.reverted":
       return revert(quests, before, fact)
   }

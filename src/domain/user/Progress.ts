@@ -45,6 +45,7 @@ import {
   type EarnedAward,
   hasAward,
   hasExpired,
+  hasLapsed,
   isMidway,
   pointsEarned,
   presentZone,
@@ -546,7 +547,10 @@ const questEndsFor = (
   zone: Zone,
   now: number,
 ): number => {
-  if (hasExpired(quest, state, zone, now)) return now
-  if (quest === undefined || !isMidway(state)) return Number.POSITIVE_INFINITY
+  if (hasExpired(quest, state, zone, now) || hasLapsed(quest, state, zone, now)) return now
+  if (quest === undefined) return Number.POSITIVE_INFINITY
+  // A claim can be made after the quest has ended, until its period is over.
+  if (state.claim === "open") return questPeriodEnd(quest, zone, now)
+  if (!isMidway(state)) return Number.POSITIVE_INFINITY
   return Math.min(quest.endsAt ?? Number.POSITIVE_INFINITY, questPeriodEnd(quest, zone, now))
 }

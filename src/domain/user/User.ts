@@ -85,6 +85,18 @@ export const hasExpired = (
   )
 }
 
+/** Whether the claim of a completed quest, which waited to be made, is no longer possible. */
+export const hasLapsed = (
+  quest: Quest | undefined,
+  { claim, period }: QuestState,
+  zone: Zone,
+  now: number,
+): boolean =>
+  claim === "open" &&
+  (quest === undefined ||
+    quest.set === "archived" ||
+    period !== questPeriodOf(quest, zone.dayAt(now)))
+
 export interface Profile {
   readonly displayName: string | null
   /** An IANA time zone; null: the time zone of the project. */

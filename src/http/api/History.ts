@@ -59,6 +59,7 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "quest.repeated": "A completed quest was claimed again; nothing was earned.",
   "quest.reverted": "Progress in a quest, or its completion, was revoked.",
   "quest.expired": "The quest ended before the user completed it.",
+  "quest.claim_lapsed": "The period of a completed quest ended before the user claimed it.",
   "streak.extended": "A streak grew.",
   "streak.counted": "A late event was credited to a past day, week or month of a streak.",
   "streak.broken": "A streak ended.",

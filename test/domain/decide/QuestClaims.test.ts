@@ -19,6 +19,43 @@ const progressIn = (world: World) => questProgress(world.user!, world.project, w
 const stateIn = (world: World) => world.user?.quests.get("qst_1")
 
 describe("A quest with claim: manual", () => {
+  it("loses its reward with the period that ends unclaimed, by the clock or by the next event", () => {
+    for (const byClock of [true, false]) {
+      const world = worldWith({ claim: "manual", recurrence: "daily" })
+      world.track()
+      world.track()
+      expect(new Date(dueAt(world.user!, world.project, world.now)).toISOString()).toBe(
+        "2026-11-05T00:00:00.000Z",
+      )
+      world.at("2026-11-05T00:00:00Z")
+      if (byClock) {
+        expect(kindsOf(world.do({ kind: "tick" }))).toEqual(["quest.claim_lapsed"])
+        expect(dueAt(world.user!, world.project, world.now)).toBe(Number.POSITIVE_INFINITY)
+        expect(world.refused({ kind: "tick" }).code).toBe("conflict")
+      }
+      const next = kindsOf(world.track())
+      expect(next.includes("quest.claim_lapsed")).toBe(!byClock)
+      expect(stateIn(world)).toMatchObject({ times: 1, completedAt: null })
+      world.track()
+      expect(world.complete("qst_1").reply.xp.earned).toBe(100)
+      world.at("2026-11-06T12:00:00Z")
+      expect(world.refused({ kind: "tick" }).code).toBe("conflict")
+    }
+  })
+
+  it("can be claimed after its end, and not once it is archived", () => {
+    const endsAt = Date.parse("2026-11-05T00:00:00Z")
+    const world = worldWith({ claim: "manual", endsAt })
+    world.track()
+    world.track()
+    expect(dueAt(world.user!, world.project, world.now)).toBe(Number.POSITIVE_INFINITY)
+    world.at("2026-11-06T00:00:00Z")
+    expect(world.refused({ kind: "tick" }).code).toBe("conflict")
+    expect(progressIn(world)).toMatchObject({ claimable: true })
+    world.quest({ ...taps, claim: "manual", endsAt, set: "archived" })
+    expect(kindsOf(world.do({ kind: "tick" }))).toEqual(["quest.claim_lapsed"])
+  })
+
   it("is completed by its steps, pays when it is claimed, and pays once", () => {
     const world = worldWith({ claim: "manual" })
     world.track()

@@ -74,6 +74,12 @@ const everything = () => {
   world.currency({ ...stars, expiry: { afterDays: 1 }, pendingDays: null })
   world.give({ stars: 1 })
   world.settings({ reminders: { inactiveDays: [1, 2], hour: 0, unless: null } })
+  world.quest({
+    id: "m",
+    steps: [{ ...step, action: "SWIPE", target: 1 }],
+    claim: "manual",
+    set: "archived",
+  })
   world.now += 2 * 86_400_000
   world.do({ kind: "tick" })
   const own = boostWith({ id: "bst_own", key: "own", personal: true })

@@ -127,6 +127,8 @@ const questText = (fact: Extract<Fact, { readonly questId: string }>): Content =
       return html`Quest ${isolated(fact.title)} set back to ${percent(fact.progress)}`
     case "quest.expired":
       return html`Quest ${isolated(fact.title)} expired`
+    case "quest.claim_lapsed":
+      return html`Quest ${isolated(fact.title)} was not claimed in its period`
   }
 }
 
@@ -237,6 +239,7 @@ const factText = (fact: Fact, base: string): Content => {
     case "quest.repeated":
     case "quest.reverted":
     case "quest.expired":
+    case "quest.claim_lapsed":
       return questText(fact)
     case "metric.changed":
       return html`Metric ${isolated(fact.key)}: ${fact.total ?? "none"}`
