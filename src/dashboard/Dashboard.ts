@@ -27,6 +27,7 @@ import type { MakePages, PageRequest, Pages } from "../http/pages/Pages.ts"
 import type { StreamedReply } from "../http/stream/StreamedReply.ts"
 import { limits } from "../Limits.ts"
 import { accountRoutes } from "./pages/account.ts"
+import { activityRoutes } from "./pages/activity.ts"
 import { badgeRoutes } from "./pages/definitions/badges.ts"
 import { boardRoutes } from "./pages/definitions/boards.ts"
 import { boostRoutes } from "./pages/definitions/boosts.ts"
@@ -46,6 +47,7 @@ import { operationRoutes } from "./pages/operations.ts"
 import { overviewRoutes } from "./pages/overview.ts"
 import { isByPasskey, passkeyRoutes } from "./pages/passkeys.ts"
 import { projectRoutes } from "./pages/projects.ts"
+import { retentionRoutes } from "./pages/retention.ts"
 import { settingsRoutes } from "./pages/settings/settings.ts"
 import { startRoutes } from "./pages/start.ts"
 import { teamAccountRoutes, teamRoutes } from "./pages/team/team.ts"
@@ -109,6 +111,8 @@ export const routes: ReadonlyArray<Route> = [
   ...logRoutes,
   ...projectRoutes,
   ...overviewRoutes,
+  ...activityRoutes,
+  ...retentionRoutes,
   ...liveRoutes,
   ...startRoutes,
   ...webhookRoutes,

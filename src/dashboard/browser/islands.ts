@@ -1,6 +1,6 @@
 /**
- * The script of every page. Without it pages work, except for copying, passkeys, Live and Back to a
- * form that was not sent.
+ * The script of every page. Without it pages work, except for copying, passkeys, Live, the reading of
+ * charts by keys and Back to a form that was not sent.
  */
 
 /** Fills in the token of a link. It stands after the #, which browsers do not send. */
@@ -64,6 +64,12 @@ keepTyping()
 for (const element of document.querySelectorAll("time")) localTime(element)
 for (const button of document.querySelectorAll<HTMLButtonElement>("button[data-copy]")) {
   copyButton(button)
+}
+
+const charts = document.querySelectorAll<HTMLElement>("[data-chart]")
+if (charts.length > 0) {
+  const { readChart } = await import("./charts.ts")
+  for (const chart of charts) readChart(chart)
 }
 
 const live = document.querySelector<HTMLElement>("[data-live]")

@@ -1,6 +1,6 @@
 /**
- * The state of an environment: events a minute, users, the week's best, webhooks that fail, actions
- * that nothing names, and the next steps.
+ * The state of an environment: users, their activity beside the period before, events a minute, the
+ * week's best, webhooks that fail, actions that nothing names, and the next steps.
  */
 import { Effect } from "effect"
 import { environmentId } from "../../domain/project/Directory.ts"
@@ -13,6 +13,7 @@ import { figures, table } from "../view/Lists.ts"
 import { count } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
 import { userLink } from "../view/Users.ts"
+import { activitySection } from "./activity.ts"
 
 /* Charts as SVG, made on the server. Each says in words what it shows. */
 
@@ -51,6 +52,7 @@ const overviewPage = Effect.fnUntraced(function* (
   const lastHour = perMinute.reduce((sum, events) => sum + events, 0)
   const failing = yield* failingWebhooks(visit, webhooks)
   const actions = yield* seenActions(ask)
+  const activity = yield* activitySection(visit)
   return show(
     "Overview",
     html`${webhooks.map((webhook) => stoppedAlert(base, webhook))}
@@ -63,6 +65,7 @@ ${figures([
   ["Events in the last hour", count(lastHour)],
   ["Events in the last full minute", count(perMinute.at(-2) ?? 0)],
 ])}
+${users > 0 && activity}
 <h2>Events a minute</h2>
 ${
   lastHour === 0

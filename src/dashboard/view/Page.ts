@@ -47,6 +47,7 @@ const link = (frame: Frame, address: string, label: string): Html => {
 const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["", "Overview"],
   ["/live", "Live"],
+  ["/retention", "Retention"],
   ["/users", "Users"],
   ["/leaderboard", "Leaderboard"],
   ["/leaderboards", "Leaderboards"],

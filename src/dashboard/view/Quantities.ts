@@ -11,6 +11,20 @@ export const count = (value: number): string => whole.format(value)
 /** 1,250 or 42.25: exact up to four decimals. */
 export const score = (value: number): string => exact.format(value)
 
+const share = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 })
+
+/** 36.2%. */
+export const percent = (value: number): string => share.format(value)
+
+const dayAndMonth = new Intl.DateTimeFormat("en", {
+  month: "short",
+  day: "numeric",
+  timeZone: "UTC",
+})
+
+/** Nov 1, of a date such as 2026-11-01. */
+export const dayLabel = (date: string): string => dayAndMonth.format(Date.parse(date))
+
 /** 12.3, 0.0417: three digits. */
 export const rough = (value: number): string =>
   value >= 1_000 ? whole.format(value) : short.format(value)

@@ -156,6 +156,9 @@ const defineLong = async (
   await post("/events", { userId: longAction.repeat(2), action: longAction })
 }
 
+/** The time at which the server of `startDashboard` starts. */
+const now = Date.parse("2026-11-22T10:00:00Z")
+
 /** Users, definitions and a webhook with deliveries; the ids of one each. */
 const fill = async (url: string, key: string): Promise<Record<string, string>> => {
   const post = (path: string, body: unknown) => ask(url, key, "POST", path, body)
@@ -213,6 +216,13 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
       await post("/events", { userId, action: "LESSON_DONE", metadata })
     }
   }
+  const daysAgo = (days: number) => new Date(now - days * 86_400_000).toISOString()
+  const events = [80, 50, 49, 43, 20, 13, 6, 5, 1].flatMap((days) =>
+    ["ada", ...(days % 2 === 0 ? ["grace"] : [])].map((userId) => ({
+      ...{ userId, action: "SHARED", occurredAt: daysAgo(days) },
+    })),
+  )
+  await post("/events/import", { events })
   await ask(url, key, "PUT", "/users/ada", { displayName: "Ada Lovelace" })
   await ask(url, key, "PUT", "/users/grace", { displayName: longName })
   const event = await post("/events", { userId: "ada", action: "SHARED" })

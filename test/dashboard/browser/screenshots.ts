@@ -109,8 +109,12 @@ try {
   for (const route of routes) {
     const address = route.method === "GET" ? samplePath(route, sample.params) : undefined
     if (address === undefined) continue
-    const isWanted = wanted.length === 0 || wanted.some((part) => address.includes(part))
-    const isFile = /\/(stream|export)$/.test(address)
+    const isWanted =
+      wanted.length === 0 ||
+      wanted.some(
+        (part) => address.includes(part) || (part === "overview" && route.path === environmentPath),
+      )
+    const isFile = /\/(stream|export|\w+\.csv)$/.test(address)
     if (!isWanted || isFile) continue
     const isOverview = route.path === environmentPath
     if (isOverview) await setWebhooks(sample, "disabled")

@@ -1,0 +1,110 @@
+/** Active users, new users and what happened, by day, beside the period before: a part of the overview. */
+import { Effect } from "effect"
+import { dateOf, zoneOf } from "../../domain/values/Calendar.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import type { BodyOf } from "../../http/contract/Operations.ts"
+import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
+import { lineChart, type Point } from "../view/Charts.ts"
+import { type Html, html } from "../view/Html.ts"
+import { figures, tabs } from "../view/Lists.ts"
+import { count, dayLabel, isoTime, percent } from "../view/Quantities.ts"
+
+type Day = BodyOf<"analytics.activity">["days"][number]
+
+const periods = [7, 30, 90] as const
+const defaultPeriod = 30
+
+/** The days of the period that the address asks for. */
+const periodOf = ({ request }: PlaceVisit): number => {
+  const asked = Number(request.query.get("days"))
+  return periods.find((days) => days === asked) ?? defaultPeriod
+}
+
+/** "+12 % from 1,100": how a number compares with that of the period before. */
+const change = (now: number, before: number): string => {
+  if (before === 0) return now === 0 ? "as before" : "none before"
+  const share = now / before - 1
+  return `${share < 0 ? "−" : "+"}${percent(Math.abs(share))} from ${count(before)}`
+}
+
+const compared = (now: number, before: number): Html =>
+  html`${count(now)} <span class="hint">${change(now, before)}</span>`
+
+const average = (days: ReadonlyArray<Day>): number =>
+  Math.round(sum(days, ({ dau }) => dau) / Math.max(1, days.length))
+
+const sum = (days: ReadonlyArray<Day>, of: (day: Day) => number): number =>
+  days.reduce((total, day) => total + of(day), 0)
+
+const pointsOf = (
+  days: ReadonlyArray<Day>,
+  before: ReadonlyArray<Day>,
+  of: (day: Day) => number,
+): ReadonlyArray<Point> =>
+  days.map((day, index) => ({
+    at: dayLabel(day.date),
+    value: of(day),
+    before: of(before[index]!),
+    open: !day.complete,
+  }))
+
+/** The history of an environment, for its overview. */
+export const activitySection = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+): Effect.fn.Return<Html, LaurelError> {
+  const { ask, base, time } = visit
+  const length = periodOf(visit)
+  const { timezone } = yield* ask("project.get")
+  const today = zoneOf(timezone).dayAt(time())
+  const from = dateOf(today - 2 * length + 1)
+  const read = yield* ask("analytics.activity", { query: { from, to: dateOf(today) } })
+  const days = read.days.slice(length)
+  const before = read.days.slice(0, length)
+  const [now, then] = [days.at(-1)!, before.at(-1)!]
+  const sums = (of: (day: Day) => number) => compared(sum(days, of), sum(before, of))
+  const chart = (label: string, of: (day: Day) => number) =>
+    lineChart({ label, points: pointsOf(days, before, of), shown: count })
+  return html`<h2 id="activity">Activity</h2>
+${tabs(
+  "Period",
+  periods.map((days) => [String(days), `${days} days`, `${base}?days=${days}#activity`]),
+  String(length),
+)}
+${figures([
+  ["Active a month (30 days)", compared(now.mau, then.mau)],
+  ["Active a week (7 days)", compared(now.wau, then.wau)],
+  ["Active a day, on average", compared(average(days), average(before))],
+  ["New users", sums(({ newUsers }) => newUsers)],
+  ["Events", sums(({ events }) => events)],
+  ["Xp earned", sums(({ xp }) => xp)],
+  ["Badges earned", sums(({ badges }) => badges)],
+  ["Quests completed", sums(({ quests }) => quests)],
+])}
+<div class="charts">${chart("Daily active users", ({ dau }) => dau)}
+${chart("New users", ({ newUsers }) => newUsers)}
+${chart("Events", ({ events }) => events)}
+${chart("Xp earned", ({ xp }) => xp)}</div>
+<p class="hint">The last ${length} days up to today, beside the ${length} days before. A day is that of each user's calendar. Users were counted ${isoTime(read.countedAt)}. <a href="${base}/activity.csv?from=${from}&amp;to=${dateOf(today)}">Save these days as CSV</a> · <a href="${base}/retention">Retention</a></p>`
+})
+
+/** A table of an operation of analytics as a file. */
+export const csvFile = (
+  visit: PlaceVisit,
+  name: "activity" | "retention",
+  query: Readonly<Record<string, string | undefined>>,
+) =>
+  Effect.map(visit.open(`analytics.${name}`, { query: { ...query, format: "csv" } }), (reply) => ({
+    ...reply,
+    headers: [
+      "Content-Disposition",
+      `attachment; filename="${visit.place.project.name.replace(/[^A-Za-z0-9]+/g, "-")}_${visit.place.environment}_${name}.csv"`,
+    ],
+  }))
+
+const saved = (visit: PlaceVisit) =>
+  csvFile(visit, "activity", {
+    from: visit.request.query.get("from") ?? undefined,
+    to: visit.request.query.get("to") ?? undefined,
+  })
+
+export const activityRoutes: ReadonlyArray<Route> = [placePage("/activity.csv", saved)]

@@ -1,0 +1,105 @@
+/** Retention: how many users come back, by the day, week or month in which they began. */
+import { Effect } from "effect"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import type { BodyOf } from "../../http/contract/Operations.ts"
+import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
+import { lineChart } from "../view/Charts.ts"
+import { type Html, html } from "../view/Html.ts"
+import { figures, tabs } from "../view/Lists.ts"
+import { count, dayLabel, isoTime, percent } from "../view/Quantities.ts"
+import type { Reply } from "../view/Replies.ts"
+import { csvFile } from "./activity.ts"
+
+type Retention = BodyOf<"analytics.retention">
+type Returned = Retention["curve"][number]
+type Cohort = Retention["cohorts"][number]
+
+const kinds = [
+  ["day", "Days"],
+  ["week", "Weeks"],
+  ["month", "Months"],
+] as const
+
+/** The periods of cohorts that the address asks for. */
+const byOf = ({ request }: PlaceVisit): Retention["by"] => {
+  const asked = request.query.get("by")
+  return kinds.find(([by]) => by === asked)?.[0] ?? "week"
+}
+
+/** The days of the figures. */
+const featured = [1, 7, 30] as const
+
+const retentionPage = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+): Effect.fn.Return<Reply, LaurelError> {
+  const { ask, base, show } = visit
+  const by = byOf(visit)
+  const read = yield* ask("analytics.retention", { query: { by } })
+  const { cohorts, countedAt, curve } = read
+  const users = cohorts.reduce((sum, cohort) => sum + cohort.users, 0)
+  return show(
+    "Retention",
+    html`<p>The share of users who were active again so many days after their first active day.</p>
+${tabs(
+  "Cohorts",
+  kinds.map(([kind, label]) => [kind, label, `${base}/retention?by=${kind}`]),
+  by,
+)}
+${
+  users === 0
+    ? html`<p>Nobody began between ${dayLabel(read.from)} and ${dayLabel(read.to)}. A user begins with the first event. <a href="${base}/start">Send one</a>.</p>`
+    : html`${figures([
+        ["Users who began", count(users)],
+        ...featured.map((day) => [`Came back on day ${day}`, featuredOf(curve[day]!)] as const),
+      ])}
+${lineChart({
+  label: "Retention",
+  axis: "Day",
+  least: 1,
+  shown: percent,
+  points: curve.map(({ day, share }) => ({ at: `Day ${day}`, value: share })),
+})}
+<h2>Cohorts</h2>
+${cohortTable(by, cohorts)}
+<p class="hint">“So far”: not all users of the cohort have reached the day; the share is that of those who have.</p>`
+}
+<p class="hint">From ${dayLabel(read.from)} to ${dayLabel(read.to)}. A day is that of each user's calendar. Users were counted ${isoTime(countedAt)}. <a href="${base}/retention.csv?by=${by}">Save as CSV</a></p>`,
+  )
+})
+
+const featuredOf = ({ of, share, users }: Returned): Html =>
+  share === null
+    ? html`–`
+    : html`${percent(share)} <span class="hint">${count(users)} of ${count(of)}</span>`
+
+const cohortTable = (by: Retention["by"], cohorts: ReadonlyArray<Cohort>): Html => {
+  const days = cohorts[0]!.days.map(({ day }) => day)
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Cohorts"><table>
+<thead><tr><th scope="col">Began</th><th scope="col">Users</th>${days.map((day) => html`<th scope="col">Day ${day}</th>`)}</tr></thead>
+<tbody>${cohorts
+    .toReversed()
+    .map(
+      (cohort) =>
+        html`<tr><th scope="row">${beganIn(by, cohort)}</th><td>${count(cohort.users)}</td>${cohort.days.map((day) => shareCell(day, cohort.users))}</tr>\n`,
+    )}</tbody></table></div>`
+}
+
+const beganIn = (by: Retention["by"], { from, to }: Cohort): string =>
+  by === "day" ? dayLabel(from) : `${dayLabel(from)} – ${dayLabel(to)}`
+
+/** The shades of cells, by the least share of each. */
+const shades = [0.5, 0.35, 0.2, 0.1, Number.MIN_VALUE] as const
+
+const shareCell = ({ of, share, users }: Returned, cohort: number): Html => {
+  if (share === null) return html`<td></td>`
+  const shade = shades.length - shades.findIndex((least) => share >= least)
+  const level = shade > shades.length ? 0 : shade
+  return html`<td class="share${level}" title="${count(users)} of ${count(of)}">${percent(share)}${of < cohort && html` <span class="hint">so far</span>`}</td>`
+}
+
+const saved = (visit: PlaceVisit) => csvFile(visit, "retention", { by: byOf(visit) })
+
+export const retentionRoutes: ReadonlyArray<Route> = [
+  placePage("/retention", retentionPage),
+  placePage("/retention.csv", saved),
+]

@@ -1,0 +1,74 @@
+/** The activity on the overview, the page Retention, and their tables as files. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Places, startPlaces } from "./place.ts"
+
+let places: Places
+
+beforeAll(async () => {
+  places = await startPlaces()
+})
+afterAll(() => places.server.stop())
+
+const base = "/dashboard/shop/sandbox"
+const read = async (path: string): Promise<string> => (await places.viewer.get(path)).text
+
+const dayMs = 86_400_000
+/** By the clock of the server. */
+const now = Date.parse("2026-11-22T10:00:00Z")
+const dateIn = (days: number) => new Date(now + days * dayMs).toISOString().slice(0, 10)
+
+/** The text of a figure, without marks. */
+const figure = (page: string, name: string): string => {
+  const [, value] = new RegExp(`<dt>${name}</dt><dd>(.*?)</dd>`).exec(page)!
+  return value!.replaceAll(/<[^>]+>/g, "")
+}
+
+describe("The activity of an environment", () => {
+  it("is asked of nobody who has no users", async () => {
+    expect(await read("/dashboard/bank/production")).not.toContain("Daily active users")
+    expect(await read("/dashboard/shop/production/retention")).toContain("Nobody began between")
+  })
+
+  it("is on the overview beside the period before, and on the page Retention by cohorts", async () => {
+    const sandbox = places.api("shop", "sandbox")
+    await sandbox("POST", "/rules", { action: "TAP", reward: { xp: 10 } })
+    const on = (userId: string, ...daysAgo: ReadonlyArray<number>) =>
+      daysAgo.map((days) => ({ userId, action: "TAP", occurredAt: `${dateIn(-days)}T00:00:00Z` }))
+    const events = [
+      ...on("ada", 45, 44, 38, 15, 10, 3),
+      ...on("bob", 45, 12),
+      ...on("cyd", 20, 13, 5),
+    ]
+    await sandbox("POST", "/events/import", { events })
+    const overview = await read(base)
+    expect(figure(overview, "Active a month \\(30 days\\)")).toBe("3 +50% from 2")
+    expect(figure(overview, "New users")).toBe("1 −50% from 2")
+    expect(figure(overview, "Events")).toBe("7 +75% from 4")
+    expect(figure(overview, "Xp earned")).toBe("70 +75% from 40")
+    expect(figure(overview, "Badges earned")).toBe("0 as before")
+    expect(overview).toContain('aria-current="true">30 days</a>')
+    expect(overview).toMatch(/aria-label="Daily active users from .* highest 1, last 0"/)
+    const week = await read(`${base}?days=7`)
+    expect(figure(week, "Events")).toBe("2 −33.3% from 3")
+    expect(await read(`${base}?days=8`)).toContain('aria-current="true">30 days</a>')
+
+    const retention = await read(`${base}/retention?by=day`)
+    // The last 30 days have one cohort; weeks have both.
+    expect(figure(retention, "Users who began")).toBe("1")
+    const weeks = await read(`${base}/retention`)
+    expect(figure(weeks, "Users who began")).toBe("3")
+    expect(figure(weeks, "Came back on day 1")).toBe("33.3% 1 of 3")
+    expect(figure(weeks, "Came back on day 7")).toBe("66.7% 2 of 3")
+    expect(figure(weeks, "Came back on day 30")).toBe("50% 1 of 2")
+    expect(weeks).toContain('<td class="share5" title="1 of 2">50%')
+  })
+
+  it("is a file on request", async () => {
+    const path = `${base}/activity.csv?from=${dateIn(-45)}&to=${dateIn(-45)}`
+    const activity = await places.viewer.get(path)
+    expect(activity.text).toContain(`${dateIn(-45)},true,2,2,2,2,0,1,2,20,0,0\r\n`)
+    const retention = await read(`${base}/retention.csv?by=week`)
+    expect(retention.split("\r\n")).toHaveLength(14)
+    expect(retention).toMatch(/^from,to,users,d1Of/)
+  })
+})
