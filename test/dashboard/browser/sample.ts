@@ -205,6 +205,10 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     reward: { xp: 100 },
     steps: [{ key: "lessons", action: "LESSON_DONE", target: 2 }],
   })
+  const experiment = await post("/experiments", {
+    name: "Daily goal",
+    variants: ["control", "goal"].map((key) => ({ key, weight: 1 })),
+  })
   const webhook = await post("/webhooks", {
     url: "https://hooks.example.com/laurel",
     description: "Our messenger",
@@ -238,6 +242,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     rule: rule.id,
     badge: badge.id,
     boost: boost.id,
+    experiment: experiment.id,
     leaderboard: leaderboard.id,
     metric: metric.id,
     quest: quest.id,
