@@ -90,7 +90,18 @@ const spend = async (url: string) => {
     await post("/v1/metrics", { name: `Run ${aggregate}`, aggregate, ...km })
   }
   await post("/v1/metrics", { name: "Days", aggregate: "distinct_days", actions: ["RUN", "TAP"] })
+  for (const [key, score, more] of [
+    ["spenders", { currency: "points" }, { order: "asc", ties: "first" }],
+    ["runs", { metric: "run-sum" }, {}],
+    ["longest", { metric: "run-max" }, { windows: ["all_time"] }],
+    ["steady", { streak: "daily" }, {}],
+  ] as const) {
+    await post("/v1/leaderboards", { key, name: key, score, ...more })
+  }
   await post("/v1/events", { userId: "bob", action: "RUN", metadata: { km: 2.25 } })
+  await post("/v1/events", { userId: "ada", action: "RUN", metadata: { km: 1 } })
+  await ask("PUT", "/v1/leaderboards/runs/entries/ada", { disqualified: true })
+  await ask("PUT", "/v1/leaderboards/xp/entries/dan", { disqualified: true })
   await post("/v1/users/bob/points/spend", { amount: 1, id: "spend-1" })
   const { spendId } = await post("/v1/users/bob/points/spend", { amount: 1, id: "spend-2" })
   await ask("DELETE", `/v1/users/bob/points/spend/${spendId}`)

@@ -121,6 +121,10 @@ export const asksOf = async (url: string, key: string): Promise<ReadonlyArray<As
       ]
     }),
   )
+  const boards = await list("/v1/leaderboards", "leaderboards")
+  const entries = boards.flatMap(({ key, windows }) =>
+    windows.map((window: string) => `/v1/leaderboards/${key}/entries?window=${window}`),
+  )
   const windows = ["daily", "weekly", "monthly"].flatMap((window) =>
     ["", "&at=2026-10-29T12:00:00Z", "&at=2026-10-12T12:00:00Z"].map(
       (at) => `/v1/leaderboard?window=${window}${at}`,
@@ -139,6 +143,8 @@ export const asksOf = async (url: string, key: string): Promise<ReadonlyArray<As
     "/v1/definitions",
     "/v1/users?limit=100",
     "/v1/leaderboard?limit=100",
+    "/v1/leaderboards",
+    ...entries,
     ...windows,
     ...users.flatMap(({ id }) =>
       ["", "/progress", "/metrics", "/history?limit=100", "/rewards", "/points/spend"].map(
