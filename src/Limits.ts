@@ -14,6 +14,7 @@ import { httpLimits } from "./httpLimits.ts"
 import { metricLimits } from "./metricLimits.ts"
 import { recapLimits } from "./recapLimits.ts"
 import { streakLimits } from "./streakLimits.ts"
+import { teamLimits } from "./teamLimits.ts"
 import { warehouseLimits } from "./warehouseLimits.ts"
 
 const kibibyte = 1024
@@ -338,6 +339,7 @@ export const limits = {
 
   ...activityLimits,
   ...streakLimits,
+  ...teamLimits,
   ...boardLimits,
   ...experimentLimits,
   ...engineLimits,

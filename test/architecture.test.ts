@@ -116,6 +116,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "pages/definitions",
     "pages/settings",
     "pages/team",
+    "pages/teams",
     "pages/users",
     "pages/webhooks",
     "pages",

@@ -51,6 +51,7 @@ import { retentionRoutes } from "./pages/retention.ts"
 import { settingsRoutes } from "./pages/settings/settings.ts"
 import { startRoutes } from "./pages/start.ts"
 import { teamAccountRoutes, teamRoutes } from "./pages/team/team.ts"
+import { userTeamRoutes } from "./pages/teams/team.ts"
 import { testClockRoutes } from "./pages/testClock.ts"
 import { carriedForm, unsentRoutes } from "./pages/unsent.ts"
 import { userRoutes } from "./pages/users/routes.ts"
@@ -117,6 +118,7 @@ export const routes: ReadonlyArray<Route> = [
   ...startRoutes,
   ...webhookRoutes,
   ...userRoutes,
+  ...userTeamRoutes,
   ...leaderboardRoutes,
   ...operationRoutes,
   ...unsentRoutes,

@@ -51,6 +51,7 @@ import type { ActiveUsersCount } from "./read/ActiveUsers.ts"
 import type { MetricSeries, MetricSeriesQuery } from "./read/MetricsOfAll.ts"
 import type { SegmentCount } from "./read/SegmentCounts.ts"
 import type { Simulate } from "./read/Simulation.ts"
+import type { TeamMemberPage, TeamMemberQuery } from "./read/TeamMemberList.ts"
 import type { UserListPage, UserListQuery } from "./read/UserList.ts"
 import type { RecoveryProgress, RecoveryReport } from "./recovery/Recovery.ts"
 import type { StateOptions } from "./state/EngineState.ts"
@@ -195,6 +196,11 @@ export interface EngineReads {
     environment: string,
     query: UserListQuery,
   ) => Effect.Effect<UserListPage, LaurelError<StorageCode>>
+  /** A page of the members of a team, in the order of their ids. */
+  readonly listTeamMembers: (
+    environment: string,
+    query: TeamMemberQuery,
+  ) => Effect.Effect<TeamMemberPage, LaurelError<StorageCode>>
   /**
    * The progress of the latest award of a badge to users who qualify already; `undefined`: there
    * was none.

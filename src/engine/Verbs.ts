@@ -18,6 +18,7 @@ import {
 import { makeIsErased } from "./erasure/Erasures.ts"
 import type { ActiveUsers } from "./read/ActiveUsers.ts"
 import { makeSimulate } from "./read/Simulation.ts"
+import { readTeamMembers } from "./read/TeamMemberList.ts"
 import { UserList } from "./read/UserList.ts"
 import type { Snapshotter } from "./snapshot/Snapshotter.ts"
 import type { EngineState } from "./state/EngineState.ts"
@@ -85,7 +86,7 @@ const readsOf = (
   { actors, commit, history, requests }: Writes,
   { activeUsers, backfills, metricsOfAll, segmentCounts, testClocks }: Background,
 ): EngineReads => {
-  const { directory, environments, storage } = state
+  const { directory, environments } = state
   const broken = requests.broken
   const userNow: EngineReads["userNow"] = (environment, userId) =>
     Exit.succeed(environments.of(environment).userAt(userId))
@@ -95,7 +96,6 @@ const readsOf = (
   }
   const readUser: EngineReads["readUser"] = (...asked) => Effect.suspend(() => userNow(...asked))
   const projectNow = (environment: string) => environments.of(environment).project.durable
-  const userList = new UserList(storage, state.now)
   const simulate = makeSimulate({
     ...state,
     turns: actors.turns,
@@ -140,8 +140,7 @@ const readsOf = (
       Effect.sync(() => segmentCounts.read(environments.of(environment), segmentId)),
     readMetricSeries: (environment, query) =>
       Effect.sync(() => metricsOfAll.read(environments.of(environment), query)),
-    listUsers: (environment, query) =>
-      Effect.mapError(userList.read(environments.of(environment), query), broken),
+    ...listsOf(state, broken),
     readDirectory: Effect.sync(() => directory.durable),
     directoryNow: () => directory.durable,
     erasedAt: (environment, userId) => environments.of(environment).counts.erased.lastOf(userId),
@@ -169,6 +168,21 @@ const countReadsOf = (
       return counts.activity.perMinute(timeIn(project.durable, now()))
     }),
 })
+
+const listsOf = (
+  { environments, now, storage }: EngineState,
+  broken: Writes["requests"]["broken"],
+): Pick<EngineReads, "listTeamMembers" | "listUsers"> => {
+  const userList = new UserList(storage, now)
+  return {
+    listUsers: (environment, query) =>
+      Effect.mapError(userList.read(environments.of(environment), query), broken),
+    listTeamMembers: (environment, query) =>
+      Effect.suspend(() =>
+        Effect.mapError(readTeamMembers(storage, environments.of(environment), query), broken),
+      ),
+  }
+}
 
 const boardReadsOf = (
   { environments }: EngineState,

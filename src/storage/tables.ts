@@ -2,7 +2,7 @@
 /**
  * The tables of the snapshot: `meta` the watermark and settings · `actors` the state of each
  * project actor and the directory · `buckets` the states of users, in buckets by their hash ·
- * `userIds` the ids of users · `eventIds` callers' ids of events and rewards, as hashes → sequence
+ * `userIds` the ids of users · `teamMembers` who is in a team · `eventIds` callers' ids of events and rewards, as hashes → sequence
  * · `idempotency` kept replies · `expiry` expiry times of replies · `boards` closed windows of
  * leaderboards · `erasures` erased users whose records the journal still has. Beside the snapshot:
  * `outbox` the cursor of webhooks and their pending jobs · `endpoints` counts of each webhook ·
@@ -14,6 +14,7 @@ export const tables = [
   "actors",
   "buckets",
   "userIds",
+  "teamMembers",
   "eventIds",
   "idempotency",
   "expiry",

@@ -29,6 +29,7 @@ describe("A guide", () => {
     "leaderboards",
     "retention",
     "experiments",
+    "teams",
     "event",
   ])("is true from its first block to its last: %s", async (name) => {
     const folder = await temporaryFolder()

@@ -24,6 +24,7 @@ import {
   ruleId,
   segmentId,
   streakId,
+  teamId,
   time,
   userId,
   webhookId,
@@ -327,6 +328,8 @@ describe("A cursor", () => {
     const createdAt = Date.parse(time)
     const position: { readonly [List in ListName]: Position<List> } = {
       users: [userId],
+      teams: [teamId],
+      teamMembers: [userId],
       quests: [createdAt, questId],
       rules: [createdAt, ruleId],
       metrics: [createdAt, metricId],

@@ -119,6 +119,12 @@ const cases: ReadonlyArray<Case> = [
   ["BadgeNotFound", "badge_not_found", () => get("/v1/badges/bdg_none")],
   ["LeaderboardNotFound", "leaderboard_not_found", () => get("/v1/leaderboards/ldb_none")],
   ["BoostNotFound", "boost_not_found", () => get("/v1/boosts/bst_none")],
+  ["TeamNotFound", "team_not_found", () => get("/v1/teams/none")],
+  [
+    "MemberNotFound",
+    "member_not_found",
+    () => server.call("DELETE", "/v1/teams/falcons/members/stranger"),
+  ],
   ["WebhookNotFound", "webhook_not_found", () => get("/v1/webhooks/whk_none")],
   ["BackfillNotFound", "backfill_not_found", () => get(`/v1/badges/${real.bdg}/backfill`)],
   [

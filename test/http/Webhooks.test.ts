@@ -354,6 +354,24 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const endsAt = expect.stringMatching(/T00:00/)
     return { leaderboard, window: "daily", total: expect.any(Number), endsAt }
   },
+  "team.joined": async ({ ask }) => {
+    await ask("PUT", "/v1/teams/owls", { kind: "club", name: "Owls" })
+    await ask("PUT", "/v1/teams/owls/members/joiner")
+    const cause = { kind: "join", id: null }
+    return { userId: "joiner", teamId: "owls", teamKind: "club", name: "Owls", cause }
+  },
+  "team.left": async ({ ask }) => {
+    await ask("PUT", "/v1/teams/owls", { kind: "club", name: "Owls" })
+    await ask("PUT", "/v1/teams/owls/members/leaver")
+    await ask("DELETE", "/v1/teams/owls/members/leaver")
+    const cause = { kind: "leave", id: null }
+    return { userId: "leaver", teamId: "owls", teamKind: "club", name: "Owls", cause }
+  },
+  "team.deleted": async ({ ask }) => {
+    await ask("PUT", "/v1/teams/doves", { kind: "club", name: "Doves" })
+    await ask("DELETE", "/v1/teams/doves")
+    return { teamId: "doves", teamKind: "club", name: "Doves" }
+  },
   "user.created": async ({ ask }) => {
     await ask("PUT", "/v1/users/user-created", { displayName: "Ada" })
     return { userId: "user-created", cause: { kind: "profile", id: null } }

@@ -36,6 +36,11 @@ const metricOf = async (server: TestServer): Promise<Json> => {
   )
 }
 
+const put = async (server: TestServer, path: string, body?: unknown): Promise<void> => {
+  const { status, text } = await server.call("PUT", path, body === undefined ? {} : { body })
+  if (status >= 300) throw new Error(`${path} answered ${status}: ${text}`)
+}
+
 /** Makes one subject of each kind; returns their ids. */
 export const makeWorld = async (server: TestServer): Promise<RealIds> => {
   const { json: begun } = await server.call("GET", "/v1/streaks")
@@ -117,6 +122,8 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
   await post(server, "/v1/users/user-42/rewards", { reward: { currencies: { gems: 9 } } })
   const spend = await post(server, "/v1/users/user-42/points/spend", { amount: 1 })
   await post(server, "/v1/users/visitor-7/rewards", { type: "xp", amount: 1 })
+  await put(server, "/v1/teams/falcons", { kind: "club", name: "Falcons" })
+  await put(server, "/v1/teams/falcons/members/user-42")
   return {
     "first-lesson": badge.key,
     "first-steps": quest.key,
@@ -140,6 +147,7 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     evt: event.eventId,
     rwd: reward.rewardId,
     spd: spend.spendId,
+    team: "falcons",
   }
 }
 
@@ -155,6 +163,7 @@ const kindOf: Readonly<Record<string, string>> = {
   metrics: "mtr",
   streaks: "stk",
   webhooks: "whk",
+  teams: "team",
 }
 
 /** The path with existing ids in place of its parameters. */
@@ -167,5 +176,5 @@ export const realPath = (path: string, real: RealIds): string =>
     .replace("{rewardId}", real.rwd!)
     .replace("{spendId}", real.spd!)
     .replace("{metricId}", real.mtr!)
-    .replace("/entries/{userId}", "/entries/user-42")
+    .replace("{userId}", "user-42")
     .replace("{id}", real[kindOf[path.split("/")[2]!] ?? ""] ?? "user-42")

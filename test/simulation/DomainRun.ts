@@ -10,6 +10,7 @@ import { decideRepeat } from "../../src/domain/decide/Repeat.ts"
 import { revocationNotFound } from "../../src/domain/decide/Revocation.ts"
 import { type EventReply, replyOf } from "../../src/domain/message/UserReply.ts"
 import { emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
+import { teamsAfter } from "../../src/domain/project/Team.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { JournalRecord, ProjectFact, UserCommand } from "../../src/domain/record/Record.ts"
@@ -35,6 +36,7 @@ import {
   randomSegment,
   randomSettings,
   randomStreak,
+  randomTeam,
   type Surroundings,
   zones,
 } from "./commands.ts"
@@ -102,6 +104,7 @@ export class DomainRun implements Surroundings {
       segments,
       settings,
       streaks,
+      teams,
     } = this.project
     return {
       settings,
@@ -115,6 +118,7 @@ export class DomainRun implements Surroundings {
       metrics: [...metrics.values()],
       leaderboards: [...leaderboards.values()],
       experiments: [...experiments.values()],
+      teams: [...teamsAfter(teams, undefined)],
       closed: this.closed,
       moves: this.moves,
       courses: this.courses,
@@ -268,6 +272,9 @@ export class DomainRun implements Surroundings {
         return this.model.pause(userId, command, this.definitions, moment)
       case "disqualify":
         return this.model.disqualify(userId, command, this.definitions, moment)
+      case "join":
+      case "leave":
+        return this.model.move(userId, command, this.definitions, moment)
       case "tick":
         return undefined
     }
@@ -341,15 +348,16 @@ export class DomainRun implements Surroundings {
       this.define({ kind: "leaderboard.created", leaderboard: randomBoard(this) })
     else if (kind < 0.105) this.define({ kind: "metric.created", metric: randomMetric(this) })
     else if (kind < 0.115) this.define(...randomStreak(this))
-    else if (kind < 0.14) this.define(...randomEdit(this))
-    else if (kind < 0.15) {
+    else if (kind < 0.13) this.define(...randomTeam(this))
+    else if (kind < 0.155) this.define(...randomEdit(this))
+    else if (kind < 0.165) {
       // A moment belongs to one zone only.
       this.now++
       const before = this.project.settings.timezone
       this.define({ kind: "project.updated", settings: randomSettings(this) })
       if (this.project.settings.timezone !== before)
         this.moves = [...this.moves, { zone: before, until: this.now }]
-    } else if (kind < 0.25) {
+    } else if (kind < 0.265) {
       this.now += random.pick([
         1,
         1000,

@@ -8,6 +8,7 @@ import assert from "node:assert/strict"
 import { xpBoard } from "../../src/domain/project/BoardDefinition.ts"
 import { isCounting } from "../../src/domain/project/Definition.ts"
 import { emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
+import { teamsAfter } from "../../src/domain/project/Team.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
 import {
   type Cause,
@@ -86,6 +87,7 @@ export class Oracle {
       segments,
       settings,
       streaks,
+      teams,
     } = project
     return {
       settings,
@@ -99,6 +101,7 @@ export class Oracle {
       metrics: [...metrics.values()],
       leaderboards: [...leaderboards.values()],
       experiments: [...experiments.values()],
+      teams: [...teamsAfter(teams, undefined)],
       moves,
       courses,
       closed,
@@ -193,6 +196,9 @@ export class Oracle {
         return model.pause(userId, command, definitions, moment)
       case "disqualify":
         return model.disqualify(userId, command, definitions, moment)
+      case "join":
+      case "leave":
+        return model.move(userId, command, definitions, moment)
       case "tick":
         model.tick(userId, definitions, moment)
         return undefined

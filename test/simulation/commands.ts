@@ -42,6 +42,7 @@ import { hasValue, type Metric, metricAggregates } from "../../src/domain/projec
 import type { ProjectSettings, ProjectState } from "../../src/domain/project/Project.ts"
 import type { Segment, SegmentCondition } from "../../src/domain/project/Segment.ts"
 import type { Streak } from "../../src/domain/project/StreakDefinition.ts"
+import { teamWithId } from "../../src/domain/project/Team.ts"
 import type {
   JournalRecord,
   ProjectFact,
@@ -424,7 +425,7 @@ const targeted = ({ project, random }: Surroundings): string | null =>
 
 const segmentCondition = (run: Surroundings): SegmentCondition => {
   const { project, random } = run
-  switch (random.integer(0, 10)) {
+  switch (random.integer(0, 11)) {
     case 10: {
       if (project.experiments.size === 0) return { kind: "level", op: "gt", value: 1 }
       const { key: experiment, variants } = random.pick([...project.experiments.values()])
@@ -441,6 +442,17 @@ const segmentCondition = (run: Surroundings): SegmentCondition => {
         ] as const),
       }
     }
+    case 11:
+      return {
+        kind: "team",
+        team: random.pick(teamKinds),
+        ...random.pick([
+          { op: "eq", value: "a" },
+          { op: "ne", value: "B" },
+          { op: "in", value: teamIds.slice(1) },
+          { op: "exists" },
+        ] as const),
+      }
     case 7: {
       const live = liveMetrics(project)
       return live.length === 0
@@ -901,6 +913,26 @@ const randomReminders = (random: Random): Pick<ProjectSettings, "reminders"> =>
         },
       }
 
+const teamKinds = ["club", "constructor"] as const
+const teamIds = ["a", "B", "constructor", "ü/1", "z"]
+
+/** A team that is created, changed or deleted. */
+export const randomTeam = ({ now, project, random }: Surroundings): ReadonlyArray<ProjectFact> => {
+  const id = random.pick(teamIds)
+  const before = teamWithId(project.teams, id)
+  const name = `Team ${random.integer(0, 3)}`
+  if (before === undefined) {
+    const kind = random.pick(teamKinds)
+    const { next: number } = project.teams
+    const team = { id, number, kind, name, attributes: {}, ...firstVersion(now) }
+    return [{ kind: "team.created", team }]
+  }
+  if (random.chance(0.4)) {
+    return [{ kind: "team.deleted", teamId: id, teamKind: before.kind, name: before.name }]
+  }
+  return [{ kind: "team.updated", team: { ...before, name, ...nextVersion(before, now) } }]
+}
+
 export const randomSettings = ({
   project: { settings },
   random,
@@ -1180,13 +1212,17 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
     }
   }
   if (kind < 0.935) return { kind: "erasure" }
-  if (kind < 0.945) {
+  if (kind < 0.955) {
+    const teamId = random.pick([...teamIds, "none"])
+    return { kind: random.chance(0.75) ? "join" : "leave", teamId }
+  }
+  if (kind < 0.965) {
     return { kind: "pause", streak: random.pick(streakKeys), ...daysNear(run.now, random) }
   }
-  if (kind < 0.953) {
+  if (kind < 0.973) {
     const leaderboard = random.pick([xpBoard.id, ...project.leaderboards.keys()])
     return { kind: "disqualify", leaderboard, disqualified: random.chance(0.6) }
   }
-  if (kind < 0.965 && project.badges.size > 0) return backfill(run, userId)
+  if (kind < 0.985 && project.badges.size > 0) return backfill(run, userId)
   return { kind: "tick" }
 }

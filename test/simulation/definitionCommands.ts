@@ -125,6 +125,13 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
       const change = { atRisk, match, milestones, needs, pauses, repair, ...status }
       return { kind: "updateStreak", streakId: id, change }
     }
+    case "team.created":
+    case "team.updated": {
+      const { attributes, id: teamId, kind, name } = fact.team
+      return { kind: "putTeam", teamId, team: { kind, name, attributes } }
+    }
+    case "team.deleted":
+      return { kind: "deleteTeam", teamId: fact.teamId }
     case "project.updated": {
       const { levelCurve, reminders = null, timezone } = fact.settings
       return { kind: "updateSettings", change: { levelCurve, reminders, timezone } }

@@ -4,7 +4,7 @@ import { limitedInFile, smallBuckets } from "../limited.ts"
 import { simulate, simulated } from "./engine.ts"
 import { seeds } from "./random.ts"
 
-limitedInFile(smallBuckets)
+limitedInFile({ ...smallBuckets, teamChunkMax: 2 })
 
 describe("The engine agrees with the naive model on every answer and every read", () => {
   const chosen = seeds(3)

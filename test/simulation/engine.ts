@@ -42,6 +42,7 @@ import {
   randomSegment,
   randomSettings,
   randomStreak,
+  randomTeam,
   type Surroundings,
   zones,
 } from "./commands.ts"
@@ -451,9 +452,11 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
                       ? [{ kind: "metric.created", metric: randomMetric(made) } as const]
                       : kind < 0.75
                         ? randomStreak(made)
-                        : kind < 0.92
-                          ? randomEdit(made)
-                          : [{ kind: "project.updated", settings: randomSettings(made) } as const]
+                        : kind < 0.85
+                          ? randomTeam(made)
+                          : kind < 0.95
+                            ? randomEdit(made)
+                            : [{ kind: "project.updated", settings: randomSettings(made) } as const]
     for (const fact of facts) {
       yield* Effect.exit(running.engine.askProject(sandbox, commandOf(oracle.project, fact)))
     }

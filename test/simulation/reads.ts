@@ -11,6 +11,7 @@ import { sandbox } from "../engine/fixture.ts"
 import { windowXp } from "./model/balances.ts"
 import { isOff, lengthOn, onBoard, scoreSince, totalOn, valueOn } from "./model/boards.ts"
 import { plusDays, windowKinds, windowOf } from "./model/calendar.ts"
+import { teamsOf } from "./model/teams.ts"
 import { openWindow } from "./model/windows.ts"
 import type { Oracle } from "./Oracle.ts"
 import { progressView } from "./progressView.ts"
@@ -66,6 +67,7 @@ export const compareReads = Effect.fnUntraced(function* (
   }
   yield* compareBoards(engine, oracle, random, now)
   yield* compareFurther(engine, oracle, now)
+  yield* compareTeams(engine, oracle, random, users)
   yield* compareSeries(engine, oracle, random, users)
   yield* compareRecaps(engine, oracle, random, now, users)
   const ids: Array<string> = []
@@ -78,6 +80,31 @@ export const compareReads = Effect.fnUntraced(function* (
     ;({ hasMore } = page)
   }
   expect(ids).toEqual([...model.users.keys()].sort())
+})
+
+/** Compares the members of each team with the teams of each user. */
+const compareTeams = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  { definitions, model }: Oracle,
+  random: Random,
+  users: ReadonlyArray<string>,
+) {
+  for (const team of definitions.teams) {
+    const expected = users.toSorted().flatMap((userId) => {
+      const own = teamsOf(model.log(userId), definitions.teams).get(team.kind)
+      return own?.id === team.id ? [[userId, own.joinedAt]] : []
+    })
+    const found: Array<readonly [userId: string, joinedAt: number]> = []
+    for (let hasMore = true; hasMore; ) {
+      const limit = random.integer(1, 4)
+      const after = found.at(-1)?.[0]
+      const page = yield* engine.listTeamMembers(sandbox, { team, limit, after })
+      if (page.hasMore) expect(page.members).toHaveLength(limit)
+      for (const { joinedAt, user } of page.members) found.push([user.id, joinedAt])
+      ;({ hasMore } = page)
+    }
+    expect({ team: team.id, members: found }).toEqual({ team: team.id, members: expected })
+  }
 })
 
 const nobody = { inProgress: 0, completed: 0 }

@@ -30,6 +30,7 @@ import { balanceAt, refillingKeys } from "../../src/domain/user/Refill.ts"
 import { lastPeriodOf, streakNow } from "../../src/domain/user/Streak.ts"
 import { streakCalendar } from "../../src/domain/user/StreakCalendar.ts"
 import { firstDayOfPeriod, periodAt } from "../../src/domain/user/StreakPeriods.ts"
+import { teamsOfUser } from "../../src/domain/user/TeamMembership.ts"
 import {
   earnedOf,
   noBoardScores,
@@ -72,6 +73,7 @@ import {
   stepCount,
 } from "./model/quests.ts"
 import { calendarOf, openCounts, paidMilestones, streakOf } from "./model/streaks.ts"
+import { teamsOf } from "./model/teams.ts"
 
 const byKey = <A>(pairs: Iterable<readonly [string, A]>): { readonly [key: string]: A } =>
   Object.fromEntries([...pairs].sort(([one], [other]) => (one < other ? -1 : 1)))
@@ -211,6 +213,12 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
         const decimals = metric?.decimals ?? 0
         return [id, { variant, at, before: unscaled(before, decimals) }] as const
       }),
+    ),
+    teams: byKey(
+      teamsOfUser(user, project).map(({ joinedAt, team: { id, kind, name } }) => [
+        kind,
+        { id, kind, name, joinedAt },
+      ]),
     ),
     createdAt: user.createdAt,
     updatedAt: user.updatedAt,
@@ -382,6 +390,7 @@ export const modelView = (
         { variant, at, before },
       ]),
     ),
+    teams: byKey(teamsOf(log, place.teams)),
     createdAt: log[0]!.at,
     updatedAt: log.at(-1)!.at,
   }

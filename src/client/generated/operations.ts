@@ -148,6 +148,15 @@ export const operations = {
     update: "PATCH experiments/* body key",
     delete: "DELETE experiments/* - key",
   },
+  teams: {
+    list: "GET teams query",
+    get: "GET teams/*",
+    put: "PUT teams/* body key",
+    delete: "DELETE teams/* - key",
+    members: "GET teams/*/members query",
+    join: "PUT teams/*/members/* - key",
+    leave: "DELETE teams/*/members/* - key",
+  },
   project: {
     get: "GET project",
     update: "PATCH project body key",

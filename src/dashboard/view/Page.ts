@@ -49,6 +49,7 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["/live", "Live"],
   ["/retention", "Retention"],
   ["/users", "Users"],
+  ["/teams", "Teams"],
   ["/leaderboard", "Leaderboard"],
   ["/leaderboards", "Leaderboards"],
   ["/rules", "Rules"],

@@ -71,6 +71,7 @@ import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
 import { type AmountRefusal, decideSpending, type SpendRefusal } from "./Spending.ts"
 import { breakStreaks, extendStreaks, warnStreaks } from "./Streaks.ts"
+import { decideJoin, decideLeave } from "./TeamMembers.ts"
 
 /** Counts the work of decisions, refused ones included. */
 export interface Meter {
@@ -107,6 +108,8 @@ export interface UserRefusals {
   readonly opening: "invalid_request" | "opening_closed"
   readonly pause: PauseRefusal
   readonly disqualify: "user_not_found" | "leaderboard_not_found"
+  readonly join: "team_not_found"
+  readonly leave: "team_not_found" | "member_not_found"
   readonly tick: "user_not_found" | "conflict"
   readonly merge: MergeRefusal
   readonly absorb: "user_not_found" | "balance_overflow" | "conflict"
@@ -231,6 +234,10 @@ const decideKind = (
       return decidePause(user, project, command, now) satisfies DecidedKind<"pause">
     case "disqualify":
       return decideDisqualification(user, project, command) satisfies DecidedKind<"disqualify">
+    case "join":
+      return decideJoin(userId, user, project, command, now) satisfies DecidedKind<"join">
+    case "leave":
+      return decideLeave(user, project, command) satisfies DecidedKind<"leave">
     case "tick":
       return decideTick(user, project, command, now, expired) satisfies DecidedKind<"tick">
     case "merge":

@@ -179,7 +179,20 @@ const mergedFact = (pair: Pair, frozen: number): FactOf<"user.merged"> => {
     }),
     ...questChanges(into, parts.quests ?? []),
     badges: newNames(pair),
+    ...teamsLeft(into, parts.teams ?? []),
   }
+}
+
+/** The numbers of the deleted teams in whose places other teams come. */
+const teamsLeft = (
+  { teams }: UserState,
+  after: NonNullable<ReturnType<typeof unitedParts>["teams"]>,
+): Pick<FactOf<"user.merged">, "teamsLeft"> => {
+  const left = after.flatMap(([kind, { number }]) => {
+    const before = teams.get(kind)
+    return before === undefined || before.number === number ? [] : [before.number]
+  })
+  return left.length > 0 ? { teamsLeft: left } : {}
 }
 
 /** The names of the badges and tiers that only the merged user had. */
@@ -248,8 +261,8 @@ export const decideMergeEnd = (
 }
 
 /**
- * The quests that a user who is gone was in, and had completed, and the badges, for the counts of the
- * environment.
+ * The quests that a user who is gone was in, and had completed, the badges and the teams, for the
+ * counts and the lists of the environment.
  */
 export const countedOf = (user: UserState) => {
   const inProgress: Array<string> = []
@@ -258,7 +271,8 @@ export const countedOf = (user: UserState) => {
     if (isMidway(state)) inProgress.push(questId)
     if (state.times > 0) completed.push(questId)
   }
-  return { inProgress, completed, badges: heldNames(user) }
+  const teams = Array.from(user.teams.values(), ({ number }) => number)
+  return { inProgress, completed, badges: heldNames(user), ...(teams.length > 0 && { teams }) }
 }
 
 /** The user to whom an id leads, by the latest states; the id itself if it leads nowhere. */

@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import { type ProjectState, timeIn } from "../project/Project.ts"
-import type { BatchAnswer } from "../record/Record.ts"
+import type { BatchAnswer } from "../record/BatchAnswer.ts"
 import type { ErrorCode, LaurelError } from "../values/Errors.ts"
 import {
   type BackfillCommand,
@@ -17,6 +17,7 @@ import { type Conditional, type Decided, versionConflict } from "./Decided.ts"
 import { type ApplyDefinitions, applyDefinitions } from "./Definitions.ts"
 import { type AnyDefinitionCommand, type DefinitionRefusals, definitionHandlings } from "./Kinds.ts"
 import { decideSettings, type SettingsCommand } from "./Settings.ts"
+import { deleteTeam, putTeam, type TeamCommand, teamVersion } from "./Teams.ts"
 import { type AdvanceClock, advanceClock, type StepClock, stepClock } from "./TestClock.ts"
 import {
   createWebhook,
@@ -32,6 +33,7 @@ export type ProjectCommand =
   | SettingsCommand
   | BackfillCommand
   | WebhookCommand
+  | TeamCommand
   | CloseWindows
   | ApplyDefinitions
   | AdvanceClock
@@ -57,6 +59,8 @@ export interface ProjectRefusals extends DefinitionRefusals {
   readonly startBackfill: "badge_not_found" | "invalid_transition" | "conflict"
   readonly startMetricBackfill: "metric_not_found" | "invalid_transition" | "conflict"
   readonly finishBackfill: "conflict"
+  readonly putTeam: "invalid_request" | "quota_exceeded" | "version_conflict"
+  readonly deleteTeam: "team_not_found" | "version_conflict"
   readonly createWebhook: "quota_exceeded"
   readonly updateWebhook: "webhook_not_found" | "version_conflict"
   readonly deleteWebhook: "webhook_not_found" | "version_conflict"
@@ -110,6 +114,8 @@ const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } =
   startBackfill: { decide: startBackfill },
   startMetricBackfill: { decide: startMetricBackfill },
   finishBackfill: { decide: finishBackfill },
+  putTeam: { decide: putTeam, version: teamVersion },
+  deleteTeam: { decide: deleteTeam, version: teamVersion },
   createWebhook: { decide: createWebhook, atServerTime: true },
   updateWebhook: { decide: updateWebhook, version: webhookVersion, atServerTime: true },
   deleteWebhook: { decide: deleteWebhook, version: webhookVersion },

@@ -370,6 +370,12 @@ const milestone = {
   target: count(7, "The length at which the milestone pays."),
 }
 
+const team = {
+  teamId: text("Your id of the team.", "falcons"),
+  teamKind: text("The kind of the team.", "club"),
+  name: text("The team's name.", "Falcons"),
+}
+
 export const profileMembers = {
   displayName: Schema.NullOr(Schema.String).annotate({
     description: "Name shown on leaderboards; null: none.",
@@ -520,6 +526,8 @@ export const factMembers = {
   "streak.freezes_earned": { ...freezes, source: Source },
   "streak.freezes_revoked": freezes,
   "streak.freezes_capped": { ...freezes, source: Source },
+  "team.joined": team,
+  "team.left": team,
   "user.created": {},
   "user.opened": {
     balances: Balances,

@@ -110,13 +110,15 @@ export const HistoryCause = Schema.Union([
       "opening",
       "pause",
       "disqualify",
+      "join",
+      "leave",
       "merge",
       "clock",
     ]).annotate({ description: "The other cause." }),
   }).annotate({
     identifier: "CauseOther",
     description:
-      "`profile`: a change of the profile. `start`: a request that started a quest. `opening`: the balances that the user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took the user off a leaderboard, or listed the user again. `merge`: another user was merged into this one. `clock`: the passage of time, or the recount of a metric in the background.",
+      "`profile`: a change of the profile. `start`: a request that started a quest. `opening`: the balances that the user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took the user off a leaderboard, or listed the user again. `join` and `leave`: requests that changed the user's team. `merge`: another user was merged into this one. `clock`: the passage of time, or the recount of a metric in the background.",
   }),
 ])
 
@@ -202,6 +204,8 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
     case "streak.freezes_revoked":
     case "streak.freezes_capped":
       return streakMembers(fact)
+    case "team.joined":
+    case "team.left":
     case "user.created":
     case "user.opened":
     case "user.updated":
@@ -239,9 +243,22 @@ const questMembers = (
 }
 
 const userMembers = (
-  fact: FactOf<"user.created" | "user.opened" | "user.updated" | "user.merged" | "user.inactive">,
+  fact: FactOf<
+    | "team.joined"
+    | "team.left"
+    | "user.created"
+    | "user.opened"
+    | "user.updated"
+    | "user.merged"
+    | "user.inactive"
+  >,
 ): MembersOf<ShownKind> => {
   switch (fact.kind) {
+    case "team.joined":
+    case "team.left": {
+      const { name, teamId, teamKind } = fact
+      return { teamId, teamKind, name }
+    }
     case "user.created":
       return {}
     case "user.opened":
@@ -401,6 +418,8 @@ const causeOf = (record: JournalRecord): CauseType => {
     case "opening":
     case "pause":
     case "disqualify":
+    case "join":
+    case "leave":
       return { kind: cause.kind }
     case "absorb":
       return { kind: "merge" }

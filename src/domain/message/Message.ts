@@ -129,6 +129,10 @@ const dataOf = (record: JournalRecord, fact: Fact): MessageData[MessageKind] => 
       const times = { startsAt: isoTime(startsAt), endsAt: isoTime(endsAt) }
       return { sequence, leaderboard, window, ...times, total }
     }
+    case "team.deleted": {
+      const { name, teamId, teamKind } = fact
+      return { sequence, teamId, teamKind, name }
+    }
     case "webhook.disabled": {
       const { description, reason, webhookId } = fact
       return { sequence, webhookId, description, reason, disabledAt: isoTime(at) }

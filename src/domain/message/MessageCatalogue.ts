@@ -48,6 +48,8 @@ interface Entry<Kind extends MessageKind> {
   readonly example: MessageData[Kind]
 }
 
+const falcons = { teamId: "falcons", teamKind: "club", name: "Falcons" }
+
 const silver = { number: 1, key: "silver", name: "Silver" }
 
 const further = {
@@ -334,6 +336,18 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       endsAt: "2026-11-02T00:00:00.000Z",
       total: 1_432,
     },
+  },
+  "team.joined": {
+    description: "A user joined a team.",
+    example: { ...of, cause: { kind: "join", id: null }, ...falcons },
+  },
+  "team.left": {
+    description: "A user left a team, also by joining another one of its kind.",
+    example: { ...of, cause: { kind: "join", id: null }, ...falcons },
+  },
+  "team.deleted": {
+    description: "A team was deleted. Its members are in no team of its kind any more.",
+    example: { sequence: of.sequence, ...falcons },
   },
   "user.opened": {
     description: "The balances, streaks and badges of a user from before were set.",

@@ -31,6 +31,8 @@ const user = {
       "opening",
       "pause",
       "disqualify",
+      "join",
+      "leave",
       "merge",
       "clock",
     ]).annotate({ description: "Kind of cause." }),
@@ -40,7 +42,7 @@ const user = {
   }).annotate({
     identifier: "MessageCause",
     description:
-      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took a user off a leaderboard, or listed the user again. `clock`: the passing of time.",
+      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took a user off a leaderboard, or listed the user again. `join` and `leave`: requests that changed the user's team. `clock`: the passing of time.",
   }),
 }
 
@@ -168,6 +170,9 @@ const data = {
     endsAt: time("End of the window."),
     total: count("Number of users on its board."),
   }),
+  "team.joined": content({ ...user, ...factMembers["team.joined"] }),
+  "team.left": content({ ...user, ...factMembers["team.left"] }),
+  "team.deleted": content({ ...sequence, ...factMembers["team.left"] }),
   "user.created": content(user),
   "user.opened": content({ ...user, ...factMembers["user.opened"] }),
   "user.deleted": content({ ...sequence, userId: user.userId }),

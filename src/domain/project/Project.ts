@@ -9,6 +9,7 @@ import { builtInCurrencies } from "./Currency.ts"
 import type { Versioned } from "./Definition.ts"
 import type { DefinitionMaps } from "./Kinds.ts"
 import { defaultLevelCurve, type LevelCurve } from "./Level.ts"
+import { noTeams, type Teams } from "./Team.ts"
 
 /**
  * Why a webhook is disabled: `gone`: it answered 410; `failing`: it only failed for
@@ -110,6 +111,7 @@ export interface ProjectState extends DefinitionMaps {
   /** The former time zones; absent: the time zone never changed. */
   readonly pastZones?: ReadonlyArray<PastZone<string>>
   readonly webhooks: ReadonlyMap<string, Webhook>
+  readonly teams: Teams
   /** The latest backfill of each badge and each metric that is not archived, by its id. */
   readonly backfills: ReadonlyMap<string, BackfillState>
   /**
@@ -156,6 +158,7 @@ export const emptyProject: ProjectState = {
   leaderboards: builtInBoards,
   experiments: new Map(),
   webhooks: new Map(),
+  teams: noTeams,
   backfills: new Map(),
   closedThrough: { daily: neverClosed, weekly: neverClosed, monthly: neverClosed },
 }

@@ -14,6 +14,7 @@ export const segmentConditionKinds = [
   "badge",
   "streak",
   "metric",
+  "team",
   "account_age_days",
   "inactive_days",
   "percent",
@@ -21,13 +22,14 @@ export const segmentConditionKinds = [
 ] as const
 export type SegmentConditionKind = (typeof segmentConditionKinds)[number]
 
-/** The members that say which attribute, balance, badge, streak, metric or experiment, or which salt. */
+/** The members that say which attribute, balance, badge, streak, metric, experiment or kind of teams, or which salt. */
 export const segmentConditionNames = [
   "attribute",
   "currency",
   "badge",
   "streak",
   "metric",
+  "team",
   "salt",
   "experiment",
 ] as const

@@ -21,6 +21,7 @@ type MapPart =
   | "metrics"
   | "boards"
   | "experiments"
+  | "teams"
 
 /**
  * Returns a part for changes. The first change copies it from `before`; a record may have thousands

@@ -104,6 +104,8 @@ export type MergeFact =
       readonly left: ReadonlyArray<string>
       readonly completed: ReadonlyArray<string>
       readonly badges: ReadonlyArray<string>
+      /** The numbers of deleted teams that the user who stays is no longer in; absent: none. */
+      readonly teamsLeft?: ReadonlyArray<number>
     }
   /** The id leads to `into` from now on. Quests and badges are those of `user.deleted`. */
   | {
@@ -112,6 +114,7 @@ export type MergeFact =
       readonly inProgress: ReadonlyArray<string>
       readonly completed: ReadonlyArray<string>
       readonly badges: ReadonlyArray<string>
+      readonly teams?: ReadonlyArray<number>
     }
   /** The user will be erased as soon as all who were merged into it are. */
   | { readonly kind: "user.erasing" }

@@ -18,12 +18,14 @@ import type { LaurelError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { ActivityFact } from "./ActivityFact.ts"
 import type { BalanceFact, Shortfall, Source } from "./BalanceFact.ts"
+import type { BatchAnswer } from "./BatchAnswer.ts"
 import type { BoardFact, Disqualification } from "./BoardFact.ts"
 import type { BoostFact } from "./BoostFact.ts"
 import type { ExperimentFact } from "./ExperimentFact.ts"
 import type { Absorb, Erasing, Merge, MergeEnd, MergeFact } from "./MergeRecord.ts"
 import type { Opening, OpeningFact } from "./Opening.ts"
 import type { StreakFact, StreakPausing } from "./StreakFact.ts"
+import type { JoinTeam, LeaveTeam, TeamFact, TeamMembershipFact } from "./TeamFact.ts"
 
 /**
  * An event of a client: the command to the user's actor, and the cause of its record. Times are
@@ -163,6 +165,8 @@ export type UserCommand =
   | Opening
   | StreakPausing
   | Disqualification
+  | JoinTeam
+  | LeaveTeam
   | Tick
   | Merge
   | Absorb
@@ -212,6 +216,8 @@ export type UserFact =
       readonly inProgress: ReadonlyArray<string>
       readonly completed: ReadonlyArray<string>
       readonly badges: ReadonlyArray<string>
+      /** The numbers of the user's teams; absent: none. */
+      readonly teams?: ReadonlyArray<number>
       readonly alias?: true
     }
   /**
@@ -369,10 +375,12 @@ export type UserFact =
       readonly also?: number
     } & QuestRef)
   | StreakFact
+  | TeamMembershipFact
 
 /** The facts of a request to an environment. */
 export type ProjectFact =
   | DefinitionFact
+  | TeamFact
   | { readonly kind: "project.updated"; readonly settings: ProjectSettings }
   | ({ readonly kind: "testClock.moved" } & TestClock)
   | { readonly kind: "webhook.created"; readonly webhook: Omit<Webhook, "since"> }
@@ -418,27 +426,6 @@ export type ProjectFact =
     }
   /** A finished batch, which is kept for its Idempotency-Key. */
   | { readonly kind: "batch.answered"; readonly answer: BatchAnswer }
-
-/**
- * The kept answer to a batch: the outcome of each event or, if the caller asked only for them,
- * the counts and refusals of the reply. An outcome names the record of the event and no user, so the reply
- * to a repeat has nothing of users who were erased meanwhile.
- */
-export type BatchAnswer =
-  | { readonly outcomes: ReadonlyArray<BatchItemOutcome | BatchItemRefusal> }
-  | { readonly summary: unknown }
-
-/** `revoked`: the event was a duplicate of an event that was revoked before the batch. */
-export interface BatchItemOutcome {
-  readonly sequence: number
-  readonly duplicate?: true
-  readonly revoked?: true
-}
-
-/** A refused event, as the reply shows it after `ok`. */
-export interface BatchItemRefusal {
-  readonly status: number
-}
 
 export type DirectoryFact =
   | AccountFact

@@ -11,6 +11,7 @@
  * - An experiment that one of them has entered, both have (`UnitedExperiments.ts`).
  * - Scores of open windows add up. Those of closed windows stay as they were. Who is disqualified on a
  *   leaderboard makes both so.
+ * - The user who stays keeps its teams. Of a kind of which it has none, it gets the team of the other.
  * - Profile, time zones and the time of the creation are those of the user who stays.
  *
  * A part of the state that this file does not know does not compile.
@@ -33,6 +34,7 @@ import {
 import { emptyOn, unitedMetric } from "../user/MetricState.ts"
 import { balanceAt } from "../user/Refill.ts"
 import { isKept, type StreakCounts } from "../user/Streak.ts"
+import { teamIn } from "../user/TeamMembership.ts"
 import { unitedStreak } from "../user/UnitedStreak.ts"
 import {
   type AbsorbedUser,
@@ -103,6 +105,8 @@ const rules: { readonly [Part in Exclude<UnitedPart, OwnPart>]: Unite<ValueOf<Pa
     const metric = project.metrics.get(metricId)
     return metric === undefined ? mine : unitedMetric(mine, theirs, metric.aggregate)
   },
+  teams: (mine, theirs, kind, { into, project }) =>
+    teamIn(into, project, kind) === undefined ? theirs : mine,
 }
 
 /**
@@ -152,6 +156,7 @@ export const unitedParts = (pair: Pair): UnitedParts => {
     ruleUses: unitedOf("ruleUses", pair),
     metrics: unitedMetrics(pair),
     experiments: unitedExperiments(pair),
+    teams: unitedOf("teams", pair),
   }
   for (const part of Object.keys(parts) as ReadonlyArray<UnitedPart>) {
     if (parts[part]?.length === 0) delete parts[part]

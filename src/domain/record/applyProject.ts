@@ -6,6 +6,7 @@ import { limits } from "../../Limits.ts"
 import { type Definition, nextVersion, type Versioned } from "../project/Definition.ts"
 import { type AnyDefinition, definitionIn, type Noun, plurals } from "../project/Kinds.ts"
 import { aheadMsOf, type ProjectState, type Webhook } from "../project/Project.ts"
+import { type Team, type Teams, teamWithId, withoutTeam, withTeam } from "../project/Team.ts"
 import { isSameTimeZone, withPastZone } from "../values/Calendar.ts"
 import {
   assertAfter,
@@ -94,6 +95,13 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         next = withWebhook(next, copies, disabledWebhook(webhook, fact.reason, record.at))
         break
       }
+      case "team.created":
+      case "team.updated":
+        next = { ...next, teams: withTeam(next.teams, nextTeam(next.teams, fact.team)) }
+        break
+      case "team.deleted":
+        next = { ...next, teams: withoutTeam(next.teams, fact.teamId) }
+        break
       case "project.updated":
         next = withSettings(next, fact.settings, decidedAt(record))
         break
@@ -159,6 +167,12 @@ const withDefinition = (
   ...((noun === "badge" || noun === "metric") &&
     isArchived(definition) && { backfills: copies.without(state.backfills, definition.id) }),
 })
+
+/** A team that follows the one with its id. */
+const nextTeam = (teams: Teams, team: Team): Team => {
+  assertNextVersion(team.id, team.version, teamWithId(teams, team.id)?.version)
+  return team
+}
 
 const withWebhook = (state: ProjectState, copies: Copies, webhook: Webhook): ProjectState => ({
   ...state,

@@ -165,6 +165,15 @@ const foldProgress = (
     case "quest.reverted":
       state.questsCompleted += foldQuest(own(state, before, "quests"), fact, decidedAt(record))
       break
+    case "team.joined": {
+      const { number, teamId, teamKind } = fact
+      const membership = { teamId, number, joinedAt: decidedAt(record) }
+      own(state, before, "teams").set(teamKind, membership)
+      break
+    }
+    case "team.left":
+      own(state, before, "teams").delete(fact.teamKind)
+      break
     case "user.merging":
     case "user.merged":
     case "user.aliased":
@@ -543,6 +552,7 @@ export const applyUser = (
     lastReward: before.lastReward,
     lastSpend: before.lastSpend,
     metrics: before.metrics,
+    teams: before.teams,
     boosts: before.boosts,
     experiments: before.experiments,
     leadsTo: before.leadsTo,

@@ -31,6 +31,7 @@ import { levelAmount, levelNumber } from "./CurrencyLevel.ts"
 import { metricNumber } from "./MetricState.ts"
 import { balanceAt } from "./Refill.ts"
 import { streakNow } from "./Streak.ts"
+import { teamIn } from "./TeamMembership.ts"
 import { type UserState, userZones } from "./User.ts"
 
 /** A user as of a moment. `user`: `undefined` for a user without a state. */
@@ -153,6 +154,12 @@ export const conditionKinds: Readonly<Record<SegmentConditionKind, ConditionKind
       if (metric === undefined) return "matches no metric of this project"
       return metric.set === "archived" ? "matches an archived metric" : undefined
     },
+  },
+  // A team may be created and deleted at any time, so its id may refer to nothing.
+  team: {
+    name: "team",
+    operators: ["eq", "ne", "in", "exists"],
+    read: ({ project, user }, kind) => teamIn(user, project, kind)?.id,
   },
   account_age_days: {
     operators: order,

@@ -17,6 +17,7 @@ import {
 } from "../project/Definition.ts"
 import type { Exposure } from "../project/Experiment.ts"
 import type { ProjectState } from "../project/Project.ts"
+import type { TeamMembership } from "../project/Team.ts"
 import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { PeriodCounts } from "../values/Periods.ts"
 import type { ActiveDays } from "./ActiveDays.ts"
@@ -257,6 +258,8 @@ export interface UserState {
   readonly lastSpend: number
   /** By the id of the metric; a metric that no event counted for is absent. */
   readonly metrics: ReadonlyMap<string, MetricState>
+  /** By the kind of team; one that was deleted stays until the user joins another. */
+  readonly teams: ReadonlyMap<string, TeamMembership>
   /** The personal boosts that rewards gave, ended ones included, in the order of the rewards. */
   readonly boosts: ReadonlyArray<OwnBoost>
   /** By the id of the experiment; one that the user has not entered is absent. */
@@ -347,6 +350,7 @@ export const newcomer: UserState = {
   lastReward: 0,
   lastSpend: 0,
   metrics: none,
+  teams: none,
   boosts: [],
   experiments: none,
   leadsTo: null,

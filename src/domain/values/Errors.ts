@@ -33,6 +33,8 @@ export const errorKinds = {
   rule_not_found: { status: 404, title: "Rule not found" },
   segment_not_found: { status: 404, title: "Segment not found" },
   streak_not_found: { status: 404, title: "Streak not found" },
+  team_not_found: { status: 404, title: "Team not found" },
+  member_not_found: { status: 404, title: "Member not found" },
   webhook_not_found: { status: 404, title: "Webhook not found" },
   delivery_not_found: { status: 404, title: "Delivery not found" },
   backfill_not_found: { status: 404, title: "Backfill not found" },

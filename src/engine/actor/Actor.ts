@@ -36,6 +36,7 @@ import type { Broken } from "../../storage/Storage.ts"
 import type { NamedRecords } from "../dedupe/Deduplicator.ts"
 import type { Idempotency, IdempotencyCode } from "../dedupe/Idempotency.ts"
 import { idSeed } from "../dedupe/IdIndex.ts"
+import type { StoredActor } from "../records/SnapshotValues.ts"
 
 /* A command on its way to an actor, and the answer to it. */
 
@@ -112,7 +113,7 @@ export interface ActorKind<State, Command> {
   /** The form of its state in the snapshot; `undefined`: states of users are in buckets. */
   readonly stored:
     | {
-        readonly decode: (value: Uint8Array) => State
+        readonly decode: (value: StoredActor) => State
         readonly encode: (state: State) => string
       }
     | undefined

@@ -28,6 +28,7 @@ import type { Entry } from "../../storage/Storage.ts"
 import { Boards } from "../boards/Boards.ts"
 import type { DaysRead } from "../records/ActivityBytes.ts"
 import { decodeDirectory, decodeProject, encodeDirectory, encodeProject } from "../records/Codec.ts"
+import { decodeChunk, StoredTeams, withTeamsOf } from "../records/TeamBytes.ts"
 import { readDays } from "../records/UserHead.ts"
 import { Agenda, dueSecond } from "../time/Agenda.ts"
 import type { Bucket } from "../users/Bucket.ts"
@@ -36,6 +37,7 @@ import { UserStates } from "../users/UserStates.ts"
 import { Actor, type ActorKind, type AnyActor } from "./Actor.ts"
 import { Counts } from "./Counts.ts"
 import { concernsMerge } from "./Merges.ts"
+import { TeamMembers } from "./TeamMembers.ts"
 
 /**
  * The users of an environment that were created since the last snapshot began and that it may lack.
@@ -106,6 +108,9 @@ export class Environment {
   readonly #options: EnvironmentOptions
   readonly counts = new Counts()
   readonly fresh = new UnsnapshottedUsers()
+  /** The teams that the snapshot has. */
+  readonly storedTeams = new StoredTeams()
+  readonly teamMembers = new TeamMembers()
   readonly #userKind: UserActor["kind"]
 
   constructor(id: string, options: EnvironmentOptions) {
@@ -344,7 +349,14 @@ const projectKind: ProjectActor["kind"] = {
   apply: applyProject,
   empty: emptyProject,
   concernsMerge: () => false,
-  stored: { decode: decodeProject, encode: encodeProject },
+  stored: {
+    decode: ({ body, chunks }) =>
+      withTeamsOf(
+        decodeProject(body),
+        chunks.map(([number, chunk]) => decodeChunk(number, chunk)),
+      ),
+    encode: encodeProject,
+  },
   sequenceOf: (state) => state.sequence,
   duplicateKey: () => undefined,
   referenceOf: () => undefined,
@@ -359,7 +371,7 @@ const directoryKind: ActorKind<DirectoryState, DirectoryCommand> = {
   apply: applyDirectory,
   empty: emptyDirectory,
   concernsMerge: () => false,
-  stored: { decode: decodeDirectory, encode: encodeDirectory },
+  stored: { decode: ({ body }) => decodeDirectory(body), encode: encodeDirectory },
   sequenceOf: (state) => state.sequence,
   duplicateKey: () => undefined,
   referenceOf: () => undefined,
@@ -398,8 +410,9 @@ export class Environments {
   durable(record: JournalRecord): void {
     const { facts, subject } = record
     if (subject.actor !== "user") return
-    const { counts, fresh } = this.of(subject.environment)
+    const { counts, fresh, teamMembers } = this.of(subject.environment)
     counts.fold(record)
+    teamMembers.fold(record, subject.userId)
     if (facts[0]?.kind === "user.created") fresh.add(subject.userId)
   }
 
@@ -422,8 +435,9 @@ export class Environments {
   beginSnapshot() {
     const counted: Array<Counts> = []
     const entries: Array<Entry> = []
-    for (const { counts, fresh, id } of this) {
+    for (const { counts, fresh, id, teamMembers } of this) {
       fresh.seal()
+      for (const entry of teamMembers.begin(id)) entries.push(entry)
       if (counts.erased.forget(this.#options.now())) counts.changed = true
       if (!counts.changed) continue
       counts.changed = false
@@ -433,7 +447,10 @@ export class Environments {
     return {
       entries,
       ended: () => {
-        for (const { fresh } of this) fresh.drop()
+        for (const { fresh, teamMembers } of this) {
+          fresh.drop()
+          teamMembers.ended()
+        }
       },
       failed: () => {
         for (const counts of counted) counts.changed = true

@@ -13,6 +13,7 @@ import type { Metric } from "../../domain/project/Metric.ts"
 import type { ProjectState, Webhook } from "../../domain/project/Project.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
 import type { Streak } from "../../domain/project/StreakDefinition.ts"
+import { noTeams } from "../../domain/project/Team.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { asBuffer } from "../../storage/Keys.ts"
 
@@ -57,8 +58,14 @@ export const encodeProject = ({
   streaks,
   ...rest
 }: ProjectState): string => {
-  const { backfills, webhooks } = rest
-  const others = { ...rest, webhooks: [...webhooks.values()], backfills: [...backfills] }
+  const { backfills, teams, webhooks } = rest
+  const others = {
+    ...rest,
+    webhooks: [...webhooks.values()],
+    // `TeamBytes.ts` has the teams themselves.
+    teams: { next: teams.next },
+    backfills: [...backfills],
+  }
   const definitions = Object.entries({
     quests,
     rules,
@@ -75,6 +82,7 @@ export const encodeProject = ({
   return `${JSON.stringify(others).slice(0, -1)},${texts.join(",")}}`
 }
 
+/** The project without its teams (`withTeamsOf`). */
 export const decodeProject = (value: Uint8Array): ProjectState => {
   const stored = JSON.parse(textOf(value))
   return {
@@ -90,6 +98,7 @@ export const decodeProject = (value: Uint8Array): ProjectState => {
     leaderboards: byId<Board>(stored.leaderboards),
     experiments: byId<Experiment>(stored.experiments),
     webhooks: byId<Webhook>(stored.webhooks),
+    teams: { ...noTeams, next: stored.teams.next },
     backfills: new Map(stored.backfills),
   }
 }

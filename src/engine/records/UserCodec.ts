@@ -56,6 +56,7 @@ import {
   written,
 } from "./StateBytes.ts"
 import { readStreak, readStreakCounts, writeStreak, writeStreakCounts } from "./StreakBytes.ts"
+import { readMembership, writeMembership } from "./TeamBytes.ts"
 
 export { BadState }
 
@@ -89,6 +90,7 @@ export const tags = {
   ...mergeTags,
   levelsPaid: 23,
   boards: 24,
+  teams: 25,
   experiments: 30,
 } as const
 
@@ -168,6 +170,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   }
   writeMap(tags.levelsPaid, user.levelsPaid, names, writeNumber)
   writeMap(tags.boards, user.boards, names, writeBoard)
+  writeMap(tags.teams, user.teams, names, writeMembership)
   writeMap(tags.experiments, user.experiments, names, writeExposure)
   return written()
 }
@@ -319,6 +322,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     lastReward: 0,
     lastSpend: 0,
     metrics: none,
+    teams: none,
     boosts: [],
     experiments: none,
     leadsTo: null,
@@ -423,6 +427,9 @@ const readLater = (state: Building, tag: number, count: number, names: Names): v
       return
     case tags.boards:
       state.boards = readMap(count, names, () => readBoard(reader))
+      return
+    case tags.teams:
+      state.teams = readMap(count, names, () => readMembership(reader))
       return
     case tags.experiments:
       state.experiments = readMap(count, names, () => readExposure(reader, names))

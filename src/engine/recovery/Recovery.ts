@@ -62,6 +62,7 @@ import { CommitPipeline } from "../commit/GroupCommit.ts"
 import { hashText } from "../dedupe/IdIndex.ts"
 import { decodeRecord, encodeRecord } from "../records/Codec.ts"
 import { namesPrefix } from "../records/Names.ts"
+import { readActors } from "../records/SnapshotValues.ts"
 import { BadState } from "../records/UserCodec.ts"
 import { UserHead } from "../records/UserHead.ts"
 import type { EngineState } from "../state/EngineState.ts"
@@ -327,10 +328,13 @@ const outOfSequence = (found: number, expected: number): Effect.Effect<never, Br
 /** Loads the directory and the project actors. */
 const loadActors = ({ directory, environments, storage }: EngineState) => {
   directory.load(directory.kind.empty)
-  return eachBody(storage, { table: "actors", ...everyKey }, (key, body) => {
-    const [kind, id] = keyParts(key) as [string, string]
-    const actor: AnyActor = kind === "directory" ? directory : environments.of(id).project
-    actor.load(actor.kind.stored!.decode(body))
+  return Effect.map(readActors(storage, everyKey), (stored) => {
+    for (const each of stored) {
+      const [kind, id] = each.key as [string, string]
+      const actor: AnyActor = kind === "directory" ? directory : environments.of(id).project
+      actor.load(actor.kind.stored!.decode(each))
+    }
+    for (const { project, storedTeams } of environments) storedTeams.load(project.durable.teams)
   })
 }
 

@@ -209,6 +209,7 @@ export class Snapshotter {
           this.#options.metrics.snapshotFailed()
           // Some slices may have been written.
           for (const actor of actors) actor.storedChecksum = undefined
+          for (const { storedTeams } of environments) storedTeams.failed()
           changed.failed(actors, this.#mark.watermark)
           this.#users.failed()
           part.failed()
@@ -237,7 +238,10 @@ export class Snapshotter {
     })
   }
 
-  /** The entries of the projects and the directory that changed. */
+  /**
+   * The entries of the projects and the directory that changed, in one slice: a project's value and
+   * its chunks of teams are as of one record.
+   */
   *#sharedEntries(actors: ReadonlyArray<AnyActor>): Generator<Entry> {
     for (const actor of actors) {
       const { durable, kind, storedChecksum, subject } = actor
@@ -245,6 +249,9 @@ export class Snapshotter {
       const value = encodeValue(kind.stored!.encode(durable))
       yield actorEntry(subject, value, storedChecksum)
       actor.storedChecksum = checksumOf(value)
+      if (subject.actor !== "project") continue
+      const { id, project, storedTeams } = this.#state.environments.of(subject.environment)
+      yield* storedTeams.entries(id, project.durable.teams)
     }
   }
 

@@ -30,6 +30,7 @@ import { Rules } from "./Rules.ts"
 import { Segments } from "./Segments.ts"
 import { Streaks } from "./Streaks.ts"
 import { Stream } from "./Stream.ts"
+import { Teams } from "./Teams.ts"
 import { TestClocks } from "./TestClock.ts"
 import { Users } from "./Users.ts"
 import { Webhooks } from "./Webhooks.ts"
@@ -112,6 +113,7 @@ const declared = HttpApi.make("laurel")
     Streaks,
     Leaderboards,
     Experiments,
+    Teams,
     Projects,
     DefinitionFiles,
     TestClocks,

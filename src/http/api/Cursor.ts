@@ -19,6 +19,9 @@ interface Positions extends Readonly<Record<Plural, readonly [createdAt: number,
   /** The user's id. */
   readonly users: readonly [id: string]
   readonly webhooks: readonly [createdAt: number, id: string]
+  readonly teams: readonly [id: string]
+  /** The user's id. */
+  readonly teamMembers: readonly [id: string]
   /** The number of the fact in its record. */
   readonly history: readonly [sequence: number, index: number]
   /** The record with which the next page begins. */
@@ -44,6 +47,8 @@ const partsOf: { readonly [List in ListName]: Parts } = {
     Parts
   >),
   users: ["string"],
+  teams: ["string"],
+  teamMembers: ["string"],
   webhooks: ofDefinition,
   history: ["number", "number"],
   rewards: ["number"],

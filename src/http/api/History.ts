@@ -73,6 +73,8 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "streak.freezes_earned": "A reward gave freezes to a streak.",
   "streak.freezes_revoked": "Freezes that a reward gave were revoked, as far as they were left.",
   "streak.freezes_capped": "Freezes that a streak did not get, since it has its maximum.",
+  "team.joined": "The user joined a team.",
+  "team.left": "The user left a team, also by joining another one of its kind.",
   "user.created": "The user was created.",
   "user.opened": "Balances, streaks and badges from before were set.",
   "user.updated": "The user's profile was changed.",

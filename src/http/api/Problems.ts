@@ -338,6 +338,15 @@ export const DefinitionConflict = problem("DefinitionConflict", [
   "quota_exceeded",
   "idempotency_in_progress",
 ])
+export const TeamNotFound = problem("TeamNotFound", ["team_not_found"])
+/** The team, or the user in it. */
+export const MemberNotFound = problem("MemberNotFound", ["member_not_found", "team_not_found"])
+export const TeamConflict = problem("TeamConflict", ["quota_exceeded", "idempotency_in_progress"], {
+  quota_exceeded: {
+    detail: `At most ${limits.teamKindsMax} kinds of teams per environment are allowed.`,
+    instance: "/v1/teams/falcons",
+  },
+})
 export const WebhookNotFound = problem("WebhookNotFound", ["webhook_not_found"])
 export const DeliveryNotFound = problem("DeliveryNotFound", ["delivery_not_found"])
 export const WebhookConflict = problem("WebhookConflict", [

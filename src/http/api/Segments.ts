@@ -31,6 +31,7 @@ import {
   UseConflict,
   writeProblems,
 } from "./Problems.ts"
+import { TeamKind } from "./Teams.ts"
 
 const Name = text(1, limits.titleCharactersMax).annotate({
   description: "Name for people.",
@@ -40,7 +41,7 @@ const Name = text(1, limits.titleCharactersMax).annotate({
 const SegmentCondition = Schema.Struct({
   kind: oneOf(segmentConditionKinds).annotate({
     description:
-      "What of the user is compared. `attribute`: the custom attribute named by `attribute`; `level`; `balance`: the balance of `currency`; `currency_level`: the number of the user's level in `currency`, 0 below the first; `badge`: whether the user has the badge with this key (`exists`); `streak`: the present days of the streak; `metric`: the total of the metric (`exists`: whether it has one); `account_age_days` and `inactive_days`: whole days of 24 hours since the user's creation, and since the latest event occurred (`exists`: whether there was one); `percent`: a number from 0 to below 100 that follows from `salt` and the user's id; `experiment`: the key of the user's variant (`exists`: whether the user has entered the experiment), also after it ended.",
+      "What of the user is compared. `attribute`: the custom attribute named by `attribute`; `level`; `balance`: the balance of `currency`; `currency_level`: the number of the user's level in `currency`, 0 below the first; `badge`: whether the user has the badge with this key (`exists`); `streak`: the present days of the streak; `metric`: the total of the metric (`exists`: whether it has one); `team`: the id of the user's team of the kind `team` (`exists`: whether it is in one); `account_age_days` and `inactive_days`: whole days of 24 hours since the user's creation, and since the latest event occurred (`exists`: whether there was one); `percent`: a number from 0 to below 100 that follows from `salt` and the user's id; `experiment`: the key of the user's variant (`exists`: whether the user has entered the experiment), also after it ended.",
     examples: ["level"],
   }),
   attribute: Schema.optionalKey(text(1, limits.attributeNameCharactersMax)).annotate({
@@ -68,6 +69,10 @@ const SegmentCondition = Schema.Struct({
     description: "The key of an experiment; only for the kind `experiment`, and required there.",
     examples: ["daily-goal"],
   }),
+  team: Schema.optionalKey(TeamKind).annotate({
+    description: "A kind of teams; only for the kind `team`, and required there.",
+    examples: ["club"],
+  }),
   salt: Schema.optionalKey(text(1, limits.keyCharactersMax)).annotate({
     description:
       "Any text; only for the kind `percent`, and required there. Segments with one salt order the users alike; with different salts, they are independent. The number is MurmurHash3 (x86, 32 bits, seed 0) of the UTF-8 text `<salt>:<user id>`, divided by 2^32, times 100.",
@@ -75,7 +80,7 @@ const SegmentCondition = Schema.Struct({
   }),
   op: conditionOperator.annotate({
     description:
-      "As in conditions on metadata. Attributes take every operator; numbers take `eq`, `ne`, `gt`, `gte`, `lt` and `lte`; a badge takes `exists`; `inactive_days` and `metric` take `exists` too; `percent` takes `lt` and `gte`; `experiment` takes `eq`, `ne`, `in` and `exists`.",
+      "As in conditions on metadata. Attributes take every operator; numbers take `eq`, `ne`, `gt`, `gte`, `lt` and `lte`; a badge takes `exists`; a team takes `eq`, `ne`, `in` and `exists`; `inactive_days` and `metric` take `exists` too; `percent` takes `lt` and `gte`; `experiment` takes `eq`, `ne`, `in` and `exists`.",
     examples: ["gte"],
   }),
   value: Schema.optionalKey(conditionValue).annotate({

@@ -9,15 +9,12 @@ import {
   Tier,
   Times,
 } from "../../domain/message/FactMembers.ts"
-import { nameFault } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
+import { customAttributes } from "./Attributes.ts"
 import {
   BadgeId,
   BadgeKey,
   BadgeName,
-  check,
-  faultAt,
-  idFaultCode,
   Level,
   oneOf,
   pageEndFields,
@@ -38,6 +35,7 @@ import {
   userExport,
   userPage,
 } from "./examples/userExamples.ts"
+import { OwnTeam } from "./Teams.ts"
 
 export const Points = Schema.Int.annotate({
   description: "Points, a balance separate from xp.",
@@ -45,35 +43,6 @@ export const Points = Schema.Int.annotate({
 })
 
 const attributesExample = { plan: "pro", seats: 5 }
-
-const { attributesMax, attributeNameCharactersMax, attributeTextCharactersMax } = limits
-
-const Attributes = Schema.Record(
-  Schema.String,
-  Schema.Union([text(0, attributeTextCharactersMax, "multiple"), Schema.Finite, Schema.Boolean]),
-)
-  .check(
-    check(
-      "too_long",
-      `must have at most ${attributesMax} members`,
-      (attributes) => Object.keys(attributes).length <= attributesMax,
-      { maxProperties: attributesMax },
-    ),
-    Schema.makeFilter(
-      (attributes) =>
-        Object.keys(attributes).flatMap((name) => {
-          const fault = nameFault(name, attributeNameCharactersMax)
-          return fault === undefined
-            ? []
-            : [faultAt([name], idFaultCode(fault), `its name ${fault}`)]
-        }),
-      { toJsonSchema: () => [{}, true] },
-    ),
-  )
-  .annotate({
-    description: `Replaces the user's custom attributes: at most ${attributesMax} texts (at most ${attributeTextCharactersMax} characters), numbers or booleans, under names of at most ${attributeNameCharactersMax} characters.`,
-    examples: [attributesExample],
-  })
 
 export const ProfileChange = Schema.Struct({
   displayName: Schema.optionalKey(
@@ -89,7 +58,7 @@ export const ProfileChange = Schema.Struct({
       examples: ["Europe/Berlin"],
     }),
   ),
-  attributes: Schema.optionalKey(Attributes),
+  attributes: Schema.optionalKey(customAttributes("user", attributesExample)),
   hidden: Schema.optionalKey(profileMembers.hidden),
 }).annotate({
   identifier: "ProfileChange",
@@ -296,6 +265,9 @@ export const User = Schema.Struct({
       description: "The experiments that the user has entered, also ended ones. Absent: none.",
       examples: [[{ ...enteredExperiment, exposedAt: "2026-11-01T09:30:00.000Z", counted: true }]],
     }),
+  ),
+  teams: Schema.optionalKey(
+    Schema.Array(OwnTeam).annotate({ description: "The user's teams. Absent: none." }),
   ),
   createdAt: Time,
   updatedAt: Time,

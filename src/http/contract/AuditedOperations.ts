@@ -92,6 +92,7 @@ export const loggedOperations: Partial<Record<OperationName, Logging>> = {
   "webhooks.test": { action: "webhook.test", before: "webhooks.get" },
   "webhooks.recover": { action: "webhook.recover", before: "webhooks.get" },
   "webhooks.redeliver": { action: "webhook.redeliver", before: "webhooks.get" },
+  "teams.delete": { action: "team.delete", before: "teams.get" },
   "users.erase": { action: "user.erase" },
 }
 
@@ -108,6 +109,9 @@ export const notLogged: ReadonlyArray<OperationName> = [
   "users.startQuest",
   "users.pauseStreak",
   "users.repairStreak",
+  "teams.put",
+  "teams.join",
+  "teams.leave",
   "users.createToken",
   "users.reward",
   "rewards.grantBatch",

@@ -47,6 +47,7 @@ import {
   streakProgress,
 } from "../../domain/user/Progress.ts"
 import { balanceAt, refillTimes } from "../../domain/user/Refill.ts"
+import { teamsOfUser } from "../../domain/user/TeamMembership.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { canonicalTimeZone } from "../../domain/values/Calendar.ts"
 import {
@@ -355,9 +356,24 @@ export const showUser = (user: UserState, project: ProjectState, now: number): t
     })),
     ...showOwnBoosts(user, project, now),
     ...showExposures(user, project),
+    ...(user.teams.size > 0 && teamsMember(user, project)),
     createdAt: isoTime(user.createdAt),
     updatedAt: isoTime(user.updatedAt),
   }
+}
+
+/** The teams of a user. */
+export const showOwnTeams = (user: UserState, project: ProjectState) =>
+  teamsOfUser(user, project).map(({ joinedAt, team: { id, kind, name } }) => ({
+    id,
+    kind,
+    name,
+    joinedAt: isoTime(joinedAt),
+  }))
+
+const teamsMember = (user: UserState, project: ProjectState) => {
+  const teams = showOwnTeams(user, project)
+  return teams.length > 0 ? { teams } : {}
 }
 
 /** The personal boosts that run, each from its earliest start to its latest end. */

@@ -12,15 +12,13 @@ import {
   type RewardReply,
   replyOf,
 } from "../../domain/message/UserReply.ts"
-import type { Opening } from "../../domain/record/Opening.ts"
 import type {
   BatchAnswer,
   BatchItemOutcome,
   BatchItemRefusal,
-  GrantedReward,
-  JournalRecord,
-  TrackedEvent,
-} from "../../domain/record/Record.ts"
+} from "../../domain/record/BatchAnswer.ts"
+import type { Opening } from "../../domain/record/Opening.ts"
+import type { GrantedReward, JournalRecord, TrackedEvent } from "../../domain/record/Record.ts"
 import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
 import type {
   Engine,

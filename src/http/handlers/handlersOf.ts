@@ -31,6 +31,7 @@ import { segmentHandlers } from "./segmentHandlers.ts"
 import { simulationHandlers } from "./simulationHandlers.ts"
 import { streakHandlers } from "./streakHandlers.ts"
 import { type StreamParts, streamHandlers } from "./streamHandlers.ts"
+import { teamHandlers } from "./teamHandlers.ts"
 import { testClockHandlers } from "./testClockHandlers.ts"
 import { userHandlers } from "./userHandlers.ts"
 import { type WebhookParts, webhookHandlers } from "./webhookHandlers.ts"
@@ -138,6 +139,7 @@ export const handlersOf = (
     streaks: streakHandlers(engine),
     leaderboards: boardHandlers(engine),
     experiments: experimentHandlers(engine),
+    teams: teamHandlers(engine),
     project: projectHandlers(engine),
     definitions: definitionFileHandlers(engine),
     testClock: testClockHandlers(engine),

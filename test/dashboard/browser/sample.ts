@@ -229,6 +229,15 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
   await post("/events/import", { events })
   await ask(url, key, "PUT", "/users/ada", { displayName: "Ada Lovelace" })
   await ask(url, key, "PUT", "/users/grace", { displayName: longName })
+  for (const [id, kind] of [
+    ["falcons", "club"],
+    [longAction.repeat(2).slice(0, 128), "l".repeat(64)],
+  ]) {
+    await ask(url, key, "PUT", `/teams/${id}`, { kind, name: longName, attributes: { seats: 12 } })
+    for (const member of ["ada", longAction.repeat(2)]) {
+      await ask(url, key, "PUT", `/teams/${id}/members/${member}`)
+    }
+  }
   const event = await post("/events", { userId: "ada", action: "SHARED" })
   const reward = await post("/users/ada/rewards", { type: "points", amount: 20 })
   const spend = await post("/users/ada/points/spend", { amount: 5, reason: "Streak freeze" })
@@ -236,6 +245,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
   const { deliveries } = await ask(url, key, "GET", `/webhooks/${webhook.id}/deliveries`)
   return {
     user: "ada",
+    team: "falcons",
     event: event.eventId,
     reward: reward.rewardId,
     spend: spend.spendId,

@@ -2,6 +2,7 @@ import { Result, SchemaIssue, SchemaParser } from "effect"
 import { describe, expect, it } from "vitest"
 import { isShown, shownKinds } from "../../../src/domain/message/FactMembers.ts"
 import { historyFact } from "../../../src/domain/message/HistoryFact.ts"
+import { firstVersion } from "../../../src/domain/project/Definition.ts"
 import type { JournalRecord, Spending } from "../../../src/domain/record/Record.ts"
 import { recordId } from "../../../src/domain/values/Ids.ts"
 import { Fact } from "../../../src/http/api/History.ts"
@@ -86,6 +87,10 @@ const everything = () => {
   world.define({ kind: "experiment.created", experiment: experimentWith({}) })
   world.define({ kind: "boost.created", boost: own })
   world.undo(world.do({ kind: "reward", reward: { boost: { key: "own", minutes: 5 } } }))
+  const team = { id: "a", number: 1, kind: "club", name: "A", attributes: {}, ...firstVersion(0) }
+  world.define({ kind: "team.created", team })
+  world.do({ kind: "join", teamId: "a" })
+  world.do({ kind: "leave", teamId: "a" })
   const visitor = new World("2026-11-07T12:00:00Z")
   visitor.grant(5)
   world.absorb(visitor, "visitor")

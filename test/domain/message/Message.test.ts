@@ -16,6 +16,7 @@ import {
   type MessageKind,
   messageKinds,
 } from "../../../src/domain/message/MessageKind.ts"
+import { firstVersion } from "../../../src/domain/project/Definition.ts"
 import type { Fact, JournalRecord, Spending } from "../../../src/domain/record/Record.ts"
 import { recordId } from "../../../src/domain/values/Ids.ts"
 import { limits } from "../../../src/Limits.ts"
@@ -87,6 +88,10 @@ const everything = (): World => {
   world.undo(world.do({ kind: "reward", reward: { boost: { key: "own", minutes: 5 } } }))
   world.do({ kind: "pause", streak: "daily", from: 20_000, to: 20_001 })
   world.do({ kind: "disqualify", leaderboard: "xp", disqualified: true })
+  const team = { id: "a", number: 1, kind: "club", name: "A", attributes: {}, ...firstVersion(0) }
+  world.define({ kind: "team.created", team })
+  world.do({ kind: "join", teamId: "a" })
+  world.do({ kind: "leave", teamId: "a" })
   world.at("2026-11-03T21:00:00Z")
   world.do({ kind: "tick" })
   world.settings({ reminders: { inactiveDays: [1, 2, 3], hour: 12, unless: null } })
@@ -111,7 +116,7 @@ describe("A message", () => {
     const all = [...told, ...messagesOf(record)]
     for (const message of all) expect(decode(message)).toEqual(message)
     const expected = messageKinds.filter((kind) =>
-      /^(?!webhook|test_clock|leaderboard\.window|quest\.(cr|up))/.test(kind),
+      /^(?!webhook|test_clock|leaderboard\.window|quest\.(cr|up)|team\.del)/.test(kind),
     )
     expect([...new Set(all.map(({ type }) => type))].toSorted()).toEqual(expected.toSorted())
   })

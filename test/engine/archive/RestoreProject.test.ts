@@ -3,6 +3,7 @@ import { cp, readdir, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
+import { teamsAfter } from "../../../src/domain/project/Team.ts"
 import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
 import type { Step } from "../../../src/engine/archive/jobs/Jobs.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
@@ -48,9 +49,22 @@ const round = Effect.fnUntraced(function* (engine: Engine["Service"], name: stri
           ? reward(`u${index % users}`, 1 + index, `${name}-${index}`)
           : event(`u${index % users}`, "TAP", { id: `${name}-${index}` }),
     )
+    const team = { kind: "club", name } as const
+    yield* engine.askProject(environment, { kind: "putTeam", teamId: name, team })
+    const join = { kind: "join", teamId: name } as const
+    yield* engine.askUser(environment, { userId: `u${name.length - 4}`, command: join })
     const answers = yield* engine.askUsers(environment, messages)
     for (const answer of answers) expect(answer).not.toHaveProperty("_tag")
   }
+})
+
+const membersOf = Effect.fnUntraced(function* (engine: Engine["Service"], environment: string) {
+  const { teams } = yield* engine.readProject(environment)
+  const members = []
+  for (const team of teamsAfter(teams, undefined)) {
+    members.push(yield* engine.listTeamMembers(environment, { team, limit: 9 }))
+  }
+  return members
 })
 
 const seen = Effect.fnUntraced(function* (engine: Engine["Service"], environment: string) {
@@ -61,6 +75,7 @@ const seen = Effect.fnUntraced(function* (engine: Engine["Service"], environment
     board: yield* engine.readBoard(environment, { limit: 100, offset: 0 }),
     project: yield* engine.readProject(environment),
     counts: yield* engine.readCounts(environment),
+    members: yield* membersOf(engine, environment),
   }
 })
 

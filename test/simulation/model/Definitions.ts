@@ -14,6 +14,7 @@ import type { Metric } from "../../../src/domain/project/Metric.ts"
 import type { ProjectSettings } from "../../../src/domain/project/Project.ts"
 import type { Segment } from "../../../src/domain/project/Segment.ts"
 import type { Streak } from "../../../src/domain/project/StreakDefinition.ts"
+import type { Team } from "../../../src/domain/project/Team.ts"
 import type { ClosedThrough } from "./windows.ts"
 
 /** The definitions of a project at a moment; each list in the order of creation. */
@@ -29,6 +30,7 @@ export interface Definitions {
   readonly streaks: ReadonlyArray<Streak>
   readonly leaderboards: ReadonlyArray<Board>
   readonly experiments: ReadonlyArray<Experiment>
+  readonly teams: ReadonlyArray<Team>
   readonly closed: ClosedThrough
   /** The time zones of the project before, and until when. */
   readonly moves: ReadonlyArray<Move>

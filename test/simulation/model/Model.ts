@@ -24,6 +24,7 @@ import type {
   TrackedEvent,
 } from "../../../src/domain/record/Record.ts"
 import type { StreakPausing } from "../../../src/domain/record/StreakFact.ts"
+import type { JoinTeam, LeaveTeam } from "../../../src/domain/record/TeamFact.ts"
 import { emptyProfile, type Profile } from "../../../src/domain/user/User.ts"
 import type { ErrorCode } from "../../../src/domain/values/Errors.ts"
 import { limits } from "../../../src/Limits.ts"
@@ -87,6 +88,7 @@ import {
   streakOf,
   warningsDue,
 } from "./streaks.ts"
+import { teamsOf } from "./teams.ts"
 import { stillOpen, windowsFor } from "./windows.ts"
 
 /** The reply to an event, a reward or an undo. The order of lists has no meaning. */
@@ -565,6 +567,22 @@ export class Model {
     const moves = timezone !== undefined && timezone !== this.profile(userId).timezone
     const made = moves ? { ...others, timezone } : others
     this.#append(userId, { kind: "profile", sequence, at: now, change: made })
+  }
+
+  /** The user joins the team, or leaves it. */
+  move(
+    userId: string,
+    { kind, teamId }: JoinTeam | LeaveTeam,
+    { teams }: Definitions,
+    { now, sequence }: Moment,
+  ): Refused | undefined {
+    const team = teams.find(({ id }) => id === teamId)
+    if (team === undefined) return { refused: "team_not_found" }
+    const isMember = teamsOf(this.log(userId), teams).get(team.kind)?.id === teamId
+    if (kind === "leave" && !isMember) return { refused: "member_not_found" }
+    if (kind === "join" && isMember) return undefined
+    this.#append(userId, { kind: "moved", sequence, at: now, team, joined: kind === "join" })
+    return undefined
   }
 
   start(

@@ -4,6 +4,7 @@
  */
 
 import type { Amounts } from "../../../src/domain/project/Currency.ts"
+import type { Team } from "../../../src/domain/project/Team.ts"
 import type { CapReason } from "../../../src/domain/record/BalanceFact.ts"
 import type { Opening } from "../../../src/domain/record/Opening.ts"
 import type { Profile } from "../../../src/domain/user/User.ts"
@@ -149,6 +150,15 @@ export interface Listed {
   readonly at: number
   readonly boardId: string
   readonly disqualified: boolean
+}
+
+/** The user joined or left a team. */
+export interface Moved {
+  readonly kind: "moved"
+  readonly sequence: number
+  readonly at: number
+  readonly team: Team
+  readonly joined: boolean
 }
 
 /** An amount that cannot be spent before `at`, if it has it, and ends with its `lastDay`. */
@@ -308,6 +318,7 @@ export type Entry =
   | ProfileSet
   | Backfilled
   | Began
+  | Moved
   | Ticked
   | Listed
 export type Log = ReadonlyArray<Entry>

@@ -10,6 +10,7 @@ import { levelAmountOf, levelIn, levelOf } from "./levels.ts"
 import { type Entered, happened, type Log } from "./log.ts"
 import { totalOf } from "./metrics.ts"
 import { streakOf } from "./streaks.ts"
+import { teamsOf } from "./teams.ts"
 
 export interface Somebody {
   readonly userId: string
@@ -76,6 +77,8 @@ const found = (
       const metric = place.metrics.find(({ key }) => key === condition.metric)
       return (metric && totalOf(log, metric)) ?? undefined
     }
+    case "team":
+      return teamsOf(log, place.teams).get(condition.team!)?.id
     case "account_age_days":
       return Math.floor((now - (log[0]?.at ?? now)) / day)
     case "inactive_days": {

@@ -33,6 +33,7 @@ const kindLabels: Readonly<Record<SegmentConditionKind, string>> = {
   badge: "badge",
   streak: "the length of a streak",
   metric: "total of a metric",
+  team: "id of the team of a kind",
   account_age_days: "days since the creation",
   inactive_days: "days since the latest event",
   percent: "place in a percentage",
@@ -45,6 +46,7 @@ const nameLabels = {
   badge: "Key of the badge",
   streak: "Key of the streak",
   metric: "Key of the metric",
+  team: "Kind of teams",
   salt: "Salt",
   experiment: "Key of the experiment",
 }

@@ -258,19 +258,27 @@ const factText = (fact: Fact, base: string): Content => {
     case "streak.freezes_revoked":
     case "streak.freezes_capped":
       return streakText(fact, base)
-    case "user.created":
-    case "user.opened":
-    case "user.merged":
-    case "user.updated":
-    case "user.inactive":
+    default:
       return userText(fact)
   }
 }
 
 const userText = (
-  fact: FactOf<"user.created" | "user.opened" | "user.merged" | "user.updated" | "user.inactive">,
+  fact: FactOf<
+    | "team.joined"
+    | "team.left"
+    | "user.created"
+    | "user.opened"
+    | "user.merged"
+    | "user.updated"
+    | "user.inactive"
+  >,
 ): Content => {
   switch (fact.kind) {
+    case "team.joined":
+      return html`Joined the team ${isolated(fact.name)} (${fact.teamKind})`
+    case "team.left":
+      return html`Left the team ${isolated(fact.name)} (${fact.teamKind})`
     case "user.created":
       return "User created"
     case "user.opened":

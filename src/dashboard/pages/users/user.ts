@@ -20,7 +20,7 @@ import {
 import { properties, table } from "../../view/Lists.ts"
 import { count, isoTime } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
-import { userPath } from "../../view/Users.ts"
+import { teamPath, userPath } from "../../view/Users.ts"
 import { historySection, readHistory } from "./history.ts"
 import { inProduction } from "./inProduction.ts"
 
@@ -227,6 +227,13 @@ const profile = (
         [
           "Experiment",
           html`<a href="${base}/experiments/${experimentId}">${isolated(name)}</a>: ${isolated(variant)}, since ${isoTime(exposedAt)}${!counted && ", not in results: a merged user had another variant"}`,
+        ] as const,
+    ),
+    ...(user.teams ?? []).map(
+      ({ id, joinedAt, kind, name }) =>
+        [
+          `Team (${kind})`,
+          html`<a href="${teamPath(base, id)}">${isolated(name)}</a> since ${isoTime(joinedAt)}`,
         ] as const,
     ),
     ["All-time rank", rankLink(base, user.id, "all_time", rank)],

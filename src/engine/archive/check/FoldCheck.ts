@@ -27,6 +27,7 @@ import { keyParts } from "../../../storage/Keys.ts"
 import type { StoredRecord } from "../../../storage/Storage.ts"
 import { keyName } from "../../../storage/Values.ts"
 import { yieldToEventLoop } from "../../../storage/yieldToEventLoop.ts"
+import { memberKey } from "../../actor/TeamMembers.ts"
 import { hashText } from "../../dedupe/IdIndex.ts"
 import { Names } from "../../records/Names.ts"
 import { encodeUser } from "../../records/UserCodec.ts"
@@ -245,6 +246,16 @@ export class FoldCheck {
     }
   }
 
+  /** A list of members needs a row of each. Rows of deleted teams and of late users may be more. */
+  #compareMembers(environment: string, { id, teams }: UserState): void {
+    if (this.#late.has(nameOf({ environment, userId: id }))) return
+    for (const { number } of teams.values()) {
+      const key = memberKey(environment, number, id)
+      if (this.#saved.get("teamMembers", key) !== undefined) continue
+      this.#options.fault(`${keyName(key)} of table teamMembers is missing`)
+    }
+  }
+
   /** A user without any record in the part of the journal that was folded. */
   #compareUntouched(environment: string, stored: UserState): void {
     const name = `User ${JSON.stringify(stored.id)} of ${environment}`
@@ -274,6 +285,7 @@ export class FoldCheck {
 
   #count(environment: string, state: UserState): void {
     this.#users++
+    this.#compareMembers(environment, state)
     this.#options.onUser(environment, state)
   }
 }

@@ -16,6 +16,7 @@ import path from "node:path"
 import { Effect, type Scope } from "effect"
 import { type DirectoryState, emptyDirectory } from "../../../domain/project/Directory.ts"
 import { emptyProject, type ProjectState } from "../../../domain/project/Project.ts"
+import type { TeamChunk } from "../../../domain/project/Team.ts"
 import { applyDirectory } from "../../../domain/record/applyDirectory.ts"
 import { applyProject } from "../../../domain/record/applyProject.ts"
 import type { JournalRecord } from "../../../domain/record/Record.ts"
@@ -43,6 +44,7 @@ import {
 import { jsonOf, keyName, openValue, valueFault } from "../../../storage/Values.ts"
 import { joinPieces } from "../../dedupe/KeptAnswers.ts"
 import { decodeDirectory, decodeProject } from "../../records/Codec.ts"
+import { decodeChunk, withTeamsOf } from "../../records/TeamBytes.ts"
 import { type SnapshotMark, snapshotKey } from "../../state/SnapshotMark.ts"
 import { damaged, type JobFailed } from "../jobs/Jobs.ts"
 import { decodedRecord, type Fault, JournalTail } from "./JournalTail.ts"
@@ -212,14 +214,23 @@ export class SavedState {
   /** The definitions of each environment that has any. */
   readProjects(): ReadonlyMap<string, ProjectState> {
     const projects = new Map<string, ProjectState>()
+    const chunks = new Map<string, Array<TeamChunk>>()
     for (const [key, value] of this.entries("actors")) {
-      const [kind, environment] = this.#parts("actors", key)
+      const [kind, environment, chunk] = this.#parts("actors", key)
       if (kind === "directory") continue
+      if (kind === "project" && typeof environment === "string" && typeof chunk === "number") {
+        const read = (body: Uint8Array) => decodeChunk(chunk, body)
+        const teams = this.#decoded("actors", key, value, read)
+        const known = chunks.get(environment) ?? []
+        if (teams !== undefined) chunks.set(environment, [...known, teams])
+        continue
+      }
       const known = kind === "project" && typeof environment === "string"
       const state = known ? this.#decoded("actors", key, value, decodeProject) : undefined
       if (!known) this.#fault(valueFault("actors", key, "is of no known actor"))
       if (state !== undefined) projects.set(environment as string, state)
     }
+    for (const [environment, teams] of chunks) this.#addTeams(projects, environment, teams)
     for (const record of this.#tail.shared) {
       if (record.subject.actor !== "project") continue
       const { environment } = record.subject
@@ -227,6 +238,20 @@ export class SavedState {
       if (record.sequence > state.sequence) projects.set(environment, applyProject(state, record))
     }
     return projects
+  }
+
+  #addTeams(
+    projects: Map<string, ProjectState>,
+    environment: string,
+    chunks: ReadonlyArray<TeamChunk>,
+  ): void {
+    const project = projects.get(environment)
+    if (project === undefined) return
+    try {
+      projects.set(environment, withTeamsOf(project, chunks))
+    } catch {
+      this.#fault(`The teams of ${environment} do not fit together`)
+    }
   }
 
   /** The states of users in the snapshot, read when the first one is asked for. */

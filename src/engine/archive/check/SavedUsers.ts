@@ -6,6 +6,7 @@ import type { UserState } from "../../../domain/user/User.ts"
 import { compositeKey, keyParts } from "../../../storage/Keys.ts"
 import type { Entry, StoredEntry, Table } from "../../../storage/Storage.ts"
 import { checksumOf, encodeValue, keyName, openValue, valueFault } from "../../../storage/Values.ts"
+import { memberKey } from "../../actor/TeamMembers.ts"
 import { namesPrefix } from "../../records/Names.ts"
 import { decodeUser } from "../../records/UserCodec.ts"
 import { UserHead } from "../../records/UserHead.ts"
@@ -151,6 +152,9 @@ export class NewUsers {
         yield* bucketEntries(environment, bucket)
         for (const userId of bucket.ids()) {
           yield { table: "userIds", key: compositeKey(environment, userId), value }
+          for (const { number } of states.read(userId)!.teams.values()) {
+            yield { table: "teamMembers", key: memberKey(environment, number, userId), value }
+          }
         }
         bucket = table.dirtyBelow(bucket.prefix)
       }

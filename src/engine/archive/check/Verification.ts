@@ -61,6 +61,7 @@ type Progress = (done: number, total: number) => void
 const plainTables = [
   "meta",
   "userIds",
+  "teamMembers",
   "boards",
   "erasures",
   "outbox",

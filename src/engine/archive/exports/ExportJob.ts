@@ -159,7 +159,8 @@ const writeEntries = Effect.fnUntraced(function* (
     progress({ activity: "Exporting", done: count, total: saved.totalEntries })
   })
   for (const table of tables) {
-    if (table === "userIds") continue
+    // An import makes the rows of both from the users.
+    if (table === "userIds" || table === "teamMembers") continue
     if (table === "buckets") {
       for (const user of saved.stored.inOrder()) {
         const { environment, userId } = user

@@ -31,11 +31,11 @@ import { idPairs, idsBody, isRunHead } from "../../dedupe/IdRun.ts"
 import { Names } from "../../records/Names.ts"
 import { decodeUser, encodeUser } from "../../records/UserCodec.ts"
 
-export const exportFormat = 39
+export const exportFormat = 40
 
 /** The tables in the order of an export. Users are one by one, in place of buckets. */
 export const exportedTables = tables
-  .filter((table) => table !== "userIds")
+  .filter((table) => table !== "userIds" && table !== "teamMembers")
   .map((table) => (table === "buckets" ? "users" : table))
 
 const sequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -164,6 +164,7 @@ const userMaps = [
   "metrics",
   "boards",
   "experiments",
+  "teams",
 ] as const satisfies ReadonlyArray<keyof UserState>
 
 /** A user in the form of an entry. */

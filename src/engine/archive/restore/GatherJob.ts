@@ -138,7 +138,9 @@ class GatheredPartition {
       this.foreign.add(environment)
       return undefined
     }
-    return table === "actors" ? [key, this.#renumbered(environment, value)] : [key, value]
+    // Chunks of teams are beside the value of their project.
+    const isProject = table === "actors" && parts.length === 2
+    return isProject ? [key, this.#renumbered(environment, value)] : [key, value]
   }
 
   #renumbered(environment: string, value: Uint8Array): Uint8Array {

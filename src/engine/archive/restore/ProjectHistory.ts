@@ -55,6 +55,7 @@ export const environmentAt: Partial<Record<Table, number>> = {
   actors: 1,
   buckets: 0,
   userIds: 0,
+  teamMembers: 0,
   eventIds: 0,
   idempotency: 0,
   expiry: 1,

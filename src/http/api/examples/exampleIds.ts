@@ -34,6 +34,8 @@ export const eventKey = "lesson-7-user-42"
 /** The only page of a list with one item. */
 export const onlyPage = { total: 1, hasMore: false, nextCursor: null } as const
 
+export const teamId = "falcons"
+
 /** A cursor of each list. A test makes them. */
 export const exampleCursors = {
   users: "1WyJ1c2VycyIsMjYwMTQ4Mzc0OCwidXNlci00MiJdQ9HJMg",
@@ -57,6 +59,8 @@ export const exampleCursors = {
     "1WyJsZWFkZXJib2FyZHMiLDI2MDE0ODM3NDgsMTc5MzUyNTQwMDAwMCwibGRiXzAxYTFmYzFlNjRjMDczNDU5MzJlMjczMjg2YjVjYTMwIl1a7rrW",
   experiments:
     "1WyJleHBlcmltZW50cyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJleHBfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXVHhuXk",
+  teams: "1WyJ0ZWFtcyIsMjYwMTQ4Mzc0OCwiZmFsY29ucyJdvbNRHg",
+  teamMembers: "1WyJ0ZWFtTWVtYmVycyIsMjYwMTQ4Mzc0OCwidXNlci00MiJdR7acHg",
   webhooks:
     "1WyJ3ZWJob29rcyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJ3aGtfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXVm57po",
   history: "1WyJoaXN0b3J5IiwyNjAxNDgzNzQ4LDIwNDg3OCwwXaHVpBc",

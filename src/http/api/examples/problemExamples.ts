@@ -61,6 +61,11 @@ export const occurrences = {
     "No segment of this project has this id or key.",
   ),
   streak_not_found: at("/v1/streaks/daily", "No streak of this project has this id or key."),
+  team_not_found: at("/v1/teams/falcons", "No team of this environment has this id."),
+  member_not_found: at(
+    "/v1/teams/falcons/members/user-42",
+    "The user is not a member of this team.",
+  ),
   badge_not_found: at(badge, "No badge of this project has this id or key."),
   experiment_not_found: at(
     `/v1/experiments/${experimentId}`,

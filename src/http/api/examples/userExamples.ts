@@ -14,6 +14,7 @@ import {
   time,
   userId,
 } from "./exampleIds.ts"
+import { ownTeam } from "./teamExamples.ts"
 
 /* Replies to events, rewards, simulations and revocations. */
 
@@ -249,6 +250,7 @@ export const user = {
       tiers: [{ key: "silver", name: "Silver", icon: "🥈", earnedAt: time }],
     },
   ],
+  teams: [ownTeam],
   createdAt: time,
   updatedAt: time,
 } as const

@@ -1,0 +1,122 @@
+/** Teams and their members after crashes, and in checks, exports and imports. */
+import path from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
+import { exportLines } from "../../../src/engine/archive/exports/ExportJob.ts"
+import { importLines } from "../../../src/engine/archive/exports/ImportJob.ts"
+import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
+import type { Engine } from "../../../src/engine/Engine.ts"
+import { limits } from "../../../src/Limits.ts"
+import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
+import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
+import { everyKey } from "../../../src/storage/Keys.ts"
+import { openLmdbStore } from "../../../src/storage/lmdb/LmdbStore.ts"
+import { collectEntries } from "../../../src/storage/Values.ts"
+import { temporaryFolder } from "../../storage/temporaryFolder.ts"
+import { sandbox } from "../fixture.ts"
+import { alone, found, running } from "./fixture.ts"
+
+const teams = 3 * limits.teamChunkMax
+const users = ["ada", "bob", "cyd", "dan", "eve"]
+
+const put = (engine: Engine["Service"], teamId: string) =>
+  engine.askProject(sandbox, {
+    kind: "putTeam",
+    teamId,
+    team: { kind: "club", name: `Team ${teamId}` },
+  })
+const join = (engine: Engine["Service"], userId: string, teamId: string) =>
+  engine.askUser(sandbox, { userId, command: { kind: "join", teamId } })
+
+const seen = Effect.fnUntraced(function* (engine: Engine["Service"]) {
+  const { teams } = yield* engine.readProject(sandbox)
+  const members: Record<string, ReadonlyArray<string>> = {}
+  for (const { teams: some } of teams.chunks) {
+    for (const team of some) {
+      const page = yield* engine.listTeamMembers(sandbox, { team, limit: 9 })
+      if (page.members.length > 0) members[team.id] = page.members.map(({ user }) => user.id)
+    }
+  }
+  return { teams, members }
+})
+
+/** A directory with several chunks of teams in the snapshot, and changes of all kinds after it. */
+const written = Effect.gen(function* () {
+  const directory = yield* temporaryFolder
+  const host = yield* makeWorkerHost({ background: false })
+  const { archives, close, engine } = yield* running({ directory, host })
+  yield* found(engine)
+  for (let n = 0; n < teams; n++) yield* put(engine, `t${n}`)
+  for (const userId of users) yield* join(engine, userId, "t7")
+  yield* join(engine, "bob", "t8")
+  yield* archives.create({ reason: "request" })
+  // A whole chunk goes, and one splits.
+  for (let n = 100; n < 180; n++) {
+    yield* engine.askProject(sandbox, { kind: "deleteTeam", teamId: `t${n}` })
+  }
+  for (let n = 0; n < 40; n++) yield* put(engine, `t5-${n}`)
+  yield* join(engine, "cyd", "t5-3")
+  yield* engine.askUser(sandbox, { userId: "dan", command: { kind: "leave", teamId: "t7" } })
+  yield* engine.askUser(sandbox, { userId: "eve", command: { kind: "erasure" } })
+  const reads = yield* seen(engine)
+  expect(reads.members).toEqual({ t7: ["ada"], t8: ["bob"], "t5-3": ["cyd"] })
+  yield* close("kill")
+  return { directory, host, reads }
+})
+
+describe("A data directory with teams", () => {
+  it.live("is the same after a crash, a snapshot and a start", () =>
+    Effect.gen(function* () {
+      const { directory, host, reads } = yield* written
+      const check = Effect.scoped(verifyLive({ directory }, alone))
+      expect(yield* check).toMatchObject({ faults: [] })
+      for (const how of [undefined, undefined]) {
+        const { close, engine } = yield* running({ directory, host })
+        expect(yield* seen(engine)).toEqual(reads)
+        yield* put(engine, "late")
+        yield* engine.askProject(sandbox, { kind: "deleteTeam", teamId: "late" })
+        reads.teams = (yield* engine.readProject(sandbox)).teams
+        yield* close(how)
+        expect(yield* check).toMatchObject({ faults: [] })
+      }
+    }),
+  )
+
+  it.live("is the same after an export and an import", () =>
+    Effect.gen(function* () {
+      const { directory, host, reads } = yield* written
+      const file = path.join(yield* temporaryFolder, "export.ndjson")
+      for (const scope of [null, { project: "shop", environment: "sandbox" }]) {
+        yield* Effect.scoped(
+          exportLines({ folder: directory, file, laurel: "1.2.3", at: 0, scope }, alone),
+        )
+        const copy = yield* temporaryFolder
+        const findings = yield* Effect.scoped(importLines({ directory: copy, file }, alone))
+        expect(findings).toMatchObject({ faults: [] })
+        yield* installDraft(nodeDisk, copy, Date.now())
+        const { close, engine } = yield* running({ directory: copy, host })
+        expect(yield* seen(engine)).toEqual(reads)
+        yield* close()
+      }
+    }),
+  )
+
+  it.live("is found damaged without the row of a member", () =>
+    Effect.gen(function* () {
+      const { directory, host } = yield* written
+      const { close } = yield* running({ directory, host })
+      yield* close()
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const store = yield* openLmdbStore({ folder: path.join(directory, "live") })
+          const rows = yield* collectEntries(store, { table: "teamMembers", ...everyKey })
+          expect(rows).toHaveLength(3)
+          yield* store.writeEntries([{ table: "teamMembers", key: rows[0]![0], value: null }])
+        }),
+      )
+      const { faults } = yield* Effect.scoped(verifyLive({ directory }, alone))
+      expect(faults).toEqual([expect.stringContaining("of table teamMembers is missing")])
+    }),
+  )
+})
