@@ -122,7 +122,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "pages",
     "",
   ],
-  cli: ["output", "process", "demo", "mcp", "sync", "commands", ""],
+  cli: ["output", "process", "demo", "mcp", "sync", "import", "commands", ""],
 }
 /** Files that every room may import, from the ground up too: limits of subjects come first. */
 const limitFiles = tracked

@@ -9,6 +9,7 @@ import { accounts } from "./commands/accounts.ts"
 import { cluster } from "./commands/cluster.ts"
 import { definitions } from "./commands/definitions.ts"
 import { demo } from "./commands/demo.ts"
+import { importData } from "./commands/import.ts"
 import { init } from "./commands/init.ts"
 import { keys } from "./commands/keys.ts"
 import { limits } from "./commands/limits.ts"
@@ -39,6 +40,7 @@ const laurel = Command.make("laurel").pipe(
   Command.withDescription("A gamification back end that you run yourself"),
   Command.withSubcommands([
     serve,
+    importData,
     init,
     accounts,
     projects,

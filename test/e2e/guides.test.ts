@@ -25,6 +25,7 @@ describe("A guide", () => {
     "quests",
     "reminders",
     "moving-in",
+    "importing",
     "language-app",
     "leaderboards",
     "retention",

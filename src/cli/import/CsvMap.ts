@@ -1,0 +1,290 @@
+/**
+ * The map of a CSV file: which column becomes which member of an opening or of an event. A row becomes
+ * what the API takes, and is checked by the schemas of the API, so that a dry run finds what the server
+ * would refuse.
+ */
+import { createHash } from "node:crypto"
+import { Result, Schema, SchemaIssue, SchemaParser } from "effect"
+import { dayOf } from "../../domain/values/Calendar.ts"
+import type { Fault } from "../../domain/values/Errors.ts"
+import { BatchedOpening } from "../../http/api/Opening.ts"
+import { decodeEvent, strictInput } from "../../http/body/EventDecoder.ts"
+import { inputDecoder } from "../../http/body/InputDecoder.ts"
+import { limits } from "../../Limits.ts"
+
+const text = Schema.String.check(Schema.isMinLength(1))
+const columns = Schema.Record(Schema.String, text)
+
+const Streak = Schema.Struct({
+  current: Schema.optionalKey(text),
+  best: Schema.optionalKey(text),
+  lastDay: Schema.optionalKey(text),
+})
+
+const Openings = Schema.Struct({
+  userId: text,
+  balances: Schema.optionalKey(columns),
+  earned: Schema.optionalKey(columns),
+  streaks: Schema.optionalKey(Schema.Record(Schema.String, Streak)),
+  badges: Schema.optionalKey(columns),
+})
+
+const Events = Schema.Struct({
+  userId: text,
+  /** A column, or one action for all rows. */
+  action: Schema.Union([text, Schema.Struct({ value: text })]),
+  occurredAt: text,
+  id: Schema.optionalKey(text),
+  metadata: Schema.optionalKey(
+    Schema.Record(
+      Schema.String,
+      Schema.Union([
+        text,
+        Schema.Struct({ column: text, as: Schema.Literals(["number", "boolean"]) }),
+      ]),
+    ),
+  ),
+})
+
+const MapFile = Schema.Struct({
+  openings: Schema.optionalKey(Openings),
+  events: Schema.optionalKey(Events),
+  delimiter: Schema.optionalKey(text),
+  times: Schema.optionalKey(Schema.Literals(["iso", "seconds", "milliseconds"])),
+})
+
+export type CsvMap = typeof MapFile.Type
+
+/** The map in a text, or what is wrong with it. */
+export const mapOf = (source: string): Result.Result<CsvMap, string> => {
+  let value: unknown
+  try {
+    value = JSON.parse(source)
+  } catch (error) {
+    return Result.fail((error as Error).message)
+  }
+  const decode = SchemaParser.decodeUnknownResult(MapFile, {
+    errors: "all",
+    onExcessProperty: "error",
+  })
+  const decoded = Result.mapError(decode(value), SchemaIssue.makeFormatterDefault())
+  if (Result.isFailure(decoded)) return decoded
+  const { events, openings } = decoded.success
+  return (events === undefined) === (openings === undefined)
+    ? Result.fail("It must have either openings or events.")
+    : decoded
+}
+
+/** The columns that the map names. */
+export const columnsOf = ({ events, openings }: CsvMap): ReadonlyArray<string> => {
+  if (events !== undefined) {
+    const { action, id, metadata = {}, occurredAt, userId } = events
+    return [
+      userId,
+      occurredAt,
+      ...(typeof action === "string" ? [action] : []),
+      ...(id === undefined ? [] : [id]),
+      ...Object.values(metadata).map((one) => (typeof one === "string" ? one : one.column)),
+    ]
+  }
+  const { badges = {}, balances = {}, earned = {}, streaks = {}, userId } = openings!
+  return [
+    userId,
+    ...[balances, earned, badges].flatMap((part) => Object.values(part)),
+    ...Object.values(streaks).flatMap((streak) => Object.values(streak)),
+  ]
+}
+
+/** A row, by column; the text of an empty cell is empty. */
+export type Row = Readonly<Record<string, string>>
+
+/** What a row becomes: a body of the API without faults. */
+export interface Item {
+  readonly userId: string
+}
+
+/** What a cell says: a value, or why it is none. */
+type Cell = unknown
+
+class Reader {
+  readonly faults: Array<Fault> = []
+  readonly #row: Row
+  readonly #times: CsvMap["times"]
+
+  constructor(row: Row, times: CsvMap["times"]) {
+    this.#row = row
+    this.#times = times
+  }
+
+  text(column: string): string {
+    return this.#row[column] ?? ""
+  }
+
+  #fault(column: string, code: string, detail: string): undefined {
+    this.faults.push({ pointer: `column ${column}`, code, detail })
+    return undefined
+  }
+
+  /** A number; `undefined`: the cell is empty or faulty. */
+  number(column: string): number | undefined {
+    const cell = this.text(column)
+    if (cell === "") return undefined
+    const number = Number(cell)
+    return /^-?\d+(\.\d+)?$/.test(cell) && Number.isFinite(number)
+      ? number
+      : this.#fault(column, "invalid_format", `must be a number such as 1250, not ${shown(cell)}`)
+  }
+
+  boolean(column: string): boolean | undefined {
+    const cell = this.text(column).toLowerCase()
+    if (cell === "") return undefined
+    if (["true", "yes", "1"].includes(cell)) return true
+    if (["false", "no", "0"].includes(cell)) return false
+    return this.#fault(column, "invalid_format", `must be true or false, not ${shown(cell)}`)
+  }
+
+  /** A date such as `2026-11-01`, also of a time. */
+  date(column: string): string | undefined {
+    const cell = this.text(column)
+    if (cell === "") return undefined
+    const date = /^\d{4}-\d\d-\d\d(?=$|[T ])/.exec(cell)?.[0]
+    return date !== undefined && dayOf(date) !== undefined
+      ? date
+      : this.#fault(
+          column,
+          "invalid_format",
+          `must be a date such as 2026-11-01, not ${shown(cell)}`,
+        )
+  }
+
+  /** A time, ISO 8601 with a time zone, or a date, which is its beginning in UTC. */
+  time(column: string): string | undefined {
+    const cell = this.text(column)
+    if (cell === "") return undefined
+    if (this.#times === "seconds" || this.#times === "milliseconds") {
+      const at = this.number(column)
+      if (at === undefined) return undefined
+      const date = new Date(this.#times === "seconds" ? at * 1_000 : at)
+      return Number.isNaN(date.getTime())
+        ? this.#fault(column, "out_of_range", `is no time: ${shown(cell)}`)
+        : date.toISOString()
+    }
+    if (/^\d{4}-\d\d-\d\d$/.test(cell) && dayOf(cell) !== undefined) return `${cell}T00:00:00Z`
+    return cell
+  }
+}
+
+const shown = (cell: string): string =>
+  JSON.stringify(cell.length > 40 ? `${cell.slice(0, 40)}…` : cell)
+
+const withValues = (entries: ReadonlyArray<readonly [string, Cell]>) =>
+  Object.fromEntries(entries.filter(([, value]) => value !== undefined))
+
+const part = (name: string, entries: ReadonlyArray<readonly [string, Cell]>) => {
+  const values = withValues(entries)
+  return Object.keys(values).length === 0 ? {} : { [name]: values }
+}
+
+const openingFrom = (map: NonNullable<CsvMap["openings"]>, reader: Reader): unknown => {
+  const { badges = {}, balances = {}, earned = {}, streaks = {}, userId } = map
+  const amounts = (by: Readonly<Record<string, string>>) =>
+    Object.entries(by).map(([key, column]) => [key, reader.number(column)] as const)
+  const had = Object.entries(streaks).map(([key, streak]) => {
+    const current = streak.current === undefined ? 0 : (reader.number(streak.current) ?? 0)
+    const best = streak.best === undefined ? current : (reader.number(streak.best) ?? current)
+    const lastDay = streak.lastDay === undefined ? undefined : reader.date(streak.lastDay)
+    const isNone = current === 0 && best === 0
+    const day = current > 0 && lastDay !== undefined ? { lastDay } : undefined
+    return [key, isNone ? undefined : { current, best: Math.max(best, current), ...day }] as const
+  })
+  const given = Object.entries(badges).flatMap(([name, column]) => {
+    const earnedAt = reader.time(column)
+    const [badge, tier] = name.split(".")
+    return earnedAt === undefined ? [] : [{ badge, ...(tier !== undefined && { tier }), earnedAt }]
+  })
+  return {
+    userId: reader.text(userId),
+    ...part("balances", amounts(balances)),
+    ...part("earned", amounts(earned)),
+    ...part("streaks", had),
+    ...(given.length > 0 && { badges: given }),
+  }
+}
+
+const eventFrom = (
+  map: NonNullable<CsvMap["events"]>,
+  reader: Reader,
+  idOf: (action: string) => string,
+): unknown => {
+  const { action, id, metadata = {}, occurredAt, userId } = map
+  const name = typeof action === "string" ? reader.text(action) : action.value
+  const members = Object.entries(metadata).map(([key, from]) => {
+    if (typeof from === "string") return [key, reader.text(from) || undefined] as const
+    return [
+      key,
+      from.as === "number" ? reader.number(from.column) : reader.boolean(from.column),
+    ] as const
+  })
+  const at = reader.time(occurredAt)
+  return {
+    userId: reader.text(userId),
+    action: name,
+    id: id === undefined ? idOf(name) : reader.text(id),
+    // The time of an import would be a wrong one.
+    occurredAt: at ?? "",
+    ...part("metadata", members),
+  }
+}
+
+const decodeOpening = inputDecoder<Item>(BatchedOpening, strictInput)
+
+/**
+ * Makes items of rows, in order. An event without a column of ids gets one from the content of its
+ * row, so that the same file can be sent again: the second row with the same content gets another
+ * one. An opening needs none, but a user has only one.
+ */
+export class RowReader {
+  readonly #map: CsvMap
+  /** How often each content came, or the line of each user. */
+  readonly #seen = new Map<string, number>()
+
+  constructor(map: CsvMap) {
+    this.#map = map
+  }
+
+  read(row: Row, line: number): Result.Result<Item, ReadonlyArray<Fault>> {
+    const { events, openings, times } = this.#map
+    const reader = new Reader(row, times)
+    if (openings === undefined) {
+      const value = eventFrom(events!, reader, (action) => this.#idOf(row, action))
+      return this.#checked(reader, value, decodeEvent(value, "", limits.faultsMax))
+    }
+    const value = openingFrom(openings, reader)
+    const decoded = this.#checked(reader, value, decodeOpening(value, "", limits.faultsMax))
+    if (Result.isFailure(decoded)) return decoded
+    const { userId } = decoded.success
+    const before = this.#seen.get(userId)
+    this.#seen.set(userId, before ?? line)
+    if (before === undefined) return decoded
+    const detail = `the user ${shown(userId)} is in line ${before} already`
+    return Result.fail([{ pointer: `column ${openings.userId}`, code: "duplicate", detail }])
+  }
+
+  #checked(
+    { faults }: Reader,
+    value: unknown,
+    decoded: Result.Result<unknown, ReadonlyArray<Fault>>,
+  ): Result.Result<Item, ReadonlyArray<Fault>> {
+    const others = Result.isFailure(decoded) ? decoded.failure : []
+    const all = [...faults, ...others]
+    return all.length > 0 ? Result.fail(all) : Result.succeed(value as Item)
+  }
+
+  #idOf(row: Row, action: string): string {
+    const content = JSON.stringify([action, ...Object.values(row)])
+    const hash = createHash("sha256").update(content).digest("base64url").slice(0, 24)
+    const times = (this.#seen.get(hash) ?? 0) + 1
+    this.#seen.set(hash, times)
+    return times === 1 ? `csv-${hash}` : `csv-${hash}-${times}`
+  }
+}
