@@ -11,6 +11,7 @@ import { boardLimits } from "./boardLimits.ts"
 import { engineLimits } from "./engineLimits.ts"
 import { experimentLimits } from "./experimentLimits.ts"
 import { httpLimits } from "./httpLimits.ts"
+import { leagueLimits } from "./leagueLimits.ts"
 import { metricLimits } from "./metricLimits.ts"
 import { recapLimits } from "./recapLimits.ts"
 import { streakLimits } from "./streakLimits.ts"
@@ -340,6 +341,7 @@ export const limits = {
   ...activityLimits,
   ...streakLimits,
   ...teamLimits,
+  ...leagueLimits,
   ...boardLimits,
   ...experimentLimits,
   ...engineLimits,

@@ -5,7 +5,8 @@
  *   follows another server: snapshots, expired answers, erasures, the filter of known ids. It
  *   writes no record. Once the engine serves, it asks the writer for heartbeats.
  * - The work that writes records (`startBackground`) runs while the engine serves: due users, ends
- *   of windows, awards of badges. Counts of members of segments, metrics of all users and active users run with it,
+ *   of windows of leaderboards and leagues, awards of badges. Counts of members of segments, metrics of all
+ *   users and active users run with it,
  *   since only a server has their readers.
  */
 import { Effect, type Scope } from "effect"
@@ -28,6 +29,7 @@ import { MetricsOfAll } from "./read/MetricsOfAll.ts"
 import { SegmentCounts } from "./read/SegmentCounts.ts"
 import { type Heartbeat, Snapshotter } from "./snapshot/Snapshotter.ts"
 import type { EngineState } from "./state/EngineState.ts"
+import { LeagueClock } from "./time/LeagueClock.ts"
 import { TestClocks } from "./time/TestClocks.ts"
 import { Ticker } from "./time/Ticker.ts"
 import { WindowClock } from "./time/WindowClock.ts"
@@ -127,6 +129,46 @@ const follow = (
   })
 }
 
+/** The clocks that close windows, and that of sandboxes which leads them. */
+const clocksOf = (
+  state: EngineState,
+  { commit, requests }: Pick<Writes, "commit" | "requests">,
+  clockCheckMs: number,
+) => {
+  const windowClock = new WindowClock({
+    ...state,
+    clockCheckMs,
+    afterCommit: commit.afterCommit,
+    close: ({ project }: Environment, command, over) => requests.tell(project, command, over),
+  })
+  const leagueClock = new LeagueClock({
+    ...state,
+    clockCheckMs,
+    afterCommit: commit.afterCommit,
+    close: ({ project }: Environment, command, over) => requests.tell(project, command, over),
+    askUsers: ({ id }, messages) => requests.many(id, messages),
+  })
+  const testClocks = new TestClocks<Environment>({
+    ...state,
+    windows: {
+      closeEnded: (environment) =>
+        Effect.zipWith(
+          windowClock.closeEnded(environment),
+          leagueClock.closeEnded(environment),
+          (boards, leagues) => boards && leagues,
+        ),
+      nextEnd: (environment) =>
+        Math.min(windowClock.nextEnd(environment), leagueClock.nextEnd(environment)),
+    },
+    move: ({ project }, command) =>
+      Effect.callback((resume) =>
+        requests.tell(project, command, (moved) => resume(Effect.succeed(moved))),
+      ),
+    sooner: () => void state.dueSooner.openUnsafe(),
+  })
+  return { windowClock, leagueClock, testClocks }
+}
+
 /** Starts the work that writes records in the surrounding scope. */
 export const startBackground = Effect.fnUntraced(function* (
   state: EngineState,
@@ -142,21 +184,11 @@ export const startBackground = Effect.fnUntraced(function* (
     heartbeat: (over) => requests.tell(directory, { kind: "heartbeat" }, over),
     changed: () => batches.changed(),
   })
-  const windowClock = new WindowClock({
-    ...state,
+  const { leagueClock, testClocks, windowClock } = clocksOf(
+    state,
+    { commit, requests },
     clockCheckMs,
-    afterCommit: commit.afterCommit,
-    close: ({ project }: Environment, command, over) => requests.tell(project, command, over),
-  })
-  const testClocks = new TestClocks<Environment>({
-    ...state,
-    windows: windowClock,
-    move: ({ project }, command) =>
-      Effect.callback((resume) =>
-        requests.tell(project, command, (moved) => resume(Effect.succeed(moved))),
-      ),
-    sooner: () => void state.dueSooner.openUnsafe(),
-  })
+  )
   const recounts = yield* MetricRecounts.make({
     history,
     askUser: (environment, { command, userId }, prepare) =>
@@ -186,13 +218,14 @@ export const startBackground = Effect.fnUntraced(function* (
       requests.one(requests.to(environments.of(environment).project), command),
   })
   const boardFills = new BoardFills(environments)
-  follow(pipeline, "windows", [windowClock, testClocks])
+  follow(pipeline, "windows", [windowClock, leagueClock, testClocks])
   follow(pipeline, "backfills", [backfills, boardFills])
   const segmentCounts = new SegmentCounts(state)
   const activeUsers = new ActiveUsers(state)
   const metricsOfAll = new MetricsOfAll({ ...state, history })
   for (const work of [
     windowClock.run,
+    leagueClock.run,
     ticker.run,
     recounts.run,
     backfills.run,

@@ -11,6 +11,7 @@
  */
 import { Context, type Effect, type Stream } from "effect"
 import type { DirectoryCommand } from "../domain/decide/Directory.ts"
+import type { CohortRef } from "../domain/decide/Leagues.ts"
 import type { ProjectCommand } from "../domain/decide/Project.ts"
 import type { ReplyTo } from "../domain/message/UserReply.ts"
 import type { DirectoryState } from "../domain/project/Directory.ts"
@@ -34,6 +35,7 @@ import type { EnvironmentActions, EnvironmentCounts } from "./actor/Counts.ts"
 import type { DayCounts } from "./actor/DayCounts.ts"
 import type { Outcome, Tally } from "./actor/Requests.ts"
 import type { BackfillProgress } from "./badges/Backfills.ts"
+import type { CohortMember } from "./boards/Cohorts.ts"
 import type {
   BoardCode,
   BoardPage,
@@ -258,6 +260,18 @@ export interface EngineReads {
     query: WindowQuery,
     percents: ReadonlyArray<number>,
   ) => Effect.Effect<OfWindow<{ readonly scores: ReadonlyArray<ScoreAt> }>, LaurelError<WindowCode>>
+  /** The members of a cohort by their durable states, in the order of ranks. */
+  readonly readCohort: (
+    environment: string,
+    cohort: CohortRef,
+  ) => { readonly members: ReadonlyArray<CohortMember>; readonly of: number }
+  /** The cohorts of a division in a window that is not settled, by number. */
+  readonly listCohorts: (
+    environment: string,
+    division: Omit<CohortRef, "cohort">,
+  ) => ReadonlyArray<{ readonly cohort: number; readonly size: number }>
+  /** The oldest window of a league that has cohorts; `undefined`: there is none. */
+  readonly oldestCohorts: (environment: string, leagueId: string) => number | undefined
   /** A user's all-time rank; `null`: the user is not listed. */
   readonly readRank: (environment: string, userId: string) => Effect.Effect<number | null>
   /**

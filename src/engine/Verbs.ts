@@ -190,7 +190,14 @@ const boardReadsOf = (
   boardReader: BoardReader,
 ): Pick<
   EngineReads,
-  "lookUpOnBoard" | "readBoard" | "readBoardScores" | "readCountsAtLeast" | "readRank"
+  | "listCohorts"
+  | "oldestCohorts"
+  | "readCohort"
+  | "lookUpOnBoard"
+  | "readBoard"
+  | "readBoardScores"
+  | "readCountsAtLeast"
+  | "readRank"
 > => ({
   readBoard: (environment, query) =>
     Effect.suspend(() => {
@@ -210,6 +217,11 @@ const boardReadsOf = (
       const { boards } = environments.of(environment)
       return boards.allTime.rankOf(idNow(environment, userId))
     }),
+  readCohort: (environment, cohort) => environments.of(environment).cohorts.read(cohort),
+  listCohorts: (environment, { division, leagueId, window }) =>
+    environments.of(environment).cohorts.list(leagueId, window, division),
+  oldestCohorts: (environment, leagueId) =>
+    environments.of(environment).cohorts.windowsOf(leagueId)[0],
   readCountsAtLeast: (environment, xps) =>
     Effect.sync(() => xps.map((xp) => environments.of(environment).boards.allTime.countFrom(xp))),
 })

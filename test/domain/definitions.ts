@@ -4,6 +4,7 @@ import type { Boost } from "../../src/domain/project/Boost.ts"
 import type { Currency, NamedLevel } from "../../src/domain/project/Currency.ts"
 import type { Badge, Gives, Quest, Rule } from "../../src/domain/project/Definition.ts"
 import type { Experiment } from "../../src/domain/project/Experiment.ts"
+import type { League } from "../../src/domain/project/League.ts"
 import type { Metric } from "../../src/domain/project/Metric.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import type { Segment } from "../../src/domain/project/Segment.ts"
@@ -131,6 +132,23 @@ export const boardWith = ({ id = "ldb_1", ...board }: Partial<Board>): Board => 
   ...board,
 })
 
+export const leagueWith = ({ id = "lga_1", ...league }: Partial<League>): League => ({
+  ...shared,
+  id,
+  key: keyOf(id),
+  name: "A league",
+  score: { currency: "xp" },
+  divisions: [
+    { key: "bronze", name: "Bronze", icon: null, promote: 1, demote: 0 },
+    { key: "silver", name: "Silver", icon: null, promote: 1, demote: 1 },
+    { key: "gold", name: "Gold", icon: null, promote: 0, demote: 1 },
+  ],
+  cohortSize: 3,
+  window: "daily",
+  graceMinutes: 0,
+  ...league,
+})
+
 export const segmentWith = ({ id = "seg_1", ...segment }: Partial<Segment>): Segment => ({
   ...untargeted,
   id,
@@ -196,6 +214,7 @@ export const versioned = (
     currencies,
     experiments,
     leaderboards,
+    leagues,
     metrics,
     quests,
     rules,
@@ -217,6 +236,7 @@ export const versioned = (
     streak: streaks,
     leaderboard: leaderboards,
     experiment: experiments,
+    league: leagues,
   }
   for (const [kind, all] of Object.entries(kinds)) {
     for (const { id, version } of all.values()) versions.set(`${kind} ${id}`, version)
@@ -250,6 +270,9 @@ export const versioned = (
         const version = next(`experiment ${fact.experiment.id}`)
         return { ...fact, experiment: { ...fact.experiment, version } }
       }
+      case "league.created":
+      case "league.updated":
+        return { ...fact, league: { ...fact.league, version: next(`league ${fact.league.id}`) } }
       case "currency.created":
       case "currency.updated": {
         const version = next(`currency ${fact.currency.id}`)

@@ -28,6 +28,7 @@ describe("A guide", () => {
     "importing",
     "language-app",
     "leaderboards",
+    "leagues",
     "retention",
     "experiments",
     "teams",

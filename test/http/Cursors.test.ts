@@ -18,6 +18,7 @@ import {
   exampleCursors,
   experimentId,
   leaderboardId,
+  leagueId,
   metricId,
   projectId,
   questId,
@@ -340,6 +341,7 @@ describe("A cursor", () => {
       streaks: [createdAt, streakId],
       leaderboards: [createdAt, leaderboardId],
       experiments: [createdAt, experimentId],
+      leagues: [createdAt, leagueId],
       webhooks: [createdAt, webhookId],
       history: [204_878, 0],
       rewards: [204_878],
@@ -347,6 +349,7 @@ describe("A cursor", () => {
       deliveries: [204_878, 0],
       actions: ["LESSON_DONE"],
       facts: [204_878, createdAt],
+      cohorts: [12],
     }
     const made = Object.entries(position).map(([list, place]) => [
       list,

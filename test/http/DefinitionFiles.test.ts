@@ -94,6 +94,17 @@ const fill = async (place: Place) => {
     metric: "distance",
     startsAt: "2030-01-01T00:00:00Z",
   })
+  await place.create("/v1/leagues", {
+    name: "Cup",
+    score: { currency: "points" },
+    divisions: [
+      { key: "bronze", name: "Bronze", icon: "🥉", promote: 3, demote: 0 },
+      { key: "silver", name: "Silver", promote: 0, demote: 2 },
+    ],
+    cohortSize: 10,
+    window: "daily",
+    graceMinutes: 15,
+  })
   const rule = await place.create("/v1/rules", { action: "TAP", reward: { badgeId } })
   await place.patch(`/v1/rules/${rule}`, { status: "paused" })
   await place.create("/v1/rules", {
@@ -141,11 +152,11 @@ describe("A file of definitions", () => {
     await fill(sandbox)
     const file = await exported(sandbox)
     const plan = (await send(production, "diff", file)).json
-    expect(plan).toMatchObject({ created: 13, updated: 1, deleted: 0 })
+    expect(plan).toMatchObject({ created: 14, updated: 1, deleted: 0 })
     const { members: _, ...settings } = plan.changes[0]
     const done = await applied(production, file)
     expect(done.changes[0]).toEqual(settings)
-    expect(done.changes.length).toBe(14)
+    expect(done.changes.length).toBe(15)
     expect(await exported(production)).toEqual(file)
     for (const path of [
       "/v1/rules",
@@ -154,6 +165,7 @@ describe("A file of definitions", () => {
       "/v1/boosts",
       "/v1/leaderboards",
       "/v1/experiments",
+      "/v1/leagues",
       "/v1/streaks",
       "/v1/project",
     ]) {
@@ -167,6 +179,7 @@ describe("A file of definitions", () => {
           json.boosts ??
           json.leaderboards ??
           json.experiments ??
+          json.leagues ??
           json.streaks ?? [json]
         return items.map(undated)
       }
@@ -257,12 +270,13 @@ describe("A file of definitions", () => {
       boosts: [],
       leaderboards: [],
       experiments: [],
+      leagues: [],
       quests: [],
       rules: [],
       streaks: [],
     }
     expect((await applied(place, less)).changes).toEqual([])
-    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 13 })
+    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 14 })
     const { settings: _, ...left } = await exported(place)
     expect(left).toEqual({ currencies: [], ...less, segments: [] })
   })

@@ -118,6 +118,11 @@ const cases: ReadonlyArray<Case> = [
   ["RuleNotFound", "rule_not_found", () => get("/v1/rules/rul_none")],
   ["BadgeNotFound", "badge_not_found", () => get("/v1/badges/bdg_none")],
   ["LeaderboardNotFound", "leaderboard_not_found", () => get("/v1/leaderboards/ldb_none")],
+  ["LeagueNotFound", "league_not_found", () => get("/v1/leagues/lga_none")],
+  ["CohortNotFound", "league_not_found", () => get("/v1/leagues/lga_none/cohorts/silver-12")],
+  ["CohortNotFound", "cohort_not_found", () => get(`/v1/leagues/${real.lga}/cohorts/bronze-99`)],
+  ["LeagueOfUserNotFound", "league_not_found", () => get("/v1/users/user-42/leagues/lga_none")],
+  ["LeagueOfUserNotFound", "user_not_found", () => get(`/v1/users/nobody/leagues/${real.lga}`)],
   ["BoostNotFound", "boost_not_found", () => get("/v1/boosts/bst_none")],
   ["TeamNotFound", "team_not_found", () => get("/v1/teams/none")],
   [

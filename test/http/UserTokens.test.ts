@@ -99,6 +99,8 @@ describe("A token gives access to", () => {
     "GET /v1/users/:id/history",
     "GET /v1/users/:id/points/spend",
     "GET /v1/users/:id/points/spend/:spendId",
+    "GET /v1/users/:id/leagues",
+    "GET /v1/users/:id/leagues/:leagueId",
     "GET /v1/users/:id/metrics",
     "GET /v1/users/:id/metrics/:metricId/series",
     "GET /v1/users/:id/progress",

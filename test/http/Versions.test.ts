@@ -20,6 +20,16 @@ const kinds = [
   ["quests", { title: "Q", reward: { xp: 1 } }, { title: "R" }, { title: "S" }],
   ["badges", { name: "B", criteria: { kind: "manual" } }, { name: "C" }, { name: "D" }],
   ["boosts", { name: "B", currencies: ["xp"], factor: 2 }, { factor: 3 }, { factor: 4 }],
+  [
+    "leagues",
+    {
+      name: "L",
+      score: { currency: "xp" },
+      divisions: [{ key: "one", name: "One", promote: 0, demote: 0 }],
+    },
+    { name: "M" },
+    { name: "N" },
+  ],
   ["leaderboards", { name: "B", score: { currency: "xp" } }, { name: "C" }, { name: "D" }],
   [
     "experiments",

@@ -110,6 +110,38 @@ const repaired = async ({ ask, track }: Pick<Calls, "ask" | "track">, userId: st
   return { spendId, key: "fragile", from, to }
 }
 
+/**
+ * A league of its own for one user, who is alone in a cohort of two: promoted on the first day, and
+ * demoted on the second, or not. Some days pass.
+ */
+const inLeague = async ({ ask, grant }: Calls, name: string, days: number): Promise<Expected> => {
+  const userId = `league-${name}`
+  const promote = name === "stayed" ? 0 : 1
+  await ask("POST", "/v1/leagues", {
+    key: name,
+    name,
+    score: { currency: "xp" },
+    divisions: [
+      { key: "low", name: "Low", promote, demote: 0 },
+      { key: "high", name: "High", promote: 0, demote: 2 },
+    ],
+    cohortSize: 2,
+    window: "daily",
+  })
+  await grant(userId)
+  for (let past = 1; past <= days; past++) {
+    clock.set(later(day))
+    const outcomes = async () => (await ask("GET", `/v1/users/${userId}/leagues/${name}`)).history
+    await vi.waitUntil(async () => (await outcomes()).length === past, { timeout: 30_000 })
+    if (past < days) await grant(userId)
+  }
+  const league = { key: name, name, cohort: 1 }
+  if (days === 0) return { userId, ...league, division: { key: "low", name: "Low" } }
+  const [last] = (await ask("GET", `/v1/users/${userId}/leagues/${name}`)).history
+  expect(last.outcome).toBe(name === "closed" ? "promoted" : name)
+  return { userId, ...league, rank: 1, of: 1, cause: { kind: "clock", id: null } }
+}
+
 /** The call that causes each kind. It returns the expected content of the message. */
 const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expected> } = {
   "event.tracked": async ({ track }) => {
@@ -371,6 +403,15 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     await ask("PUT", "/v1/teams/doves", { kind: "club", name: "Doves" })
     await ask("DELETE", "/v1/teams/doves")
     return { teamId: "doves", teamKind: "club", name: "Doves" }
+  },
+  "league.joined": (calls) => inLeague(calls, "joined", 0),
+  "league.promoted": (calls) => inLeague(calls, "promoted", 1),
+  "league.stayed": (calls) => inLeague(calls, "stayed", 1),
+  "league.demoted": (calls) => inLeague(calls, "demoted", 2),
+  "league.window_closed": async (calls) => {
+    await inLeague(calls, "closed", 1)
+    const league = { id: expect.stringMatching(/^lga_/), key: "closed" }
+    return { league, window: "daily", cohorts: 1, total: 1 }
   },
   "user.created": async ({ ask }) => {
     await ask("PUT", "/v1/users/user-created", { displayName: "Ada" })

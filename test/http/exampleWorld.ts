@@ -7,7 +7,7 @@ export type Json = any
 /** Existing ids by their prefix, and existing keys by those of examples. */
 export type RealIds = Readonly<Record<string, string>>
 
-const ids = /^(qst|bdg|bst|cur|ldb|mtr|rul|seg|stk|whk|evt|rwd|spd|dlv|msg)_/
+const ids = /^(qst|bdg|bst|cur|ldb|lga|mtr|rul|seg|stk|whk|evt|rwd|spd|dlv|msg)_/
 
 /** The body with the server's ids and keys in place of those of examples. */
 export const withRealIds = (node: Json, real: RealIds): Json => {
@@ -108,6 +108,15 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
   const segment =
     sets.segments.find(({ name }: Json) => name === "Beginners") ??
     (await post(server, "/v1/segments", { name: "Beginners", conditions }))
+  // So with leagues.
+  const { json: cups } = await server.call("GET", "/v1/leagues?limit=100")
+  const divisions = [
+    { key: "bronze", name: "Bronze", promote: 10, demote: 0 },
+    { key: "silver", name: "Silver", promote: 0, demote: 5 },
+  ]
+  const league =
+    cups.leagues.find(({ name }: Json) => name === "Cup") ??
+    (await post(server, "/v1/leagues", { name: "Cup", score: { currency: "xp" }, divisions }))
   const webhook = await post(server, "/v1/webhooks", {
     url: "https://example.com/hook",
     events: ["*"],
@@ -143,6 +152,9 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     ldb: leaderboard.id,
     "daily-goal": experiment.key,
     exp: experiment.id,
+    "weekly-league": league.key,
+    lga: league.id,
+    "silver-12": "bronze-1",
     whk: webhook.id,
     evt: event.eventId,
     rwd: reward.rewardId,
@@ -158,6 +170,7 @@ const kindOf: Readonly<Record<string, string>> = {
   boosts: "bst",
   leaderboards: "ldb",
   experiments: "exp",
+  leagues: "lga",
   currencies: "cur",
   segments: "seg",
   metrics: "mtr",
@@ -177,4 +190,6 @@ export const realPath = (path: string, real: RealIds): string =>
     .replace("{spendId}", real.spd!)
     .replace("{metricId}", real.mtr!)
     .replace("{userId}", "user-42")
+    .replace("{leagueId}", real.lga!)
+    .replace("{cohort}", "bronze-1")
     .replace("{id}", real[kindOf[path.split("/")[2]!] ?? ""] ?? "user-42")

@@ -157,6 +157,17 @@ export const operations = {
     join: "PUT teams/*/members/* - key",
     leave: "DELETE teams/*/members/* - key",
   },
+  leagues: {
+    create: "POST leagues body key",
+    list: "GET leagues query",
+    get: "GET leagues/*",
+    update: "PATCH leagues/* body key",
+    delete: "DELETE leagues/* - key",
+    cohorts: "GET leagues/*/cohorts query",
+    cohort: "GET leagues/*/cohorts/*",
+    ofUser: "GET users/*/leagues",
+    oneOfUser: "GET users/*/leagues/*",
+  },
   project: {
     get: "GET project",
     update: "PATCH project body key",

@@ -52,6 +52,7 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["/teams", "Teams"],
   ["/leaderboard", "Leaderboard"],
   ["/leaderboards", "Leaderboards"],
+  ["/leagues", "Leagues"],
   ["/rules", "Rules"],
   ["/quests", "Quests"],
   ["/badges", "Badges"],

@@ -98,7 +98,7 @@ const faultsOf = (currency: Currency, before: Currency | undefined): ReadonlyArr
 /** A leaderboard ranks users by earned amounts, and a refill is not earned. */
 const rankedFaults = (state: ProjectState, { key, refill }: Currency): ReadonlyArray<Fault> => {
   if (refill === null || !isRanked(state, key)) return []
-  const detail = "is not allowed for a currency by which a leaderboard ranks"
+  const detail = "is not allowed for a currency by which a leaderboard or a league ranks"
   return [{ pointer: "/refill", code: "not_allowed", detail }]
 }
 

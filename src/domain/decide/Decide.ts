@@ -21,6 +21,7 @@ import { namesAction } from "../project/ActionIndex.ts"
 import { statusAt } from "../project/Definition.ts"
 import { type ProjectState, timeIn } from "../project/Project.ts"
 import { afterExpiry } from "../record/applyBalances.ts"
+import type { LeagueSeat } from "../record/LeagueFact.ts"
 import type { Erasing } from "../record/MergeRecord.ts"
 import type { HistoryNeeded, Past } from "../record/Past.ts"
 import {
@@ -52,6 +53,7 @@ import { boostRefusal } from "./Boosts.ts"
 import { decideDisqualification } from "./Disqualification.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults, freezeReferenceFaults } from "./definitionChecks.ts"
+import { afterLeagues, type LeagueSeats, noSeats, seatsOf, settleLeagues } from "./Leagues.ts"
 import { withLevelChanges } from "./Levels.ts"
 import {
   countedOf,
@@ -152,6 +154,7 @@ export function decideUser<Command extends UserCommand>(
   past?: Past,
   userId?: string,
   standing?: Standing,
+  seats?: LeagueSeats,
 ): Result.Result<Decision, LaurelError<UserRefusal<Command>> | HistoryNeeded>
 export function decideUser(
   user: UserState | undefined,
@@ -163,11 +166,15 @@ export function decideUser(
   past?: Past,
   userId = user?.id ?? "",
   standing: Standing = () => undefined,
+  seats: LeagueSeats = noSeats,
 ): Result.Result<Decision, LaurelError<UserRefusals[keyof UserRefusals]> | HistoryNeeded> {
   const now = timeIn(project, at)
-  const expired = command.kind === "erasure" ? noFacts : expiredFacts(user, project, now)
-  const present =
-    user === undefined || expired.length === 0 ? user : afterExpiry(user, expired, now)
+  const lots = command.kind === "erasure" ? noFacts : expiredFacts(user, project, now)
+  const over = isOfGone(command) ? noFacts : settleLeagues(user, project, seats)
+  const expired = over.length === 0 ? lots : [...lots, ...over]
+  let present = user
+  if (present !== undefined && lots.length > 0) present = afterExpiry(present, lots, now)
+  if (present !== undefined && over.length > 0) present = afterLeagues(present, over)
   const decided = decideKind(present, project, command, now, {
     found,
     meter,
@@ -175,6 +182,7 @@ export function decideUser(
     userId,
     expired,
     standing,
+    seats,
   })
   if (Result.isFailure(decided)) return decided
   const { cause, facts } = decided.success
@@ -185,6 +193,9 @@ export function decideUser(
   return told === facts ? decided : Result.succeed({ cause, facts: told })
 }
 
+/** Whether the command ends the life of its user. The places in leagues stay as they are. */
+const isOfGone = ({ kind }: UserCommand): boolean => kind === "erasure" || kind === "mergeEnd"
+
 /** What else a decision needs. `expired`: the facts of what has expired before it. */
 interface Beside {
   readonly found: JournalRecord | undefined
@@ -193,6 +204,7 @@ interface Beside {
   readonly userId: string
   readonly expired: ReadonlyArray<Fact>
   readonly standing: Standing
+  readonly seats: LeagueSeats
 }
 
 const decideKind = (
@@ -200,13 +212,21 @@ const decideKind = (
   project: ProjectState,
   command: UserCommand,
   now: number,
-  { expired, found, meter, past, standing, userId }: Beside,
+  beside: Beside,
 ): Result.Result<Decision, LaurelError<UserRefusals[keyof UserRefusals]> | HistoryNeeded> => {
+  const { expired, found, past, seats, standing, userId } = beside
   switch (command.kind) {
     case "event":
-      return decideEvent(userId, user, project, command, now, meter, past) satisfies Asking<"event">
+      return decideEvent(user, project, command, now, beside) satisfies Asking<"event">
     case "reward":
-      return decideReward(userId, user, project, command, now) satisfies DecidedKind<"reward">
+      return decideReward(
+        userId,
+        user,
+        project,
+        command,
+        now,
+        seats,
+      ) satisfies DecidedKind<"reward">
     case "spend":
       return isRepair(command)
         ? (decideRepair(user, project, command, now) satisfies DecidedKind<"repair">)
@@ -223,7 +243,7 @@ const decideKind = (
     case "profile":
       return decideProfile(userId, user, project, command, now) satisfies DecidedKind<"profile">
     case "erasure":
-      return decideErasure(user, command, standing) satisfies DecidedKind<"erasure">
+      return decideErasure(user, project, command, beside) satisfies DecidedKind<"erasure">
     case "backfill":
       return decideBackfill(user, project, command, now) satisfies DecidedKind<"backfill">
     case "start":
@@ -248,9 +268,10 @@ const decideKind = (
         project,
         { ...command, state: presentState(command.state, project, now) },
         now,
+        seats,
       ) satisfies DecidedKind<"absorb">
     case "mergeEnd":
-      return decideMergeEnd(user, command) satisfies DecidedKind<"mergeEnd">
+      return decideMergeEnd(user, project, command, seats) satisfies DecidedKind<"mergeEnd">
     case "erasing":
       return decideErasing(user, command) satisfies DecidedKind<"erasing">
   }
@@ -279,17 +300,15 @@ const presentState = (
 const noFacts: ReadonlyArray<never> = []
 
 const decideEvent = (
-  userId: string,
   user: UserState | undefined,
   project: ProjectState,
   command: TrackedEvent,
   now: number,
-  meter: Meter | undefined,
-  past: Past | undefined,
+  { meter, past, seats, userId }: Beside,
 ): Asking<"event"> => {
   const untimely = occurredAtFault(command, now)
   if (untimely !== undefined) return Result.fail(untimely)
-  const draft = new Draft(userId, user, project, now, command.occurredAt, past)
+  const draft = new Draft(userId, user, project, now, command.occurredAt, past, seats)
   draft.keepLots()
   if (command.imported !== true) draft.enterExperiments()
   const entry = draft.index.byAction.get(command.action) ?? draft.index.other
@@ -348,8 +367,9 @@ const decideReward = (
   project: ProjectState,
   command: GrantedReward,
   now: number,
+  seats: LeagueSeats,
 ): DecidedKind<"reward"> => {
-  const draft = new Draft(userId, user, project, now)
+  const draft = new Draft(userId, user, project, now, now, undefined, seats)
   draft.enterExperiments()
   const gives = givenBy(command)
   const badge = gives.badgeId === null ? undefined : project.badges.get(gives.badgeId)
@@ -401,15 +421,19 @@ const isMove = (before: string | null, after: string | null): boolean =>
 
 const decideErasure = (
   user: UserState | undefined,
+  project: ProjectState,
   { aliasOf, kind }: Erasure,
-  standing: Standing,
+  { seats, standing }: Beside,
 ): DecidedKind<"erasure"> => {
   if (user === undefined) return Result.fail(userNotFound)
   // The id may be that of another user by now.
   const isNoAlias = aliasOf !== undefined && leadingTo(user.id, standing) !== aliasOf
   if (isNoAlias || (user.leadsTo !== null && aliasOf === undefined))
     return Result.fail(userNotFound)
-  return Result.succeed({ cause: { kind }, facts: [deletionOf(user)] })
+  return Result.succeed({
+    cause: { kind },
+    facts: [deletionOf(user, seatsOf(user, project, seats))],
+  })
 }
 
 const decideErasing = (user: UserState | undefined, command: Erasing): DecidedKind<"erasing"> =>
@@ -444,10 +468,11 @@ const decideTick = (
  * The fact of an erasure, for the counts of the environment; it does not identify the user. An alias
  * was no longer counted.
  */
-export const deletionOf = (user: UserState): Fact => ({
+export const deletionOf = (user: UserState, seats: ReadonlyArray<LeagueSeat> = []): Fact => ({
   kind: "user.deleted",
   ...countedOf(user),
   ...(isAlias(user) && { alias: true }),
+  ...(seats.length > 0 && { seats }),
 })
 
 const userNotFound = laurelError(

@@ -9,7 +9,7 @@
  *
  * Each change is decided on the state after the changes before it, in this order: settings with
  * currencies, metrics, personal boosts, streaks, segments, badges after those that they list, quests
- * after their prerequisites, rules, other boosts, leaderboards, experiments. A condition of a segment may name a badge of
+ * after their prerequisites, rules, other boosts, leaderboards, leagues, experiments. A condition of a segment may name a badge of
  * the file, and a level of a currency or a milestone of a streak may pay what comes later. Removals
  * come last, in the opposite order. Definitions that refer to each other are removed together.
  *
@@ -72,6 +72,7 @@ const order: ReadonlyArray<Noun> = [
   "boost",
   "leaderboard",
   "experiment",
+  "league",
 ]
 
 /** What the plan of a file asks of a kind. */
@@ -129,6 +130,7 @@ const inFile: { readonly [N in Noun]: InFile<N> } = {
   boost: {},
   leaderboard: { stays: isXpBoard },
   experiment: {},
+  league: {},
 }
 
 export const applyDefinitions = (

@@ -50,6 +50,7 @@ import { boostsFor, givableBoost, giveBoost } from "./Boosts.ts"
 import { exposures } from "./Experiments.ts"
 import { givenFreezes, takenFreezes } from "./Freezes.ts"
 import { furtherBalances, refillFacts } from "./FurtherBalances.ts"
+import { creditLeagues, type LeagueSeats, noSeats } from "./Leagues.ts"
 
 export interface Decision {
   readonly cause: Cause
@@ -83,6 +84,8 @@ export class Draft {
   readonly eventZone: Zone
   /** The segments of the user before the command, but for the variants that it exposes the user to. */
   membership: Membership
+  /** The places of leagues; a decision that scores in none needs none. */
+  readonly seats: LeagueSeats
   readonly #past: Past | undefined
   #boosts: RunningBoosts | undefined
   /** The earliest time from which the decision needs the user's history. */
@@ -118,6 +121,7 @@ export class Draft {
     now: number,
     occurredAt: number = now,
     past?: Past,
+    seats: LeagueSeats = noSeats,
   ) {
     this.membership = new Membership({ userId, user, project, now })
     this.user = user
@@ -129,6 +133,7 @@ export class Draft {
     this.eventZone =
       this.occurredAt === now ? this.zone : projectZoneAt(user, project, this.occurredAt)
     this.#past = past
+    this.seats = seats
     this.xp = user?.xp ?? 0
     this.points = user?.points ?? 0
     this.questsCompleted = user?.questsCompleted ?? 0
@@ -524,12 +529,13 @@ export class Draft {
   }
 
   /**
-   * Adds the facts of the given freezes, of the scores on leaderboards, if the decision scores, and of
+   * Adds the facts of the given freezes, of the scores on leaderboards and in leagues, if the decision scores, and of
    * the change of level. Returns the new level.
    */
   settle(scores = true): { readonly level: number } {
     this.giveFreezes()
     if (scores) creditBoards(this)
+    if (scores) creditLeagues(this)
     const before = this.user?.xp ?? 0
     if (this.xp === before) return { level: this.levelOf(this.xp) }
     if (scores) creditWindows(this, this.xp - before)

@@ -9,6 +9,7 @@ import { currencies } from "./CurrencyDefinitions.ts"
 import type { Decided } from "./Decided.ts"
 import { experiments } from "./ExperimentDefinitions.ts"
 import type { Decisions, DefinitionCommand } from "./Kind.ts"
+import { leagues } from "./LeagueDefinitions.ts"
 import { metrics } from "./MetricDefinitions.ts"
 import { quests } from "./QuestDefinitions.ts"
 import { rules } from "./RuleDefinitions.ts"
@@ -26,6 +27,7 @@ const kinds = {
   streak: streaks,
   leaderboard: boards,
   experiment: experiments,
+  league: leagues,
 } as const
 
 type Kinds = typeof kinds

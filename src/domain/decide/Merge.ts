@@ -71,6 +71,7 @@ import { balanceOf, heldNames, isMidway, type UserState } from "../user/User.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { payAll } from "./Badges.ts"
 import { type Decision, Draft } from "./Draft.ts"
+import { type LeagueSeats, seatsOf, unitedLeagues } from "./Leagues.ts"
 import { LevelPayments } from "./Levels.ts"
 import { completeUnited } from "./Quests.ts"
 import { reachUnitedStreak } from "./Streaks.ts"
@@ -123,6 +124,7 @@ export const decideAbsorb = (
   project: ProjectState,
   { from: userId, frozen, kind, state: from }: Absorb,
   now: number,
+  seats: LeagueSeats,
 ): Result.Result<Decision, LaurelError<"user_not_found" | "balance_overflow" | "conflict">> => {
   if (user === undefined) return refuse("user_not_found", "into names no user of this environment.")
   if (from === undefined || user.absorbed.some((one) => one.frozen === frozen)) {
@@ -145,6 +147,7 @@ export const decideAbsorb = (
   if (overflow !== undefined) return Result.fail(overflow)
   const [before, level] = [draft.levelOf(user.xp), draft.levelOf(draft.xp)]
   const facts: Array<Fact> = [merged, ...draft.facts]
+  if (from.leagues.size > 0) facts.push(...unitedLeagues(user, from, project, seats, now))
   if (level !== before) facts.push({ kind: "level.changed", from: before, to: level })
   return Result.succeed({ cause: { kind, from: userId, frozen }, facts })
 }
@@ -248,14 +251,22 @@ const payUnited = (draft: Draft, { from, into }: Pair): void => {
 /** Decides the end of a merge. */
 export const decideMergeEnd = (
   user: UserState | undefined,
+  project: ProjectState,
   command: MergeEnd,
+  seats: LeagueSeats,
 ): Result.Result<Decision, LaurelError<"conflict">> => {
   const { done, into } = command
   if (user?.leadsTo == null || user.leadsTo.done || user.leadsTo.into !== into) {
     return refuse("conflict", "The user is not frozen.")
   }
+  const places = done ? seatsOf(user, project, seats) : []
   const fact: Fact = done
-    ? { kind: "user.aliased", into, ...countedOf(user) }
+    ? {
+        kind: "user.aliased",
+        into,
+        ...countedOf(user),
+        ...(places.length > 0 && { seats: places }),
+      }
     : { kind: "user.unmerged" }
   return Result.succeed({ cause: command, facts: [fact] })
 }

@@ -16,6 +16,7 @@ import { type CloseWindows, decideCloseWindows } from "./CloseWindows.ts"
 import { type Conditional, type Decided, versionConflict } from "./Decided.ts"
 import { type ApplyDefinitions, applyDefinitions } from "./Definitions.ts"
 import { type AnyDefinitionCommand, type DefinitionRefusals, definitionHandlings } from "./Kinds.ts"
+import { type CloseLeagues, decideCloseLeagues } from "./Leagues.ts"
 import { decideSettings, type SettingsCommand } from "./Settings.ts"
 import { deleteTeam, putTeam, type TeamCommand, teamVersion } from "./Teams.ts"
 import { type AdvanceClock, advanceClock, type StepClock, stepClock } from "./TestClock.ts"
@@ -35,6 +36,7 @@ export type ProjectCommand =
   | WebhookCommand
   | TeamCommand
   | CloseWindows
+  | CloseLeagues
   | ApplyDefinitions
   | AdvanceClock
   | StepClock
@@ -70,6 +72,7 @@ export interface ProjectRefusals extends DefinitionRefusals {
   readonly redeliver: UsedWebhook
   readonly recoverWebhook: UsedWebhook
   readonly closeWindows: "conflict"
+  readonly closeLeagues: "conflict"
   readonly advanceClock: "invalid_request" | "conflict"
   readonly stepClock: "conflict"
   readonly keepBatch: never
@@ -125,6 +128,7 @@ const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } =
   redeliver: { decide: useWebhook },
   recoverWebhook: { decide: useWebhook },
   closeWindows: { decide: decideCloseWindows },
+  closeLeagues: { decide: decideCloseLeagues },
   advanceClock: { decide: advanceClock, atServerTime: true },
   stepClock: { decide: stepClock, atServerTime: true },
   keepBatch: {

@@ -100,6 +100,7 @@ import { openAmong, undoneScores } from "./Boards.ts"
 import { revokedBoosts } from "./Boosts.ts"
 import { type Decision, Draft } from "./Draft.ts"
 import { furtherBalances, refillFacts } from "./FurtherBalances.ts"
+import { undoneLeagueScores } from "./Leagues.ts"
 import { allOf, type MetricsLeft, metricChanged, metricsAfter, metricsLeft } from "./Metrics.ts"
 import { questProgress } from "./Quests.ts"
 import { undoneRepair } from "./Repairs.ts"
@@ -433,6 +434,7 @@ class Undo {
     }
     if (xp > 0) this.#debitWindows(found, xp)
     facts.push(...undoneScores(this.#user, this.#draft.project, this.#draft.now, found))
+    facts.push(...undoneLeagueScores(this.#user, this.#draft.project, this.#draft.now, found))
     const { after, balances, expired, missing } = this.#takeCredits()
     revokeUnearned(this.#draft, { ...after, ...total }, this.#revoked)
     const from = this.#draft.levelOf(this.#user.xp)

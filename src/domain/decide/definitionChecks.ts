@@ -30,6 +30,7 @@ import {
   keyFrom,
 } from "../project/DefinitionKey.ts"
 import type { Experiment } from "../project/Experiment.ts"
+import type { League } from "../project/League.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { SegmentCondition } from "../project/Segment.ts"
 import type { Streak } from "../project/StreakDefinition.ts"
@@ -128,7 +129,7 @@ export const currencyFaults = (
   pointer: string,
 ): ReadonlyArray<Fault> => unknownCurrencies(state, keys, pointer, (_, index) => index)
 
-/** The faults of the currency, the metric or the streak that a leaderboard ranks by. */
+/** The faults of the currency, the metric or the streak that a leaderboard or a league ranks by. */
 export const rankedFaults = (state: ProjectState, score: BoardScore): ReadonlyArray<Fault> => {
   const [kind, key] = rankedBy(score)
   const pointer = `/score/${kind}`
@@ -146,7 +147,7 @@ export const currencyReferenceFaults = (
   unknownCurrencies(state, Object.keys(amounts ?? {}), pointer, (key) => key)
 
 /**
- * The refusal to archive a currency that definitions pay or take, boosts multiply, leaderboards rank by, or a
+ * The refusal to archive a currency that definitions pay or take, boosts multiply, leaderboards or leagues rank by, or a
  * segment asks for.
  */
 export const currencyInUse = (state: ProjectState, key: string): InUse | undefined => {
@@ -165,12 +166,14 @@ export const currencyInUse = (state: ProjectState, key: string): InUse | undefin
     ...liveCurrencies(state, (currency) => currency.key !== key && levelsOf(currency).some(pays)),
     ...liveSegments(state, ({ currency }) => currency === key),
     ...liveBoards(state, (board) => ranksBy(board, "currency", key)),
+    ...liveLeagues(state, ({ score }) => score.currency === key),
   ])
 }
 
-/** Whether a leaderboard ranks by the currency with this key. */
+/** Whether a leaderboard or a league ranks by the currency with this key. */
 export const isRanked = (state: ProjectState, key: string): boolean =>
-  liveBoards(state, (board) => ranksBy(board, "currency", key)).length > 0
+  liveBoards(state, (board) => ranksBy(board, "currency", key)).length > 0 ||
+  liveLeagues(state, ({ score }) => score.currency === key).length > 0
 
 /** The faults of the prerequisites of `quest`. */
 export const prerequisiteFaults = (
@@ -298,6 +301,10 @@ export const experimentInUse = (state: ProjectState, { key }: Keyed): InUse | un
     "experiment",
     liveSegments(state, ({ experiment }) => experiment === key),
   )
+const liveLeagues = ({ leagues }: ProjectState, refers: (league: League) => boolean) =>
+  [...leagues.values()]
+    .filter((league) => league.set !== "archived" && refers(league))
+    .map(({ id, name }) => `league ${id} (${name})`)
 
 /** The segments with such a condition. */
 const liveSegments = (
@@ -331,6 +338,7 @@ export const segmentInUse = (state: ProjectState, key: string): InUse | undefine
     ...liveBadges(state, ({ segment }) => segment === key),
     ...liveBoosts(state, ({ segment }) => segment === key),
     ...liveBoards(state, ({ segment }) => segment === key),
+    ...liveLeagues(state, ({ segment }) => segment === key),
     ...liveStreaks(state, ({ pauses }) => pauses.some(({ segment }) => segment === key)),
     ...liveExperiments(state, ({ segment }) => segment === key),
   ])

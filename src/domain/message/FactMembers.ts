@@ -6,6 +6,7 @@ import { Schema } from "effect"
 import { capReasons } from "../record/BalanceFact.ts"
 import type { Fact, FactOf } from "../record/Record.ts"
 import { EnteredExperiment, enteredExperiment } from "./ExperimentMembers.ts"
+import { leagueMembers } from "./LeagueMembers.ts"
 
 /** A text as the API shows it. */
 export const text = (description: string, example: string) =>
@@ -528,6 +529,7 @@ export const factMembers = {
   "streak.freezes_capped": { ...freezes, source: Source },
   "team.joined": team,
   "team.left": team,
+  ...leagueMembers,
   "user.created": {},
   "user.opened": {
     balances: Balances,

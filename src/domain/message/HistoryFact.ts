@@ -1,11 +1,12 @@
 /**
  * A user's history: the facts of each record with their cause, in the terms of the API. It omits
- * facts of bookkeeping (`windows.credited`, `rule.used`, `badge.counted`, `badge.paid`, `level.paid`,
- * `activity.reverted`), whose effect balances, boards and progress show. `FactMembers.ts` has the members of each kind.
+ * facts of bookkeeping (`windows.credited`, `league.scored`, `rule.used`, `badge.counted`, `badge.paid`,
+ * `level.paid`, `activity.reverted`), whose effect balances, boards and progress show. `FactMembers.ts` has the members of each kind.
  */
 import { Schema } from "effect"
 import { heldSegments } from "../record/ActionCount.ts"
 import type { Source } from "../record/BalanceFact.ts"
+import type { DivisionRef } from "../record/LeagueFact.ts"
 import {
   decidedAt,
   type FactOf,
@@ -146,6 +147,7 @@ export const historyFact = (record: JournalRecord, fact: FactOf<ShownKind>): His
 /** The members of a fact of `record` that `isShown`. */
 export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): MembersOf<ShownKind> => {
   if ("questId" in fact) return questMembers(fact)
+  if (isOfLeague(fact)) return leagueMembers(fact)
   switch (fact.kind) {
     case "event.tracked":
     case "reward.granted": {
@@ -241,6 +243,28 @@ const questMembers = (
       } as MembersOf<"quest.reverted">
   }
 }
+
+type ShownLeague = Extract<FactOf<ShownKind>, { readonly kind: `league.${string}` }>
+
+const isOfLeague = (fact: FactOf<ShownKind>): fact is ShownLeague => fact.kind.startsWith("league.")
+
+const leagueMembers = (fact: ShownLeague): MembersOf<ShownKind> => {
+  const { cohort, division, endsAt, key, leagueId, name, startsAt } = fact
+  const place = {
+    leagueId,
+    key,
+    name,
+    division: divisionMembers(division),
+    cohort,
+    startsAt: isoTime(startsAt),
+    endsAt: isoTime(endsAt),
+  }
+  if (fact.kind === "league.joined") return place
+  const { of, rank, score, to } = fact
+  return { ...place, to: divisionMembers(to), score, rank, of }
+}
+
+const divisionMembers = ({ key, name }: DivisionRef) => ({ key, name })
 
 const userMembers = (
   fact: FactOf<

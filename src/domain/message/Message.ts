@@ -133,6 +133,11 @@ const dataOf = (record: JournalRecord, fact: Fact): MessageData[MessageKind] => 
       const { name, teamId, teamKind } = fact
       return { sequence, teamId, teamKind, name }
     }
+    case "league.window_closed": {
+      const { cohorts, endsAt, key, leagueId, startsAt, total, window } = fact
+      const times = { startsAt: isoTime(startsAt), endsAt: isoTime(endsAt) }
+      return { sequence, league: { id: leagueId, key }, window, ...times, cohorts, total }
+    }
     case "webhook.disabled": {
       const { description, reason, webhookId } = fact
       return { sequence, webhookId, description, reason, disabledAt: isoTime(at) }

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { enteredExperiment } from "./ExperimentMembers.ts"
 import { ownBoost } from "./FactMembers.ts"
+import { leagueEntries } from "./LeagueMessages.ts"
 import { type MessageData, messageSchema } from "./MessageData.ts"
 import type { MessageKind } from "./MessageKind.ts"
 
@@ -349,6 +350,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     description: "A team was deleted. Its members are in no team of its kind any more.",
     example: { sequence: of.sequence, ...falcons },
   },
+  ...leagueEntries(of, clock),
   "user.opened": {
     description: "The balances, streaks and badges of a user from before were set.",
     example: {

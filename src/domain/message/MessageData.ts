@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { questRecurrences, statuses } from "../project/Definition.ts"
 import { windowKinds } from "../values/Calendar.ts"
 import { factMembers, granted, Reward } from "./FactMembers.ts"
+import { leagueContents } from "./LeagueMessages.ts"
 import type { MessageKind } from "./MessageKind.ts"
 
 const text = (description: string) => Schema.String.annotate({ description })
@@ -173,6 +174,7 @@ const data = {
   "team.joined": content({ ...user, ...factMembers["team.joined"] }),
   "team.left": content({ ...user, ...factMembers["team.left"] }),
   "team.deleted": content({ ...sequence, ...factMembers["team.left"] }),
+  ...leagueContents(user, sequence),
   "user.created": content(user),
   "user.opened": content({ ...user, ...factMembers["user.opened"] }),
   "user.deleted": content({ ...sequence, userId: user.userId }),

@@ -8,6 +8,7 @@ import type { Boost } from "./Boost.ts"
 import type { Currency } from "./Currency.ts"
 import type { Badge, Quest, Rule } from "./Definition.ts"
 import type { Experiment } from "./Experiment.ts"
+import type { League } from "./League.ts"
 import type { Metric } from "./Metric.ts"
 import type { Segment } from "./Segment.ts"
 import type { Streak } from "./StreakDefinition.ts"
@@ -24,6 +25,7 @@ export interface DefinitionByNoun {
   readonly streak: Streak
   readonly leaderboard: Board
   readonly experiment: Experiment
+  readonly league: League
 }
 
 export type Noun = keyof DefinitionByNoun
@@ -39,6 +41,7 @@ export const plurals = {
   boost: "boosts",
   leaderboard: "leaderboards",
   experiment: "experiments",
+  league: "leagues",
 } as const satisfies Readonly<Record<Noun, string>>
 
 export type Plural = (typeof plurals)[Noun]
@@ -55,6 +58,7 @@ export const prefixes = {
   streak: "stk",
   leaderboard: "ldb",
   experiment: "exp",
+  league: "lga",
 } as const satisfies Readonly<Record<Noun, IdPrefix>>
 
 export const nouns = Object.keys(plurals) as ReadonlyArray<Noun>

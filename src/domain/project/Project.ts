@@ -8,6 +8,7 @@ import { builtInBoards } from "./BoardDefinition.ts"
 import { builtInCurrencies } from "./Currency.ts"
 import type { Versioned } from "./Definition.ts"
 import type { DefinitionMaps } from "./Kinds.ts"
+import type { LeagueClose } from "./League.ts"
 import { defaultLevelCurve, type LevelCurve } from "./Level.ts"
 import { noTeams, type Teams } from "./Team.ts"
 
@@ -119,6 +120,8 @@ export interface ProjectState extends DefinitionMaps {
    * change of time zone.
    */
   readonly closedThrough: Readonly<Record<WindowKind, number>>
+  /** By the id of the league; one that closed no window is absent. */
+  readonly leagueCloses: ReadonlyMap<string, LeagueClose>
   /** Absent: the environment's time is the server's. */
   readonly testClock?: TestClock
 }
@@ -157,8 +160,10 @@ export const emptyProject: ProjectState = {
   streaks: new Map(),
   leaderboards: builtInBoards,
   experiments: new Map(),
+  leagues: new Map(),
   webhooks: new Map(),
   teams: noTeams,
   backfills: new Map(),
   closedThrough: { daily: neverClosed, weekly: neverClosed, monthly: neverClosed },
+  leagueCloses: new Map(),
 }

@@ -22,6 +22,7 @@ type MapPart =
   | "boards"
   | "experiments"
   | "teams"
+  | "leagues"
 
 /**
  * Returns a part for changes. The first change copies it from `before`; a record may have thousands

@@ -4,6 +4,7 @@ import type { Amounts } from "../project/Currency.ts"
 import type { ActiveDays } from "../user/ActiveDays.ts"
 import type { AbsorbedUser, UserState } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
+import type { LeagueSeat } from "./LeagueFact.ts"
 
 /** Asks that the user be merged into the user `into`. Its record freezes the user. */
 export interface Merge {
@@ -34,7 +35,7 @@ export interface Erasing {
 }
 
 /** The members of a user's state that are maps and that a merge unites by key. */
-export type UnitedPart = Exclude<MapPart, "badgeRecounts" | "boards">
+export type UnitedPart = Exclude<MapPart, "badgeRecounts" | "boards" | "leagues">
 
 type MapPart = {
   [Part in keyof UserState]: UserState[Part] extends ReadonlyMap<string, unknown> ? Part : never
@@ -107,7 +108,7 @@ export type MergeFact =
       /** The numbers of deleted teams that the user who stays is no longer in; absent: none. */
       readonly teamsLeft?: ReadonlyArray<number>
     }
-  /** The id leads to `into` from now on. Quests and badges are those of `user.deleted`. */
+  /** The id leads to `into` from now on. Quests, badges and seats are those of `user.deleted`. */
   | {
       readonly kind: "user.aliased"
       readonly into: string
@@ -115,6 +116,7 @@ export type MergeFact =
       readonly completed: ReadonlyArray<string>
       readonly badges: ReadonlyArray<string>
       readonly teams?: ReadonlyArray<number>
+      readonly seats?: ReadonlyArray<LeagueSeat>
     }
   /** The user will be erased as soon as all who were merged into it are. */
   | { readonly kind: "user.erasing" }

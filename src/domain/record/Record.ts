@@ -22,6 +22,7 @@ import type { BatchAnswer } from "./BatchAnswer.ts"
 import type { BoardFact, Disqualification } from "./BoardFact.ts"
 import type { BoostFact } from "./BoostFact.ts"
 import type { ExperimentFact } from "./ExperimentFact.ts"
+import type { LeagueCloseFact, LeagueFact, LeagueSeat } from "./LeagueFact.ts"
 import type { Absorb, Erasing, Merge, MergeEnd, MergeFact } from "./MergeRecord.ts"
 import type { Opening, OpeningFact } from "./Opening.ts"
 import type { StreakFact, StreakPausing } from "./StreakFact.ts"
@@ -209,7 +210,8 @@ export type UserFact =
   /**
    * The ids of the user's quests in progress and completed, and the names of the badges and tiers
    * (`heldNames`), which the counts of the environment subtract.
-   * `alias`: the id was that of a user who was merged into another, and is not counted.
+   * `alias`: the id was that of a user who was merged into another, and is not counted. `seats`: the
+   * places in cohorts; absent: none.
    */
   | {
       readonly kind: "user.deleted"
@@ -219,6 +221,7 @@ export type UserFact =
       /** The numbers of the user's teams; absent: none. */
       readonly teams?: ReadonlyArray<number>
       readonly alias?: true
+      readonly seats?: ReadonlyArray<LeagueSeat>
     }
   /**
    * `balances`: the balances of further currencies after the record; absent: the user has none.
@@ -259,6 +262,7 @@ export type UserFact =
   | BoostFact
   | ExperimentFact
   | OpeningFact
+  | LeagueFact
   | { readonly kind: "level.changed"; readonly from: number; readonly to: number }
   /**
    * A use of a rule with a limit or a cooldown, in the `period` of the limit. `times: -1` revokes a
@@ -416,6 +420,7 @@ export type ProjectFact =
       readonly endsAt: number
       readonly total: number
     }
+  | LeagueCloseFact
   /** The definition is a badge or a metric. */
   | { readonly kind: "backfill.started"; readonly definitionId: string; readonly notify: boolean }
   | {

@@ -123,6 +123,7 @@ export const otherParts = {
   windows: "united",
   boosts: "united",
   boards: "united",
+  leagues: "united",
   profile: "kept",
   badgeRecounts: "kept",
   questsCompleted: "united",

@@ -115,6 +115,14 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         assertCloses(fact.window, fact.index, next.closedThrough[fact.window])
         next = { ...next, closedThrough: { ...next.closedThrough, [fact.window]: fact.index } }
         break
+      case "league.window_closed": {
+        const { index, leagueId, terms } = fact
+        const before = next.leagueCloses.get(leagueId)?.index ?? Number.NEGATIVE_INFINITY
+        assertCloses(leagueId, index, before)
+        const leagueCloses = copies.of(next.leagueCloses).set(leagueId, { index, terms })
+        next = { ...next, leagueCloses }
+        break
+      }
       case "backfill.started":
       case "backfill.finished":
         next = withBackfill(next, fact, record, copies)
@@ -155,6 +163,7 @@ const archivedMax: Readonly<Record<Noun, number>> = {
   streak: Number.POSITIVE_INFINITY,
   leaderboard: limits.archivedBoardsMax,
   experiment: limits.archivedExperimentsMax,
+  league: limits.archivedLeaguesMax,
 }
 
 const withDefinition = (

@@ -35,6 +35,7 @@ import { countEarning, foldBalance, forgive } from "./applyBalances.ts"
 import { applyMerge } from "./applyMerge.ts"
 import { eventDayOf } from "./EventDay.ts"
 import { type Folding, own } from "./Folding.ts"
+import { foldLeague, isOfLeague } from "./foldLeague.ts"
 import { foldQuest } from "./foldQuest.ts"
 import { countedEvent } from "./MetricRecount.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord, type UserFact } from "./Record.ts"
@@ -103,7 +104,8 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       setPaid(own(state, before, "levelsPaid"), levelName(fact.currency, fact.level), fact.paid)
       break
     default:
-      if (!foldBalance(state, before, fact, decidedAt(record))) {
+      if (isOfLeague(fact)) foldLeague(own(state, before, "leagues"), fact, record.sequence)
+      else if (!foldBalance(state, before, fact, decidedAt(record))) {
         foldProgress(state, before, fact, record)
       }
   }
@@ -537,6 +539,7 @@ export const applyUser = (
     expiring: before.expiring,
     windows: before.windows,
     boards: before.boards,
+    leagues: before.leagues,
     profile: before.profile,
     badges: before.badges,
     badgesPaid: before.badgesPaid,

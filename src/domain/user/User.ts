@@ -21,6 +21,7 @@ import type { TeamMembership } from "../project/Team.ts"
 import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { PeriodCounts } from "../values/Periods.ts"
 import type { ActiveDays } from "./ActiveDays.ts"
+import type { LeagueState } from "./LeagueState.ts"
 import { type Expiring, type PendingLots, sumOfDays } from "./Lots.ts"
 import type { MetricState } from "./MetricState.ts"
 import type { StreakCounts, StreakState } from "./Streak.ts"
@@ -231,6 +232,8 @@ export interface UserState {
   readonly windows: Readonly<Record<WindowKind, WindowScores>>
   /** By the id of the leaderboard; one that no record scored on is absent. */
   readonly boards: ReadonlyMap<string, BoardScores>
+  /** By the id of the league; one in which the user never had a place is absent. */
+  readonly leagues: ReadonlyMap<string, LeagueState>
   readonly profile: Profile
   readonly badges: ReadonlyMap<string, EarnedBadge>
   /** How often an award has paid the user, by its name (`awardName`), also after it was lost. */
@@ -335,6 +338,7 @@ export const newcomer: UserState = {
   expiring: none,
   windows: noWindows,
   boards: none,
+  leagues: none,
   profile: emptyProfile,
   badges: none,
   badgesPaid: none,

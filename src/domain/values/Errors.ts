@@ -22,6 +22,8 @@ export const errorKinds = {
   badge_not_found: { status: 404, title: "Badge not found" },
   experiment_not_found: { status: 404, title: "Experiment not found" },
   leaderboard_not_found: { status: 404, title: "Leaderboard not found" },
+  league_not_found: { status: 404, title: "League not found" },
+  cohort_not_found: { status: 404, title: "Cohort not found" },
   boost_not_found: { status: 404, title: "Boost not found" },
   boost_not_active: { status: 409, title: "Boost not active" },
   opening_closed: { status: 409, title: "Opening closed" },

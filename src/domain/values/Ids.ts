@@ -78,6 +78,7 @@ export const idPrefixes = [
   "stk",
   "ldb",
   "exp",
+  "lga",
   "whk",
   "prj",
   "key",

@@ -101,6 +101,12 @@ export const assertOwner = (userId: string, owner: string, sequence: number): vo
   throw new BrokenInvariant(`Record ${sequence} would be applied to another user`)
 }
 
+/** A user has one place in a league that is not settled, and a fact fits this place. */
+export const assertInLeague = (leagueId: string, holds: boolean): void => {
+  if (holds) return
+  throw new BrokenInvariant(`A record does not fit the place in the league ${leagueId}`)
+}
+
 /** A merge freezes a user once, ends once, and takes in only users who are not frozen. */
 export const assertMerge = (userId: string, holds: boolean): void => {
   if (holds) return

@@ -36,6 +36,25 @@ export const fillBoards = Effect.fnUntraced(function* (environment: Environment)
   }
 })
 
+/**
+ * Lists all users in cohorts, in recovery, if a record has made the first league: states that were
+ * stored after that record have places already.
+ */
+export const fillCohorts = Effect.fnUntraced(function* (environment: Environment) {
+  const { cohorts, project } = environment
+  if (cohorts.isFilled || project.durable.leagues.size === 0) return
+  cohorts.isFilled = true
+  let turnEndsAt = performance.now() + limits.boardFillTurnMs
+  for (let prefix = 0; prefix < prefixesEnd; ) {
+    const { next, users } = environment.usersFrom(prefix)
+    prefix = next
+    for (const user of users) cohorts.add(user)
+    if (performance.now() < turnEndsAt) continue
+    yield* yieldToEventLoop
+    turnEndsAt = performance.now() + limits.boardFillTurnMs
+  }
+})
+
 export class BoardFills {
   readonly #environments: Environments
   /** Open at the start: a follower may have made boards. */

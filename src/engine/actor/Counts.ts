@@ -1,7 +1,8 @@
 /**
  * The counts of an environment: its users, the users in each quest, the holders of each badge and
  * tier, the events of each action (`ActionCounts`), the events of each of the last minutes
- * (`Activity`), what happened on each day (`DayCounts`), and recent erasures (`ErasedUsers`).
+ * (`Activity`), what happened on each day (`DayCounts`), recent erasures (`ErasedUsers`), and lost ranks in
+ * leagues (`LostSeats`).
  *
  * Invariants:
  * - Each durable record is counted once, so no read scans all users.
@@ -28,6 +29,7 @@ import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { eachBody, encodeValue, jsonOf } from "../../storage/Values.ts"
 import { DayCounts, type StoredDays } from "./DayCounts.ts"
 import { ErasedUsers, type StoredErased } from "./ErasedUsers.ts"
+import { LostSeats, type StoredSeats } from "./LostSeats.ts"
 
 /*
  * How many events of each action an environment has had, and when it received the last one. An
@@ -206,6 +208,8 @@ export class Counts implements EnvironmentCounts {
   readonly activity = new Activity()
   readonly days = new DayCounts()
   readonly erased = new ErasedUsers()
+  /** The ranks in closed windows of leagues that users had who are gone. */
+  readonly lostSeats = new LostSeats()
   /** Whether the counts have changed since the last snapshot. */
   changed = false
 
@@ -245,6 +249,7 @@ export class Counts implements EnvironmentCounts {
         for (const questId of fact.inProgress) this.#add(questId, -1, 0)
         for (const questId of fact.completed) this.#add(questId, 0, -1)
         for (const name of fact.badges) this.#hold(name, -1)
+        for (const seat of fact.seats ?? []) this.lostSeats.add(seat)
         break
       case "user.opened":
         for (const name of openedNames(fact)) this.#hold(name, 1)
@@ -310,6 +315,7 @@ export class Counts implements EnvironmentCounts {
       minutes = [],
       others = [0, 0],
       quests,
+      seats = [],
       users,
     } = stored
     this.users = users
@@ -321,6 +327,7 @@ export class Counts implements EnvironmentCounts {
     this.activity.load(minutes)
     this.days.load(days)
     if (erased !== undefined) this.erased.load(erased)
+    this.lostSeats.load(seats)
   }
 
   /** The entry for the snapshot. */
@@ -337,6 +344,7 @@ export class Counts implements EnvironmentCounts {
       minutes: this.activity.stored(),
       days: this.days.stored(),
       ...this.erased.stored(),
+      ...this.lostSeats.stored(),
     }
     const key = compositeKey(countsPrefix, environment)
     return { table: "meta", key, value: encodeValue(JSON.stringify(stored)) }
@@ -359,6 +367,8 @@ interface Stored {
   readonly days: StoredDays
   /** Absent without an erasure of the last day. */
   readonly erased?: StoredErased
+  /** Absent: none. */
+  readonly seats?: StoredSeats
 }
 
 export const countsPrefix = "counts"

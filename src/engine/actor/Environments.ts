@@ -6,6 +6,7 @@
 import { Result } from "effect"
 import { decideUser } from "../../domain/decide/Decide.ts"
 import { type DirectoryCommand, decideDirectory } from "../../domain/decide/Directory.ts"
+import { leagueClosesAt } from "../../domain/decide/Leagues.ts"
 import { decideProject, type ProjectCommand } from "../../domain/decide/Project.ts"
 import { type DirectoryState, emptyDirectory } from "../../domain/project/Directory.ts"
 import { aheadMsOf, emptyProject, type ProjectState, timeIn } from "../../domain/project/Project.ts"
@@ -15,6 +16,8 @@ import { applyUser } from "../../domain/record/applyUser.ts"
 import {
   decidedAt,
   duplicateKey,
+  type Fact,
+  type FactOf,
   type JournalRecord,
   referenceOf,
   type Subject,
@@ -26,6 +29,7 @@ import { isAlias, recountedMetric, type UserState } from "../../domain/user/User
 import { windowKinds, zoneOf } from "../../domain/values/Calendar.ts"
 import type { Entry } from "../../storage/Storage.ts"
 import { Boards } from "../boards/Boards.ts"
+import { Cohorts } from "../boards/Cohorts.ts"
 import type { DaysRead } from "../records/ActivityBytes.ts"
 import { decodeDirectory, decodeProject, encodeDirectory, encodeProject } from "../records/Codec.ts"
 import { decodeChunk, StoredTeams, withTeamsOf } from "../records/TeamBytes.ts"
@@ -104,6 +108,7 @@ export class Environment {
   /** The actors of the users that are decoded. */
   readonly users = new Map<string, UserActor>()
   readonly boards = new Boards(() => this.project.durable.metrics)
+  readonly cohorts: Cohorts
   readonly agenda: Agenda
   readonly #options: EnvironmentOptions
   readonly counts = new Counts()
@@ -118,6 +123,12 @@ export class Environment {
     this.id = id
     this.#options = options
     this.agenda = new Agenda(options.sooner)
+    this.cohorts = new Cohorts({
+      boards: this.boards,
+      standing: this.standing,
+      durableOf: (userId) => this.durableOf(userId),
+      lostRanks: (cohort) => this.counts.lostSeats.ranksIn(cohort),
+    })
     this.states = new UserStates(options.stateBytes, options.newSecret?.())
     this.project = new Actor(
       { actor: "project", environment: id },
@@ -125,10 +136,11 @@ export class Environment {
     )
     this.#userKind = {
       aheadMs: () => aheadMsOf(this.project.state),
-      decide: (state, command, at, found, meter, past, subject) =>
-        decideUser(
+      decide: (state, command, at, found, meter, past, subject) => {
+        const project = this.project.state
+        const decided = decideUser(
           state,
-          this.project.state,
+          project,
           command,
           at,
           found,
@@ -136,7 +148,13 @@ export class Environment {
           past,
           userOf(subject),
           this.standing,
-        ),
+          this.cohorts,
+        )
+        if (project.leagues.size > 0 && Result.isSuccess(decided)) {
+          this.cohorts.reserve(decided.success.facts)
+        }
+        return decided
+      },
       apply: applyUser,
       concernsMerge,
       empty: undefined,
@@ -231,24 +249,33 @@ export class Environment {
   #userCommitted(actor: UserActor, record: JournalRecord): void {
     const user = actor.durable
     if (user !== undefined && isAlias(user)) {
-      if (record.cause.kind === "mergeEnd") this.#leaveBoards(user.id, record.sequence)
+      if (record.cause.kind === "mergeEnd") this.#leaveBoards(user.id, record)
     } else if (user !== undefined) {
       this.boards.follow(actor, user, record)
+      if (this.project.durable.leagues.size > 0) {
+        this.cohorts.follow(user.id, record.facts, this.project.durable)
+      }
       this.#schedule(actor, user, record)
     } else if (record.cause.kind === "erasure" && record.subject.actor === "user") {
-      this.forget(record.subject.userId, record.sequence)
+      this.#forget(record.subject.userId, record)
     }
   }
 
-  /** Removes a user from states, boards and agenda, because of the record `sequence`. */
-  forget(userId: string, sequence: number): void {
+  /** Removes a user from states, boards, cohorts and agenda. */
+  #forget(userId: string, record: JournalRecord): void {
     this.states.remove(userId)
-    this.#leaveBoards(userId, sequence)
+    this.#leaveBoards(userId, record)
   }
 
-  #leaveBoards(userId: string, sequence: number): void {
+  #leaveBoards(userId: string, { facts, sequence }: JournalRecord): void {
     const member = this.boards.members.find(userId)
-    if (member !== undefined) this.agenda.set(member, 0)
+    if (member !== undefined) {
+      this.agenda.set(member, 0)
+      if (this.project.durable.leagues.size > 0) {
+        const gone = facts.find(isGone)
+        this.cohorts.leave(member, gone?.seats ?? [], this.project.durable)
+      }
+    }
     const actor = this.users.get(userId)
     if (actor !== undefined) actor.member = undefined
     this.boards.forget(userId, sequence)
@@ -295,6 +322,11 @@ export class Environment {
           if (sequence > lastDurable) due = Math.min(due, zone.windowBounds(kind, index).endsAt)
         }
       }
+      for (const [leagueId, { entry }] of user.leagues) {
+        const league = state.leagues.get(leagueId)
+        if (entry === null || league === undefined || league.set === "archived") continue
+        due = Math.min(due, leagueClosesAt(league, zone, entry.window))
+      }
     }
     return due
   }
@@ -310,9 +342,15 @@ export class Environment {
 
   #projectCommitted(record: JournalRecord): void {
     this.boards.followProject(record)
+    if (record.facts.some(({ kind }) => kind === "league.window_closed")) {
+      this.cohorts.prune(this.project.durable)
+    }
     if (this.project.durable.dueSequence === record.sequence) this.agenda.recheck()
   }
 }
+
+const isGone = (fact: Fact): fact is FactOf<"user.deleted" | "user.aliased"> =>
+  fact.kind === "user.deleted" || fact.kind === "user.aliased"
 
 const mayBeDue = (user: UserState): boolean =>
   user.activity !== null ||

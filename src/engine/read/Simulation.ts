@@ -173,7 +173,18 @@ const simulateWith = (parts: SimulationParts) =>
     const project = withDrafts(durable, environmentId, drafts, at)
     const decide = (past?: Past) =>
       Result.flatMap(project, (drafted) =>
-        parts.domain.decideUser(user, drafted, command, at, undefined, meter, past, userId),
+        parts.domain.decideUser(
+          user,
+          drafted,
+          command,
+          at,
+          undefined,
+          meter,
+          past,
+          userId,
+          undefined,
+          environment.cohorts,
+        ),
       )
     let decided = decide()
     if (Result.isFailure(decided) && decided.failure instanceof HistoryNeeded) {

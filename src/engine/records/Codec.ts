@@ -9,6 +9,7 @@ import type { Currency } from "../../domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../domain/project/Definition.ts"
 import type { ApiKey, DirectoryState, Project } from "../../domain/project/Directory.ts"
 import type { Experiment } from "../../domain/project/Experiment.ts"
+import type { League } from "../../domain/project/League.ts"
 import type { Metric } from "../../domain/project/Metric.ts"
 import type { ProjectState, Webhook } from "../../domain/project/Project.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
@@ -51,6 +52,7 @@ export const encodeProject = ({
   currencies,
   experiments,
   leaderboards,
+  leagues,
   metrics,
   quests,
   rules,
@@ -58,13 +60,14 @@ export const encodeProject = ({
   streaks,
   ...rest
 }: ProjectState): string => {
-  const { backfills, teams, webhooks } = rest
+  const { backfills, leagueCloses, teams, webhooks } = rest
   const others = {
     ...rest,
     webhooks: [...webhooks.values()],
     // `TeamBytes.ts` has the teams themselves.
     teams: { next: teams.next },
     backfills: [...backfills],
+    leagueCloses: [...leagueCloses],
   }
   const definitions = Object.entries({
     quests,
@@ -77,6 +80,7 @@ export const encodeProject = ({
     streaks,
     leaderboards,
     experiments,
+    leagues,
   })
   const texts = definitions.map(([name, all]) => `"${name}":${definitionsText(all)}`)
   return `${JSON.stringify(others).slice(0, -1)},${texts.join(",")}}`
@@ -97,9 +101,11 @@ export const decodeProject = (value: Uint8Array): ProjectState => {
     streaks: byId<Streak>(stored.streaks),
     leaderboards: byId<Board>(stored.leaderboards),
     experiments: byId<Experiment>(stored.experiments),
+    leagues: byId<League>(stored.leagues),
     webhooks: byId<Webhook>(stored.webhooks),
     teams: { ...noTeams, next: stored.teams.next },
     backfills: new Map(stored.backfills),
+    leagueCloses: new Map(stored.leagueCloses),
   }
 }
 

@@ -38,6 +38,7 @@ import { readActivity, writeActivity } from "./ActivityBytes.ts"
 import { awardCount, readBadges, writeBadges } from "./BadgeBytes.ts"
 import { readBoard, writeBoard } from "./BoardBytes.ts"
 import { readExposure, writeExposure } from "./ExperimentBytes.ts"
+import { readLeague, writeLeague } from "./LeagueBytes.ts"
 import { readExpiring, readPending, writeExpiring, writePending } from "./LotBytes.ts"
 import { mergeTags, readMerges, writeMerges } from "./MergeBytes.ts"
 import { readMetric, writeMetric } from "./MetricBytes.ts"
@@ -91,6 +92,7 @@ export const tags = {
   levelsPaid: 23,
   boards: 24,
   teams: 25,
+  leagues: 26,
   experiments: 30,
 } as const
 
@@ -171,6 +173,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   writeMap(tags.levelsPaid, user.levelsPaid, names, writeNumber)
   writeMap(tags.boards, user.boards, names, writeBoard)
   writeMap(tags.teams, user.teams, names, writeMembership)
+  writeMap(tags.leagues, user.leagues, names, writeLeague)
   writeMap(tags.experiments, user.experiments, names, writeExposure)
   return written()
 }
@@ -307,6 +310,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     expiring: none,
     windows: noWindows,
     boards: none,
+    leagues: none,
     profile: hidden ? { ...emptyProfile, hidden } : emptyProfile,
     badges: none,
     badgesPaid: none,
@@ -430,6 +434,9 @@ const readLater = (state: Building, tag: number, count: number, names: Names): v
       return
     case tags.teams:
       state.teams = readMap(count, names, () => readMembership(reader))
+      return
+    case tags.leagues:
+      state.leagues = readMap(count, names, () => readLeague(reader))
       return
     case tags.experiments:
       state.experiments = readMap(count, names, () => readExposure(reader, names))

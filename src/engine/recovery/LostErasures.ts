@@ -12,6 +12,7 @@
  */
 import { Effect } from "effect"
 import { deletionOf } from "../../domain/decide/Decide.ts"
+import { placesOf } from "../../domain/decide/Leagues.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { Broken, Damaged, type StoredRecord } from "../../storage/Storage.ts"
@@ -53,7 +54,7 @@ export class LostErasures {
       at: this.#state.now(),
       subject: { actor: "user", environment: environment.id, userId },
       cause: { kind: "erasure" },
-      facts: [deletionOf(user)],
+      facts: [deletionOf(user, placesOf(user))],
     }
   }).bind(this)
 

@@ -52,7 +52,7 @@ import {
 } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { AnyActor } from "../actor/Actor.ts"
-import { fillBoards } from "../actor/BoardFills.ts"
+import { fillBoards, fillCohorts } from "../actor/BoardFills.ts"
 import { loadCounts } from "../actor/Counts.ts"
 import type { Environment, UserActor } from "../actor/Environments.ts"
 import { loadUser } from "../actor/Supervisor.ts"
@@ -75,8 +75,8 @@ import { LostErasures } from "./LostErasures.ts"
 /*
  * Builds the boards of an environment at start from the heads of its users' states: the all-time
  * board, and the boards of all windows that are not stored yet, also of windows that ended long
- * ago. Lists users on the agenda as well. Allocates nothing for a user but numbers in typed arrays,
- * and the display name if the user has one. In an environment with further leaderboards it decodes
+ * ago. Lists users on the agenda and in cohorts of leagues as well. Allocates nothing for a user but numbers in typed arrays,
+ * and the display name if the user has one. In an environment with further leaderboards or leagues it decodes
  * each state.
  */
 
@@ -84,6 +84,7 @@ class BoardLoader {
   readonly #environment: Environment
   readonly #allTime: BoardBuilder
   readonly #further: ReadonlyArray<FurtherBoards>
+  readonly #hasLeagues: boolean
   /** How many users were added to the all-time board. */
   #listed = 0
   readonly #windows: Readonly<Record<WindowKind, Map<number, BoardBuilder>>> = {
@@ -101,6 +102,7 @@ class BoardLoader {
     this.#environment = environment
     this.#allTime = new BoardBuilder(environment.boards.members)
     this.#further = [...environment.boards.further.values()]
+    this.#hasLeagues = environment.project.durable.leagues.size > 0
   }
 
   /** Adds the users of a bucket. */
@@ -111,7 +113,9 @@ class BoardLoader {
       this.#head.read(bytes, stateAt, bucket.stateEnd(n))
       this.#add(bytes, bucket.offsetOf(n) + entryHeadBytes, stateAt)
     }
-    if (this.#further.length > 0) for (const userId of bucket.ids()) this.#place(userId)
+    if (this.#further.length > 0 || this.#hasLeagues) {
+      for (const userId of bucket.ids()) this.#place(userId)
+    }
     for (const [userId, state] of large ?? []) {
       this.#head.read(state.bytes, 0, state.bytes.length)
       const id = Buffer.from(userId)
@@ -121,6 +125,7 @@ class BoardLoader {
 
   #place(userId: string): void {
     const user = this.#environment.durableOf(userId)!
+    if (user.leagues.size > 0) this.#environment.cohorts.add(user)
     if (!user.profile.hidden) for (const each of this.#further) each.place(user)
   }
 
@@ -178,6 +183,7 @@ class BoardLoader {
       }
     }
     for (const each of this.#further) each.filledTo = prefixesEnd
+    this.#environment.cohorts.isFilled = this.#hasLeagues
   }
 }
 
@@ -233,9 +239,10 @@ export const recover = Effect.fnUntraced(function* (state: EngineState, progress
   return report
 })
 
-/** Drops the boards of windows that closed without users. */
+/** Drops the boards of windows that closed without users, and the cohorts that are settled. */
 export const dropClosedBoards = ({ environments }: EngineState): void => {
-  for (const { boards, project } of environments) {
+  for (const { boards, cohorts, project } of environments) {
+    cohorts.prune(project.durable)
     for (const [, { windows }] of boards.sets()) {
       for (const kind of windowKinds) {
         windows[kind].dropThrough(project.durable.closedThrough[kind])
@@ -290,7 +297,9 @@ export const replay = Effect.fnUntraced(function* (
     environments.of(record.subject.environment).boards.passOver(record)
   }
   if (record.subject.actor === "project") {
-    yield* fillBoards(environments.of(record.subject.environment))
+    const environment = environments.of(record.subject.environment)
+    yield* fillBoards(environment)
+    yield* fillCohorts(environment)
   }
   const key = duplicateKey(record.cause)
   const hash = key === undefined ? undefined : hashText(key, actor.idSeed)

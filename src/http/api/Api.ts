@@ -18,6 +18,7 @@ import { Facts } from "./Facts.ts"
 import { Ingest } from "./Ingest.ts"
 import { Leaderboard } from "./Leaderboard.ts"
 import { Leaderboards } from "./Leaderboards.ts"
+import { Leagues } from "./Leagues.ts"
 import { Metrics } from "./Metrics.ts"
 import { Openings } from "./Opening.ts"
 import { NotReady } from "./Problems.ts"
@@ -114,6 +115,7 @@ const declared = HttpApi.make("laurel")
     Leaderboards,
     Experiments,
     Teams,
+    Leagues,
     Projects,
     DefinitionFiles,
     TestClocks,

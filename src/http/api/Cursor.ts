@@ -31,6 +31,7 @@ interface Positions extends Readonly<Record<Plural, readonly [createdAt: number,
   readonly actions: readonly [action: string]
   /** The last record of the page, and when it was decided; an erased record has the time 0. */
   readonly facts: readonly [sequence: number, at: number]
+  readonly cohorts: readonly [cohort: number]
 }
 
 export type ListName = keyof Positions
@@ -56,6 +57,7 @@ const partsOf: { readonly [List in ListName]: Parts } = {
   deliveries: ["number", "number"],
   actions: ["string"],
   facts: ["number", "number"],
+  cohorts: ["number"],
 }
 
 /** The parameters of a request that choose the items of a list, by name. */

@@ -1,6 +1,6 @@
 /**
  * Definitions as a file: all settings, currencies, metrics, segments, streaks, badges, quests,
- * rules, boosts, leaderboards and experiments of an environment.
+ * rules, boosts, leaderboards, leagues and experiments of an environment.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -20,6 +20,7 @@ import {
   currencyId,
   experimentId,
   leaderboardId,
+  leagueId,
   metricId,
   questId,
   ruleId,
@@ -27,6 +28,7 @@ import {
   streakId,
 } from "./examples/exampleIds.ts"
 import { NewLeaderboard } from "./Leaderboards.ts"
+import { NewLeague } from "./Leagues.ts"
 import { NewMetric } from "./Metrics.ts"
 import { DefinitionConflict, readProblems, VersionConflict, writeProblems } from "./Problems.ts"
 import { ProjectPatch } from "./Projects.ts"
@@ -180,6 +182,18 @@ export const DefinitionsFile = Schema.Struct({
       "experiments",
     ),
   ),
+  leagues: Schema.optionalKey(
+    listOf(
+      Schema.Struct({
+        id: idOf("lga", leagueId),
+        ...NewLeague.fields,
+        key,
+        status: fileStatus,
+      }).annotate({ identifier: "FileLeague" }),
+      limits.leaguesMax,
+      "leagues",
+    ),
+  ),
 }).annotate({
   identifier: "DefinitionsFile",
   description:
@@ -287,7 +301,7 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
         OpenApi.annotations({
           summary: "Export definitions",
           description:
-            "Returns settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards and experiments in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
+            "Returns settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues and experiments in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
         }),
       ),
     HttpApiEndpoint.post("diff", "/v1/definitions/diff", {
@@ -323,6 +337,6 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
     OpenApi.annotations({
       title: "Definitions",
       description:
-        "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards and experiments as one file.",
+        "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues and experiments as one file.",
     }),
   )

@@ -10,6 +10,7 @@ import {
   boostId,
   countedBadgeId,
   leaderboardId,
+  leagueId,
   metricId,
   ruleId,
   webhookId,
@@ -120,6 +121,8 @@ const declare = <Shape extends Schema.Top>(
 const webhookPath = `/v1/webhooks/${webhookId}`
 const badgePath = `/v1/badges/${countedBadgeId}`
 const leaderboardPath = `/v1/leaderboards/${leaderboardId}`
+const leagueOfUserPath = `/v1/users/user-42/leagues/${leagueId}`
+const leaguePath = `/v1/leagues/${leagueId}`
 const boostPath = `/v1/boosts/${boostId}`
 
 const badRequests = ["invalid_request", "invalid_json", "malformed_request"] as const
@@ -162,6 +165,18 @@ export const StreakNotFound = problem("StreakNotFound", ["streak_not_found"])
 export const BadgeNotFound = problem("BadgeNotFound", ["badge_not_found"])
 export const ExperimentNotFound = problem("ExperimentNotFound", ["experiment_not_found"])
 export const LeaderboardNotFound = problem("LeaderboardNotFound", ["leaderboard_not_found"])
+export const LeagueNotFound = problem("LeagueNotFound", ["league_not_found"])
+export const CohortNotFound = problem("CohortNotFound", ["league_not_found", "cohort_not_found"], {
+  league_not_found: { instance: `/v1/leagues/${leagueId}/cohorts/silver-12` },
+})
+export const LeagueOfUserNotFound = problem(
+  "LeagueOfUserNotFound",
+  ["league_not_found", "user_not_found"],
+  {
+    league_not_found: { instance: leagueOfUserPath },
+    user_not_found: { instance: leagueOfUserPath },
+  },
+)
 export const BoostNotFound = problem("BoostNotFound", ["boost_not_found"])
 export const CurrencyNotFound = problem("CurrencyNotFound", ["currency_not_found"])
 export const MetricNotFound = problem("MetricNotFound", ["metric_not_found"])
@@ -416,6 +431,20 @@ export const LeaderboardConflict = problem(
     quota_exceeded: {
       detail: `At most ${limits.boardsOfCurrencyMax} leaderboards of one currency are allowed.`,
       instance: leaderboardPath,
+    },
+  },
+)
+export const LeagueConflict = problem(
+  "LeagueConflict",
+  ["invalid_transition", "quota_exceeded", "idempotency_in_progress"],
+  {
+    invalid_transition: {
+      detail: "An archived definition cannot change.",
+      instance: leaguePath,
+    },
+    quota_exceeded: {
+      detail: `At most ${limits.leaguesMax} leagues per environment are allowed.`,
+      instance: leaguePath,
     },
   },
 )

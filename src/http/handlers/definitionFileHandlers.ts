@@ -27,6 +27,7 @@ import {
   plurals,
   prefixes,
 } from "../../domain/project/Kinds.ts"
+import { type League, leagueDefaults } from "../../domain/project/League.ts"
 import type { Metric } from "../../domain/project/Metric.ts"
 import type { ProjectSettings, ProjectState } from "../../domain/project/Project.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
@@ -43,6 +44,7 @@ import { newBoard } from "./boardHandlers.ts"
 import { newBoost } from "./boostHandlers.ts"
 import { newCurrency } from "./currencyHandlers.ts"
 import { newExperiment } from "./experimentHandlers.ts"
+import { newLeague } from "./leagueHandlers.ts"
 import { newMetric } from "./metricHandlers.ts"
 import { newQuest } from "./questHandlers.ts"
 import { newRule } from "./ruleHandlers.ts"
@@ -136,6 +138,7 @@ const forms: { readonly [N in Noun]: Form<N> } = {
   boost: { made: newBoost, shown: (boost) => fileBoost(boost) },
   leaderboard: { made: newBoard, shown: (board) => fileBoard(board) },
   experiment: { made: newExperiment, shown: (experiment) => fileExperiment(experiment) },
+  league: { made: newLeague, shown: (league) => fileLeague(league) },
 }
 
 /** The members of a definition of every kind in a file. */
@@ -375,6 +378,19 @@ const fileExperiment = (experiment: Experiment) => {
   const { metric, name, variants } = experiment
   const own = { name, variants, ...given({ metric }) }
   return fileDefinition(experiment, own) as Item<"experiments">
+}
+
+const fileLeague = (league: League) => {
+  const { cohortSize, divisions, graceMinutes, name, score, window } = league
+  const own = {
+    name,
+    score,
+    divisions: divisions.map(({ icon, ...division }) => ({ ...division, ...given({ icon }) })),
+    ...(cohortSize !== leagueDefaults.cohortSize && { cohortSize }),
+    ...(window !== leagueDefaults.window && { window }),
+    ...(graceMinutes !== leagueDefaults.graceMinutes && { graceMinutes }),
+  }
+  return fileDefinition(league, own) as Item<"leagues">
 }
 
 /** The change that a fact of an applied file describes. */

@@ -20,6 +20,7 @@ import { eventHandlers } from "./eventHandlers.ts"
 import { experimentHandlers } from "./experimentHandlers.ts"
 import { factHandlers } from "./factHandlers.ts"
 import { ingestHandlers } from "./ingestHandlers.ts"
+import { leagueHandlers } from "./leagueHandlers.ts"
 import { metricHandlers } from "./metricHandlers.ts"
 import { openingHandlers } from "./openingHandlers.ts"
 import { questHandlers } from "./questHandlers.ts"
@@ -140,6 +141,7 @@ export const handlersOf = (
     leaderboards: boardHandlers(engine),
     experiments: experimentHandlers(engine),
     teams: teamHandlers(engine),
+    leagues: leagueHandlers(engine),
     project: projectHandlers(engine),
     definitions: definitionFileHandlers(engine),
     testClock: testClockHandlers(engine),

@@ -77,7 +77,7 @@ const below = (pointer: string, faults: ReadonlyArray<Fault>): ReadonlyArray<Fau
   faults.map((fault) => ({ ...fault, pointer: `${pointer}${fault.pointer}` }))
 
 /** The kinds that a preview may try. */
-type Tried = Exclude<Noun, "segment" | "leaderboard" | "experiment">
+type Tried = Exclude<Noun, "segment" | "leaderboard" | "league" | "experiment">
 
 type Preview = typeof PreviewRequest.Type
 

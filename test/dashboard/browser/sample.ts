@@ -189,6 +189,14 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     score: { currency: "points" },
     attributes: ["avatarUrl"],
   })
+  const league = await post("/leagues", {
+    name: "Weekly league",
+    score: { currency: "xp" },
+    divisions: [
+      { key: "bronze", name: "Bronze", promote: 10, demote: 0 },
+      { key: "silver", name: "Silver", promote: 0, demote: 5 },
+    ],
+  })
   const conditions = [{ kind: "badge", badge: badge.key, op: "exists" }]
   const segment = await post("/segments", { name: "Eager learners", conditions })
   const metric = await post("/metrics", {
@@ -254,6 +262,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     boost: boost.id,
     experiment: experiment.id,
     leaderboard: leaderboard.id,
+    league: league.id,
     metric: metric.id,
     quest: quest.id,
     currency: currency.id,

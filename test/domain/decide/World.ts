@@ -2,9 +2,11 @@
 
 import { Result } from "effect"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
+import { type LeagueSeats, noSeats } from "../../../src/domain/decide/Leagues.ts"
 import { type ReplyTo, replyOf } from "../../../src/domain/message/UserReply.ts"
 import type { Amounts, Currency } from "../../../src/domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../../src/domain/project/Definition.ts"
+import { type League, termsOf } from "../../../src/domain/project/League.ts"
 import type { Metric } from "../../../src/domain/project/Metric.ts"
 import {
   defaultSettings,
@@ -30,6 +32,7 @@ import type { LaurelError } from "../../../src/domain/values/Errors.ts"
 import {
   badgeWith,
   currencyWith,
+  leagueWith,
   metricWith,
   questWith,
   ruleWith,
@@ -52,6 +55,8 @@ export class World {
   project: ProjectState = emptyProject
   user: UserState | undefined
   readonly records: Array<JournalRecord> = []
+  /** The rank of the user in closed windows, among so many. */
+  ranked: ReturnType<LeagueSeats["rankOf"]> = { rank: 1, of: 1 }
   #sequence = 0
 
   constructor(now = "2026-11-04T12:00:00Z") {
@@ -105,6 +110,32 @@ export class World {
     return made
   }
 
+  league(league: Partial<League> = {}): League {
+    const made = leagueWith(league)
+    const known = this.project.leagues.has(made.id)
+    this.define({ kind: known ? "league.updated" : "league.created", league: made })
+    return made
+  }
+
+  /** Closes a window of the league. */
+  closeLeague(league: League, index: number): void {
+    const { id: leagueId, key, name, window } = league
+    const times = { startsAt: 0, endsAt: this.now }
+    const counts = { cohorts: 1, total: 1 }
+    const terms = termsOf(league)
+    this.define({
+      kind: "league.window_closed",
+      leagueId,
+      key,
+      name,
+      window,
+      index,
+      ...times,
+      ...counts,
+      terms,
+    })
+  }
+
   /** Sets the user's attributes. */
   attributes(attributes: Profile["attributes"]): void {
     this.do({ kind: "profile", change: { attributes } })
@@ -141,6 +172,8 @@ export class World {
         undefined,
         past,
         subject.userId,
+        undefined,
+        { ...noSeats, rankOf: () => this.ranked },
       ),
     )
   }

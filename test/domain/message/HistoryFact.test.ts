@@ -8,6 +8,7 @@ import { recordId } from "../../../src/domain/values/Ids.ts"
 import { Fact } from "../../../src/http/api/History.ts"
 import { World } from "../decide/World.ts"
 import { boostWith, experimentWith, levelWith } from "../definitions.ts"
+import { played } from "../played.ts"
 
 const shownOf = (record: JournalRecord) =>
   record.facts.filter(isShown).map((fact) => historyFact(record, fact))
@@ -106,7 +107,7 @@ describe("The facts in a history", () => {
     const kinds = new Set<string>()
     const mover = new World()
     mover.do({ kind: "opening", balances: { points: 1 } })
-    for (const record of [...everything().records, ...mover.records]) {
+    for (const record of [...everything().records, ...mover.records, ...played().records]) {
       for (const fact of shownOf(record)) {
         kinds.add(fact.kind)
         const decoded = decode(JSON.parse(JSON.stringify(fact)))

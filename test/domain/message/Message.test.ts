@@ -22,6 +22,7 @@ import { recordId } from "../../../src/domain/values/Ids.ts"
 import { limits } from "../../../src/Limits.ts"
 import { World } from "../decide/World.ts"
 import { boostWith, experimentWith, levelWith, questWith, ruleWith } from "../definitions.ts"
+import { played } from "../played.ts"
 
 const messagesOf = (record: JournalRecord): ReadonlyArray<Message> =>
   record.facts.flatMap((_, index) =>
@@ -113,10 +114,12 @@ describe("A message", () => {
   it("is made of each public fact, and matches its schema", () => {
     const mover = new World()
     const { record } = mover.do({ kind: "opening", balances: { xp: 1 } })
-    const all = [...told, ...messagesOf(record)]
+    const all = [...told, ...messagesOf(record), ...played().records.flatMap(messagesOf)]
     for (const message of all) expect(decode(message)).toEqual(message)
     const expected = messageKinds.filter((kind) =>
-      /^(?!webhook|test_clock|leaderboard\.window|quest\.(cr|up)|team\.del)/.test(kind),
+      /^(?!webhook|test_clock|leaderboard\.window|league\.window|quest\.(cr|up)|team\.del)/.test(
+        kind,
+      ),
     )
     expect([...new Set(all.map(({ type }) => type))].toSorted()).toEqual(expected.toSorted())
   })

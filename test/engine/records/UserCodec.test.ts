@@ -174,6 +174,37 @@ const rich: UserState = {
       },
     ],
   ]),
+  leagues: new Map([
+    [
+      "lga_1",
+      {
+        division: 2,
+        entry: { window: 20_760, cohort: 12, score: 340, sequence: 9_000 },
+        waiting: [{ window: 20_761, score: 5, sequence: 9_007 }],
+        results: [
+          {
+            window: 20_758,
+            division: 3,
+            cohort: 1,
+            score: 2,
+            rank: 30,
+            of: 30,
+            outcome: "demoted",
+          },
+          {
+            window: 20_759,
+            division: 2,
+            cohort: 4,
+            score: 0,
+            rank: null,
+            of: 0,
+            outcome: "stayed",
+          },
+        ],
+      },
+    ],
+    ["lga_2", { division: 0, entry: null, waiting: [], results: [] }],
+  ]),
   earnings: new Map([
     ["xp", [[1_998_049, 500]]],
     [

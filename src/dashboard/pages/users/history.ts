@@ -132,11 +132,12 @@ const questText = (fact: Extract<Fact, { readonly questId: string }>): Content =
   }
 }
 
+type StreakFact = Extract<Fact, { readonly kind: `streak.${string}` }>
+
+const isOfStreak = (fact: Fact): fact is StreakFact => fact.kind.startsWith("streak.")
+
 /** A fact of a streak in words. */
-const streakText = (
-  fact: Extract<Fact, { readonly kind: `streak.${string}` }>,
-  base: string,
-): Content => {
+const streakText = (fact: StreakFact, base: string): Content => {
   switch (fact.kind) {
     case "streak.extended":
       return html`Streak ${isolated(fact.key)}: ${count(fact.current)} in a row (best ${count(fact.best)})`
@@ -178,6 +179,27 @@ const boostText = (fact: FactOf<"boost.earned"> | FactOf<"boost.revoked">, base:
     "source" in fact ? sourceText(fact.source, base) : "taken back"
   }`
 
+type LeagueFact = Extract<Fact, { readonly kind: `league.${string}` }>
+
+const isOfLeague = (fact: Fact): fact is LeagueFact => fact.kind.startsWith("league.")
+
+/** A fact of a league in words. */
+const leagueText = (fact: LeagueFact): Content => {
+  const league = html`League ${isolated(fact.name)}`
+  if (fact.kind === "league.joined") {
+    return html`${league}: cohort ${count(fact.cohort)} of ${isolated(fact.division.name)} joined`
+  }
+  const { of, rank, to } = fact
+  const ranked = rank === null ? "" : `, rank ${count(rank)} of ${count(of)}`
+  return html`${league}: ${leagueWords[fact.kind]} ${isolated(to.name)}${ranked}`
+}
+
+const leagueWords = {
+  "league.promoted": "promoted to",
+  "league.stayed": "stays in",
+  "league.demoted": "demoted to",
+} as const
+
 const summaryText = (
   fact: FactOf<"event.tracked" | "event.revoked" | "reward.granted" | "reward.revoked">,
 ): Content => {
@@ -195,6 +217,8 @@ const summaryText = (
 
 /** One fact in words. `base` is the path of the environment's pages. */
 const factText = (fact: Fact, base: string): Content => {
+  if (isOfLeague(fact)) return leagueText(fact)
+  if (isOfStreak(fact)) return streakText(fact, base)
   switch (fact.kind) {
     case "event.tracked":
     case "event.revoked":
@@ -245,19 +269,6 @@ const factText = (fact: Fact, base: string): Content => {
       return html`Metric ${isolated(fact.key)}: ${fact.total ?? "none"}`
     case "leaderboard.disqualified":
       return html`${fact.disqualified ? "Disqualified" : "Listed again"} on the leaderboard ${isolated(fact.leaderboard.key)}`
-    case "streak.extended":
-    case "streak.counted":
-    case "streak.broken":
-    case "streak.at_risk":
-    case "streak.paused":
-    case "streak.repaired":
-    case "streak.repair_undone":
-    case "streak.milestone_reached":
-    case "streak.milestone_revoked":
-    case "streak.freezes_earned":
-    case "streak.freezes_revoked":
-    case "streak.freezes_capped":
-      return streakText(fact, base)
     default:
       return userText(fact)
   }

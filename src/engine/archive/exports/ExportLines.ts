@@ -31,7 +31,7 @@ import { idPairs, idsBody, isRunHead } from "../../dedupe/IdRun.ts"
 import { Names } from "../../records/Names.ts"
 import { decodeUser, encodeUser } from "../../records/UserCodec.ts"
 
-export const exportFormat = 40
+export const exportFormat = 41
 
 /** The tables in the order of an export. Users are one by one, in place of buckets. */
 export const exportedTables = tables
@@ -165,6 +165,7 @@ const userMaps = [
   "boards",
   "experiments",
   "teams",
+  "leagues",
 ] as const satisfies ReadonlyArray<keyof UserState>
 
 /** A user in the form of an entry. */

@@ -9,6 +9,7 @@ import {
   experimentId,
   later,
   leaderboardId,
+  leagueId,
   messageId,
   metricId,
   onlyPage,
@@ -355,6 +356,18 @@ export const definitionsFile = {
         { key: "goal", weight: 1 },
       ],
       endsAt: "2026-12-01T00:00:00.000Z",
+    },
+  ],
+  leagues: [
+    {
+      id: leagueId,
+      key: "weekly-league",
+      name: "Weekly league",
+      score: { currency: "xp" },
+      divisions: [
+        { key: "bronze", name: "Bronze", promote: 10, demote: 0 },
+        { key: "silver", name: "Silver", promote: 0, demote: 5 },
+      ],
     },
   ],
 } as const

@@ -20,6 +20,7 @@ export const boostId = "bst_01a1fc1e64c07345932e273286b5ca30"
 export const segmentId = "seg_01a1fc1e64c07345932e273286b5ca30"
 export const leaderboardId = "ldb_01a1fc1e64c07345932e273286b5ca30"
 export const experimentId = "exp_01a1fc1e64c07345932e273286b5ca30"
+export const leagueId = "lga_01a1fc1e64c07345932e273286b5ca30"
 export const streakId = "stk_01a1fc1e64c07345932e273286b5ca30"
 export const webhookId = "whk_01a1fc1e64c07345932e273286b5ca30"
 export const eventId = "evt_0mi8k3f2a4c92"
@@ -61,12 +62,15 @@ export const exampleCursors = {
     "1WyJleHBlcmltZW50cyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJleHBfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXVHhuXk",
   teams: "1WyJ0ZWFtcyIsMjYwMTQ4Mzc0OCwiZmFsY29ucyJdvbNRHg",
   teamMembers: "1WyJ0ZWFtTWVtYmVycyIsMjYwMTQ4Mzc0OCwidXNlci00MiJdR7acHg",
+  leagues:
+    "1WyJsZWFndWVzIiwyNjAxNDgzNzQ4LDE3OTM1MjU0MDAwMDAsImxnYV8wMWExZmMxZTY0YzA3MzQ1OTMyZTI3MzI4NmI1Y2EzMCJd6z0E2g",
   webhooks:
     "1WyJ3ZWJob29rcyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJ3aGtfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXVm57po",
   history: "1WyJoaXN0b3J5IiwyNjAxNDgzNzQ4LDIwNDg3OCwwXaHVpBc",
   rewards: "1WyJyZXdhcmRzIiwyNjAxNDgzNzQ4LDIwNDg3OF1HwqA_",
   spends: "1WyJzcGVuZHMiLDI2MDE0ODM3NDgsMjA0ODc4XV93xgo",
   deliveries: "1WyJkZWxpdmVyaWVzIiwyNjAxNDgzNzQ4LDIwNDg3OCwwXTmJGas",
+  cohorts: "1WyJjb2hvcnRzIiwyNjAxNDgzNzQ4LDEyXQE2qPc",
   actions: "1WyJhY3Rpb25zIiwyNjAxNDgzNzQ4LCJMRVNTT05fRE9ORSJd7S2Nrg",
   facts: "1WyJmYWN0cyIsMjYwMTQ4Mzc0OCwyMDQ4NzgsMTc5MzUyNTQwMDAwMF2dWXPi",
 } as const

@@ -6,6 +6,7 @@ import {
   deliveryId,
   experimentId,
   leaderboardId,
+  leagueId,
   metricId,
   questId,
   ruleId,
@@ -74,6 +75,11 @@ export const occurrences = {
   leaderboard_not_found: at(
     `/v1/leaderboards/${leaderboardId}`,
     "No leaderboard of this project has this id or key.",
+  ),
+  league_not_found: at(`/v1/leagues/${leagueId}`, "No league of this project has this id or key."),
+  cohort_not_found: at(
+    `/v1/leagues/${leagueId}/cohorts/silver-12`,
+    "No cohort of a window that is not settled has this id.",
   ),
   boost_not_found: at(`/v1/boosts/${boostId}`, "No boost of this project has this id or key."),
   currency_not_found: at("/v1/currencies/gems", "No currency of this project has this id or key."),

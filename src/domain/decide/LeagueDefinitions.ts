@@ -1,0 +1,100 @@
+/** Decides the commands on leagues. `Leagues.ts` scores in them. */
+import { limits } from "../../Limits.ts"
+import { hasScores } from "../project/BoardDefinition.ts"
+import type { New, Status } from "../project/Definition.ts"
+import { definitionWithKey } from "../project/DefinitionKey.ts"
+import { type League, leagueDefaults, leagueScoring } from "../project/League.ts"
+import type { ProjectState } from "../project/Project.ts"
+import { isRefilling } from "../user/Refill.ts"
+import type { Fault } from "../values/Errors.ts"
+import type { Metadata } from "../values/Metadata.ts"
+import { noChange } from "./Decided.ts"
+import { metadataFaults, rankedFaults, segmentReferenceFaults } from "./definitionChecks.ts"
+import { Decisions } from "./Kind.ts"
+import { periodFaults } from "./Lifecycle.ts"
+
+/** A merge patch of a league. */
+export interface LeagueChange
+  extends Partial<
+    Pick<
+      League,
+      | "name"
+      | "description"
+      | "divisions"
+      | "cohortSize"
+      | "window"
+      | "graceMinutes"
+      | "startsAt"
+      | "endsAt"
+      | "segment"
+    >
+  > {
+  readonly score?: Partial<League["score"]>
+  readonly status?: Status
+  readonly metadata?: Metadata | null
+}
+
+type Defaulted = "cohortSize" | "window" | "graceMinutes"
+
+/** A league without the members that have defaults. */
+type NewLeague = Partial<Pick<League, Defaulted>> & Omit<New<League>, Defaulted>
+
+export const leagues = new Decisions<"league", NewLeague, LeagueChange>({
+  noun: "league",
+  max: limits.leaguesMax,
+  nameOf: ({ name }) => name,
+  members: (given) => ({ ...leagueDefaults, ...given }),
+  changed: (before, { score, ...change }) => ({
+    ...change,
+    score: { ...before.score, ...score },
+  }),
+  faults: (state, league, { before }) => [
+    ...(before === undefined ? [] : changedFaults(before, league)),
+    ...leagueFaults(state, league),
+  ],
+})
+
+/** The faults of members that no longer change once the league was published. */
+const changedFaults = (before: League, league: League): ReadonlyArray<Fault> => {
+  if (!hasScores(before)) return []
+  const faults: Array<Fault> = []
+  for (const name of leagueScoring) {
+    if (noChange({ [name]: before[name] }, { [name]: league[name] })) continue
+    const detail = "cannot change, since the scores follow from it: use another key"
+    faults.push({ pointer: `/${name}`, code: "invalid_value", detail })
+  }
+  for (const [index, { key }] of before.divisions.entries()) {
+    if (league.divisions[index]?.key === key) continue
+    const detail = `must have the division ${key} at this place: users are in it`
+    faults.push({ pointer: `/divisions/${index}`, code: "invalid_value", detail })
+  }
+  return faults
+}
+
+const leagueFaults = (state: ProjectState, league: League): ReadonlyArray<Fault> => {
+  const { cohortSize, divisions } = league
+  const { currency } = league.score
+  const faults = [
+    ...periodFaults(league),
+    ...metadataFaults(league.metadata),
+    ...segmentReferenceFaults(state, league.segment),
+    ...rankedFaults(state, league.score),
+  ]
+  const scored = definitionWithKey(state.currencies, currency)
+  if (scored !== undefined && isRefilling(scored)) {
+    const detail = "must not have a refill, now or before: refilled amounts are not earned"
+    faults.push({ pointer: "/score/currency", code: "not_allowed", detail })
+  }
+  const keys = new Set<string>()
+  for (const [index, { demote, key, promote }] of divisions.entries()) {
+    if (keys.has(key)) {
+      const detail = "must differ from the keys of the other divisions"
+      faults.push({ pointer: `/divisions/${index}/key`, code: "duplicate", detail })
+    }
+    keys.add(key)
+    if (promote + demote <= cohortSize) continue
+    const detail = `must be, with promote, at most cohortSize, which is ${cohortSize}`
+    faults.push({ pointer: `/divisions/${index}/demote`, code: "out_of_range", detail })
+  }
+  return faults
+}

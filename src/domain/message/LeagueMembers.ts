@@ -1,0 +1,44 @@
+/** What the API shows of the facts of leagues. */
+import { Schema } from "effect"
+
+const text = (description: string, example: string) =>
+  Schema.String.annotate({ description, examples: [example] })
+const count = (example: number, description: string) =>
+  Schema.Int.annotate({ description, examples: [example] })
+const dateTime = (description: string, example: string) =>
+  Schema.String.annotate({ description, format: "date-time", examples: [example] })
+
+const divisionOf = (description: string, examples: readonly [string, string]) =>
+  Schema.Struct({
+    key: text("Key of the division.", examples[0]),
+    name: text("Name of the division.", examples[1]),
+  }).annotate({ description, examples: [{ key: examples[0], name: examples[1] }] })
+
+const inLeague = {
+  leagueId: text("Id of the league.", "lga_01a1fc1e64c07345932e273286b5ca30"),
+  key: text("Key of the league.", "weekly-league"),
+  name: text("Name of the league.", "Weekly league"),
+  division: divisionOf("The user's division in the window.", ["silver", "Silver"]),
+  cohort: count(12, "The number of the cohort in its division."),
+  startsAt: dateTime("Start of the window.", "2026-10-26T00:00:00.000Z"),
+  endsAt: dateTime("End of the window.", "2026-11-02T00:00:00.000Z"),
+}
+
+const settled = {
+  ...inLeague,
+  to: divisionOf("The user's division from now on.", ["gold", "Gold"]),
+  score: count(340, "The score in the window."),
+  rank: Schema.NullOr(Schema.Int).annotate({
+    description: "Rank in the cohort; null: hidden, or without a score.",
+    examples: [1],
+  }),
+  of: count(30, "How many users of the cohort had a rank."),
+}
+
+/** By kind of fact. */
+export const leagueMembers = {
+  "league.joined": inLeague,
+  "league.promoted": settled,
+  "league.stayed": settled,
+  "league.demoted": settled,
+}

@@ -1,0 +1,107 @@
+/**
+ * The definition of a league. Its divisions are in order, the lowest first. In each window, users of
+ * one division compete in cohorts of about `cohortSize`. At the close of the window the first of a
+ * cohort move up a division, and the last move down.
+ *
+ * Once the league was published, what the places of users rest on stays: the currency, the window,
+ * and the divisions that there are, in their order. New divisions come on top. Sizes and numbers may
+ * change: a window closes by those of its close (`LeagueTerms`).
+ */
+import type { WindowKind } from "../values/Calendar.ts"
+import { type Targeted, targetedDefaults } from "./Definition.ts"
+
+export interface Division {
+  readonly key: string
+  readonly name: string
+  readonly icon: string | null
+  /** How many of a full cohort move up, and down. */
+  readonly promote: number
+  readonly demote: number
+}
+
+export interface League extends Targeted {
+  readonly name: string
+  /** The lowest first; at least one. */
+  readonly divisions: ReadonlyArray<Division>
+  readonly cohortSize: number
+  /** The key of the currency. */
+  readonly score: { readonly currency: string }
+  readonly window: WindowKind
+  /** For how long after its end a window takes what occurred in it. */
+  readonly graceMinutes: number
+}
+
+/** The members that decide the scores. */
+export const leagueScoring = ["score", "window", "graceMinutes", "segment", "startsAt"] as const
+
+export const leagueDefaults = {
+  ...targetedDefaults,
+  cohortSize: 30,
+  window: "weekly",
+  graceMinutes: 0,
+} as const
+
+/** By what a window closes. `divisions`: how many move up and down, the lowest division first. */
+export interface LeagueTerms {
+  readonly size: number
+  readonly divisions: ReadonlyArray<readonly [promote: number, demote: number]>
+}
+
+export const termsOf = ({ cohortSize, divisions }: League): LeagueTerms => ({
+  size: cohortSize,
+  divisions: divisions.map(({ demote, promote }) => [promote, demote]),
+})
+
+/** The latest window of a league that was closed, and by what. */
+export interface LeagueClose {
+  readonly index: number
+  readonly terms: LeagueTerms
+}
+
+export const leagueOutcomes = ["promoted", "stayed", "demoted"] as const
+export type LeagueOutcome = (typeof leagueOutcomes)[number]
+
+/**
+ * The outcome of the `rank` (null: without one) among `of` ranks of a cohort. Nobody leaves the
+ * lowest division downwards, nor the highest upwards.
+ */
+export const outcomeOf = (
+  { divisions, size }: LeagueTerms,
+  division: number,
+  rank: number | null,
+  of: number,
+): LeagueOutcome => {
+  const [promote, demote] = divisions[division] ?? [0, 0]
+  if (rank === null) return "stayed"
+  const up = division < divisions.length - 1 ? Math.min(of, Math.ceil((promote * of) / size)) : 0
+  if (rank <= up) return "promoted"
+  const down = division > 0 ? Math.min(of - up, Math.floor((demote * of) / size)) : 0
+  return rank > of - down ? "demoted" : "stayed"
+}
+
+export const divisionAfter = (division: number, outcome: LeagueOutcome): number =>
+  outcome === "promoted" ? division + 1 : outcome === "demoted" ? division - 1 : division
+
+const minuteMs = 60_000
+
+/** How long after its end a window closes, in milliseconds. */
+export const graceMsOf = ({ graceMinutes }: Pick<League, "graceMinutes">): number =>
+  graceMinutes * minuteMs
+
+const byCurrency = new WeakMap<
+  ReadonlyMap<string, League>,
+  ReadonlyMap<string, ReadonlyArray<League>>
+>()
+
+/** The leagues that were published, by the currency. Found once for each state of the definitions. */
+export const leaguesByCurrency = (
+  leagues: ReadonlyMap<string, League>,
+): ReadonlyMap<string, ReadonlyArray<League>> => {
+  let index = byCurrency.get(leagues)
+  if (index === undefined) {
+    const live = [...leagues.values()].filter(({ set }) => set === "published")
+    index = Map.groupBy(live, ({ score }) => score.currency)
+    byCurrency.set(leagues, index)
+  }
+  return index
+}

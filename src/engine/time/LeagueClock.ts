@@ -1,0 +1,202 @@
+/**
+ * Closes the windows of leagues when their grace has ended, and settles them for each member
+ * (`decide/Leagues.ts`).
+ *
+ * Invariants:
+ * - A window is closed only when all records that count for it are durable: after the end the clock
+ *   waits for the commit of everything appended so far, and then asks the project's actor.
+ * - The windows of a league close one after the other: the next one only when the one before is
+ *   settled for all. A user whose settling fails does not hold up a test clock for ever.
+ * - A start goes on where a crash left off: the states of users say for whom a window is not settled.
+ *
+ * During an advance of a test clock, the steps of the advance close windows (`closeEnded`), and
+ * move on only when they are settled (`nextEnd`).
+ *
+ * Cost: it looks at the end of each window with members, at most a few for a league. Users are settled
+ * `leagueSettledMax` at a time, each group in a turn of the event loop of its own.
+ */
+import { Effect, Latch } from "effect"
+import { type CloseLeagues, leagueClosesAt } from "../../domain/decide/Leagues.ts"
+import type { League } from "../../domain/project/League.ts"
+import { isAdvancing, type ProjectState, timeIn } from "../../domain/project/Project.ts"
+import type { JournalRecord, Tick } from "../../domain/record/Record.ts"
+import { zoneOf } from "../../domain/values/Calendar.ts"
+import { limits } from "../../Limits.ts"
+import { markTurn } from "../../metrics/LongTurns.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import type { Cohorts } from "../boards/Cohorts.ts"
+import type { CommitWaiter } from "../commit/GroupCommit.ts"
+import { sleepUnlessOpened } from "./Clock.ts"
+
+/** The parts of an environment that the clock needs. */
+interface LeagueEnvironment {
+  readonly id: string
+  readonly cohorts: Cohorts
+  readonly project: { readonly state: ProjectState; readonly durable: ProjectState }
+}
+
+interface LeagueClockOptions<Environment extends LeagueEnvironment> {
+  /** How often the clock is looked at, in case it was set. */
+  readonly clockCheckMs: number
+  readonly environments: Iterable<Environment> & { of(id: string): Environment }
+  readonly now: () => number
+  /** Calls the waiter when everything appended so far is durable. */
+  readonly afterCommit: (waiter: CommitWaiter) => void
+  /** Asks the project actor to close windows; calls back with whether it did. */
+  readonly close: (
+    environment: Environment,
+    command: CloseLeagues,
+    over: (closed: boolean) => void,
+  ) => void
+  readonly askUsers: (
+    environment: Environment,
+    messages: ReadonlyArray<{ readonly userId: string; readonly command: Tick }>,
+  ) => Effect.Effect<ReadonlyArray<object>>
+}
+
+export class LeagueClock<Environment extends LeagueEnvironment> {
+  readonly #options: LeagueClockOptions<Environment>
+  readonly #changed = Latch.makeUnsafe(true)
+  /** The environments in which somebody could not be settled, and when that is tried again. */
+  readonly #retries = new Map<Environment, number>()
+
+  constructor(options: LeagueClockOptions<Environment>) {
+    this.#options = options
+  }
+
+  /** A record is durable. It may have begun or closed a window, or moved its end. */
+  committed({ facts, subject }: JournalRecord): void {
+    if (subject.actor === "directory") return
+    if (subject.actor === "project") {
+      if (facts.some(({ kind }) => mayMoveEnds(kind))) this.#changed.openUnsafe()
+      return
+    }
+    const { cohorts } = this.#options.environments.of(subject.environment)
+    if (cohorts.takeNews()) this.#changed.openUnsafe()
+  }
+
+  /** Never ends. */
+  readonly run: Effect.Effect<never> = Effect.gen({ self: this }, function* () {
+    while (true) {
+      this.#changed.closeUnsafe()
+      let waitMs = this.#options.clockCheckMs
+      for (const environment of [...this.#options.environments]) {
+        const { state } = environment.project
+        if (state.leagues.size === 0) continue
+        yield* this.#settle(environment)
+        if (isAdvancing(state)) continue
+        if (!(yield* this.closeEnded(environment))) {
+          waitMs = Math.min(waitMs, limits.windowCloseRetryMs)
+        }
+        yield* this.#settle(environment)
+        const at = timeIn(environment.project.state, this.#options.now())
+        const retryMs = (this.#retries.get(environment) ?? Number.POSITIVE_INFINITY) - at
+        const leftMs = Math.min(this.#nextClose(environment) - at, Math.max(retryMs, 1))
+        waitMs = Math.max(1, Math.min(waitMs, leftMs))
+      }
+      yield* sleepUnlessOpened(this.#changed, waitMs)
+    }
+  })
+
+  /** When the next window closes that has members; infinity: there is none. */
+  #nextClose({ cohorts, project }: Environment): number {
+    const { state } = project
+    const zone = zoneOf(state.settings.timezone)
+    let next = Number.POSITIVE_INFINITY
+    for (const league of state.leagues.values()) {
+      if (league.set === "archived" || cohorts.isSettling(league, state)) continue
+      for (const window of cohorts.windowsOf(league.id)) {
+        next = Math.min(next, leagueClosesAt(league, zone, window))
+      }
+    }
+    return next
+  }
+
+  /** `#nextClose`, or a time that is past while somebody waits to be settled. */
+  nextEnd(environment: Environment): number {
+    const { cohorts, project } = environment
+    const waits =
+      !this.#retries.has(environment) &&
+      [...project.state.leagues.values()].some((league) =>
+        cohorts.isSettling(league, project.state),
+      )
+    return waits ? 0 : this.#nextClose(environment)
+  }
+
+  /** Closes the windows that are over; returns false if that must be tried again. */
+  closeEnded(environment: Environment): Effect.Effect<boolean> {
+    return Effect.suspend(() => {
+      if (environment.project.state.leagues.size === 0) return Effect.succeed(true)
+      if (this.#over(environment).length === 0) return Effect.succeed(true)
+      return this.#close(environment)
+    })
+  }
+
+  #close(environment: Environment): Effect.Effect<boolean> {
+    const { afterCommit, close } = this.#options
+    return Effect.callback((resume) => {
+      const closeNow = () => {
+        markTurn("rollover")
+        const windows = this.#over(environment)
+        if (windows.length === 0) return resume(Effect.succeed(true))
+        const command = { kind: "closeLeagues", windows } as const
+        close(environment, command, (closed) => resume(Effect.succeed(closed)))
+      }
+      // No caller waits for this, so it waits as long as the disk is full.
+      afterCommit({ committed: closeNow, stalled: () => true })
+    })
+  }
+
+  /** Of each league, the oldest window with members, if it is over. */
+  #over({ cohorts, project }: Environment): CloseLeagues["windows"] {
+    const { state } = project
+    const at = timeIn(state, this.#options.now())
+    const zone = zoneOf(state.settings.timezone)
+    return [...state.leagues.values()].flatMap((league: League) => {
+      const { id: leagueId, set } = league
+      const [index] = cohorts.windowsOf(leagueId)
+      if (index === undefined || set === "archived") return []
+      if (cohorts.isSettling(league, state) || at < leagueClosesAt(league, zone, index)) return []
+      const counts = cohorts.countsOf(leagueId, index)
+      return [{ leagueId, index, ...counts }]
+    })
+  }
+
+  /** Settles closed windows for all who wait, group by group. */
+  readonly #settle = Effect.fnUntraced(function* (
+    this: LeagueClock<Environment>,
+    environment: Environment,
+  ) {
+    const { askUsers, now } = this.#options
+    const { cohorts, project } = environment
+    const at = () => timeIn(project.state, now())
+    if ((this.#retries.get(environment) ?? 0) > at()) return
+    this.#retries.delete(environment)
+    let group: Array<string> = []
+    let hasFailed = false
+    const settle = Effect.fnUntraced(function* () {
+      markTurn("rollover")
+      const asked = group.map((userId) => ({ userId, command: tick }))
+      group = []
+      const outcomes = yield* askUsers(environment, asked)
+      if (outcomes.some((outcome) => "_tag" in outcome && !isSettled(outcome))) hasFailed = true
+      yield* yieldToEventLoop
+    })
+    for (const userIds of cohorts.unsettled(project.durable)) {
+      group.push(...userIds)
+      if (group.length >= limits.leagueSettledMax) yield* settle()
+    }
+    if (group.length > 0) yield* settle()
+    if (hasFailed) this.#retries.set(environment, at() + limits.leagueRetryMs)
+  })
+}
+
+const tick: Tick = { kind: "tick" }
+
+/** `conflict`: a command has settled the user meanwhile. `user_not_found`: the user is gone. */
+const isSettled = (outcome: object): boolean =>
+  "code" in outcome && (outcome.code === "conflict" || outcome.code === "user_not_found")
+
+/** Whether a fact of this kind may begin, close or move a window. */
+const mayMoveEnds = (kind: string): boolean =>
+  kind.startsWith("league.") || kind === "project.updated" || kind === "testClock.moved"

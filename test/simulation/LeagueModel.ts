@@ -1,0 +1,271 @@
+/**
+ * A naive model of one league with windows of a UTC day, fed with the records of a journal in their
+ * order. Of the facts it takes only what the commands did (amounts of xp, ids of records), the numbers
+ * of cohorts, and the moment at which a window closed. From these it says which facts of the league
+ * each record must have, by going through all users.
+ */
+import { expect } from "@effect/vitest"
+import type { League } from "../../src/domain/project/League.ts"
+import { decidedAt, type Fact, type JournalRecord } from "../../src/domain/record/Record.ts"
+
+const dayMs = 86_400_000
+
+interface Score {
+  readonly window: number
+  score: number
+  /** When it was reached. */
+  at: number
+}
+
+interface Player {
+  division: number
+  hidden: boolean
+  entry: (Score & { readonly cohort: number }) | undefined
+  waiting: Array<Score>
+  results: Array<string>
+}
+
+interface Due {
+  readonly division: number
+  readonly rank: number | null
+  readonly of: number
+  readonly outcome: string
+  readonly score: number
+}
+
+/** A fact of the league as the model knows it, as text. */
+type Told = string
+
+const outcomes = ["promoted", "stayed", "demoted"]
+
+export class LeagueModel {
+  readonly players = new Map<string, Player>()
+  /** What comes of the closed window, for those whose records have not said it. */
+  readonly due = new Map<string, Due>()
+  closedThrough = Number.NEGATIVE_INFINITY
+  /** How much has happened. */
+  readonly seen = { promoted: 0, stayed: 0, demoted: 0, waited: 0, united: 0, windows: 0 }
+  readonly #league: League
+  /** The window and the amount that a record scored. */
+  readonly #scored = new Map<number, readonly [window: number, amount: number]>()
+
+  constructor(league: League) {
+    this.#league = league
+  }
+
+  follow(record: JournalRecord): void {
+    const { subject } = record
+    if (subject.actor === "project") {
+      for (const fact of record.facts) {
+        if (fact.kind === "league.window_closed") this.#close(fact.index)
+      }
+    } else if (subject.actor === "user") {
+      const told = record.facts.flatMap((fact) => this.#toldBy(fact))
+      expect([record.sequence, told]).toEqual([record.sequence, this.#expected(record)])
+    }
+  }
+
+  #toldBy(fact: Fact): ReadonlyArray<Told> {
+    switch (fact.kind) {
+      case "league.joined":
+        return [`joined ${fact.window} in ${fact.division.index}`]
+      case "league.scored":
+        return [`scored ${fact.window} ${fact.amount}`]
+      case "league.taken":
+        return [`took ${fact.division}`]
+      case "league.promoted":
+      case "league.stayed":
+      case "league.demoted": {
+        const { division, of, rank, score, window } = fact
+        const outcome = fact.kind.slice("league.".length)
+        return [`${outcome} ${window} from ${division.index} ${score} ${rank}/${of}`]
+      }
+      default:
+        return []
+    }
+  }
+
+  #close(window: number): void {
+    expect(window).toBeGreaterThan(this.closedThrough)
+    // The window before was settled for all.
+    expect([...this.due.keys()]).toEqual([])
+    this.closedThrough = window
+    this.seen.windows++
+    const members = [...this.players].filter(([, { entry }]) => entry?.window === window)
+    for (const [userId, player] of members) {
+      const entry = player.entry!
+      const rivals = members
+        .map(([id, other]) => ({ id, ...other }))
+        .filter(
+          ({ division, entry: theirs, hidden }) =>
+            division === player.division &&
+            theirs!.cohort === entry.cohort &&
+            theirs!.score > 0 &&
+            !hidden,
+        )
+        .sort((a, b) => b.entry!.score - a.entry!.score || a.entry!.at - b.entry!.at)
+      const place = rivals.findIndex(({ id }) => id === userId)
+      const rank = place < 0 ? null : place + 1
+      this.due.set(userId, {
+        division: player.division,
+        rank,
+        of: rivals.length,
+        outcome: this.#outcome(player.division, rank, rivals.length),
+        score: entry.score,
+      })
+    }
+  }
+
+  /** Counts one by one who moves. */
+  #outcome(division: number, rank: number | null, of: number): string {
+    if (rank === null) return "stayed"
+    const { cohortSize, divisions } = this.#league
+    const { demote, promote } = divisions[division]!
+    let up = 0
+    while (up < of && up * cohortSize < promote * of) up++
+    if (division === divisions.length - 1) up = 0
+    if (rank <= up) return "promoted"
+    let down = 0
+    while (down < of - up && (down + 1) * cohortSize <= demote * of) down++
+    if (division === 0) down = 0
+    return rank > of - down ? "demoted" : "stayed"
+  }
+
+  /** What the record must say of the league; brings the model up to date. */
+  #expected(record: JournalRecord): ReadonlyArray<Told> {
+    const { cause, facts, subject } = record
+    const { userId } = subject as { readonly userId: string }
+    if (cause.kind === "erasure" || (cause.kind === "mergeEnd" && cause.done)) {
+      this.players.delete(userId)
+      this.due.delete(userId)
+      return []
+    }
+    // A kept refusal or a repeat says nothing.
+    if (facts.length === 0 || cause.kind === "mergeEnd") return []
+    const told: Array<Told> = []
+    const known = this.players.get(userId)
+    if (known !== undefined) this.#settle(userId, known, record, told)
+    const player = known ?? this.#made(userId)
+    if (cause.kind === "profile") player.hidden = cause.change.hidden ?? player.hidden
+    if (cause.kind === "event" || cause.kind === "reward") {
+      const amount = facts.reduce(
+        (sum, fact) => sum + (fact.kind === "xp.earned" ? fact.amount : 0),
+        0,
+      )
+      const at = decidedAt(record)
+      const occurred = cause.kind === "event" ? Math.min(cause.occurredAt ?? at, at) : at
+      this.#score(player, record, Math.floor(occurred / dayMs), amount, told)
+    }
+    if (cause.kind === "revocation") this.#undo(player, record, cause.sequence, told)
+    if (cause.kind === "absorb") this.#unite(userId, cause.from, record, told)
+    return told
+  }
+
+  #made(userId: string): Player {
+    const player: Player = {
+      division: 0,
+      hidden: false,
+      entry: undefined,
+      waiting: [],
+      results: [],
+    }
+    this.players.set(userId, player)
+    return player
+  }
+
+  #settle(userId: string, player: Player, record: JournalRecord, told: Array<Told>): void {
+    const due = this.due.get(userId)
+    if (due === undefined) return
+    this.due.delete(userId)
+    const { division, of, outcome, rank, score } = due
+    const said = `${outcome} ${player.entry!.window} from ${division} ${score} ${rank}/${of}`
+    told.push(said)
+    player.results.push(said)
+    player.division += 1 - outcomes.indexOf(outcome)
+    player.entry = undefined
+    this.seen[outcome as "promoted" | "stayed" | "demoted"]++
+    const next = player.waiting.shift()
+    if (next !== undefined) {
+      this.seen.waited++
+      this.#join(player, next, record, told)
+    }
+  }
+
+  #join(player: Player, score: Score, { facts }: JournalRecord, told: Array<Told>): void {
+    told.push(`joined ${score.window} in ${player.division}`)
+    const joined = facts.find(
+      (fact) => fact.kind === "league.joined" && fact.window === score.window,
+    )
+    if (joined?.kind !== "league.joined") return
+    const { cohort } = joined
+    const mates = [...this.players.values()].filter(
+      ({ division, entry }) =>
+        division === player.division && entry?.window === score.window && entry.cohort === cohort,
+    )
+    expect(mates.length).toBeLessThan(this.#league.cohortSize)
+    player.entry = { ...score, cohort }
+  }
+
+  #takes(window: number, now: number): boolean {
+    const closesAt = (window + 1) * dayMs + this.#league.graceMinutes * 60_000
+    return window > this.closedThrough && now < closesAt
+  }
+
+  #score(
+    player: Player,
+    record: JournalRecord,
+    window: number,
+    amount: number,
+    told: Array<Told>,
+  ): void {
+    const now = decidedAt(record)
+    if (amount === 0 || !this.#takes(window, now)) return
+    const at = record.sequence
+    if (player.entry === undefined) {
+      this.#join(player, { window, score: 0, at }, record, told)
+    }
+    const places = [player.entry, ...player.waiting].filter((place) => place !== undefined)
+    let place: Score | undefined = places.find((one) => one.window === window)
+    if (place === undefined) {
+      if (places.some((one) => one.window > window)) return
+      place = { window, score: 0, at }
+      player.waiting.push(place)
+    }
+    place.score += amount
+    place.at = at
+    const [, before] = this.#scored.get(record.sequence) ?? [window, 0]
+    this.#scored.set(record.sequence, [window, before + amount])
+    told.push(`scored ${window} ${amount}`)
+  }
+
+  #undo(player: Player, record: JournalRecord, sequence: number, told: Array<Told>): void {
+    const scored = this.#scored.get(sequence)
+    if (scored === undefined || !record.facts.some(({ kind }) => kind === "event.revoked")) return
+    const [window, amount] = scored
+    const place = [player.entry, ...player.waiting].find((one) => one?.window === window)
+    const back = Math.min(amount, place?.score ?? 0)
+    if (place === undefined || back === 0 || !this.#takes(window, decidedAt(record))) return
+    place.score -= back
+    place.at = record.sequence
+    told.push(`scored ${window} ${-back}`)
+  }
+
+  #unite(userId: string, from: string, record: JournalRecord, told: Array<Told>): void {
+    const mine = this.players.get(userId)!
+    const theirs = this.players.get(from)
+    if (theirs === undefined || !isInLeague(theirs)) return
+    if (!isInLeague(mine)) {
+      told.push(`took ${theirs.division}`)
+      mine.division = theirs.division
+    }
+    for (const place of [theirs.entry, ...theirs.waiting]) {
+      if (place === undefined || place.score === 0) continue
+      this.seen.united++
+      this.#score(mine, record, place.window, place.score, told)
+    }
+  }
+}
+
+/** Whether the user ever had a place, or a division that was taken over. */
+const isInLeague = ({ division, entry, results }: Player): boolean =>
+  division > 0 || entry !== undefined || results.length > 0

@@ -1,0 +1,21 @@
+import { describe, expect, it } from "@effect/vitest"
+import { afterAll } from "vitest"
+import { limitedInFile, smallBuckets } from "../limited.ts"
+import { happened, simulateLeagues } from "./leagues.ts"
+import { seeds } from "./random.ts"
+
+// A close of a few users takes several writes.
+limitedInFile({ ...smallBuckets, leagueSettledMax: 2 })
+
+describe("Each record says of a league what a model says, over crashes", () => {
+  it.effect.each(seeds(5))("in a run of 150 steps; repeat it with LAUREL_TEST_SEED=%i", (seed) =>
+    simulateLeagues(seed, 150),
+  )
+
+  afterAll(() => {
+    if (process.env.LAUREL_TEST_SEED !== undefined) return
+    for (const [what, times] of Object.entries(happened)) {
+      expect([what, times > 0]).toEqual([what, true])
+    }
+  })
+})

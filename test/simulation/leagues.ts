@@ -1,0 +1,182 @@
+/**
+ * One seeded run of a league against a naive model: days pass with late events, undo, hidden, erased
+ * and merged users, while the power fails at any write, also in the middle of a close. The model
+ * follows the journal, so it needs no answers: a record that says too much, too little or something
+ * twice does not fit.
+ */
+import { expect } from "@effect/vitest"
+import { Clock, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import type { UserCommand } from "../../src/domain/record/Record.ts"
+import { recordNameOf } from "../../src/domain/values/Ids.ts"
+import { limits } from "../../src/Limits.ts"
+import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
+import { leagueWith } from "../domain/definitions.ts"
+import { recordsOf, rule, sandbox, start } from "../engine/fixture.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
+import { dyingDisk } from "./dyingDisk.ts"
+import { LeagueModel } from "./LeagueModel.ts"
+import { hashSecretOf, Random } from "./random.ts"
+
+const minute = 60_000
+const day = 1_440 * minute
+
+/** How much has happened in all runs. */
+export const happened = {
+  promoted: 0,
+  stayed: 0,
+  demoted: 0,
+  waited: 0,
+  united: 0,
+  windows: 0,
+  /** Starts that found a closed window which was not settled for all. */
+  resumed: 0,
+}
+
+export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps: number) {
+  const random = new Random(seed)
+  const state = new MemoryStorage.MemoryState()
+  const league = leagueWith({
+    cohortSize: random.integer(2, 4),
+    graceMinutes: random.pick([0, 0, 90]),
+  })
+  const model = new LeagueModel(league)
+  const disk = {
+    appendsLeft: Number.POSITIVE_INFINITY,
+    lastAppendKept: false,
+    writesLeft: Number.POSITIVE_INFINITY,
+  }
+  yield* TestClock.setTime(Date.parse("2026-11-22T12:00:00Z"))
+  const open = Effect.suspend(() => {
+    disk.appendsLeft = Number.POSITIVE_INFINITY
+    disk.writesLeft = Number.POSITIVE_INFINITY
+    return start(dyingDisk(MemoryStorage.make({ state }), disk), {
+      decodedUsersMax: 4,
+      newHashSecret: hashSecretOf(seed),
+      durability: "fsync",
+      snapshotIntervalMs: 300 * minute,
+      snapshotSliceEntriesMax: 3,
+      clockCheckMs: 10 * minute,
+      // The model follows each record before it is deleted.
+      erasureGatherMs: 1_000 * day,
+    })
+  })
+  let running = yield* open
+  yield* running.engine.askProject(sandbox, rule("TAP", 3))
+  const { createdAt: _, set: __, updatedAt: ___, version: ____, ...given } = league
+  yield* running.engine.askProject(sandbox, { kind: "createLeague", league: given })
+  const users = Array.from({ length: 12 }, (_, index) => `u${index}`)
+  const undoable: Array<readonly [userId: string, eventId: string]> = []
+
+  let followed = 0
+  const follow = () => {
+    for (const record of recordsOf(state)) {
+      if (record.sequence <= followed) continue
+      followed = record.sequence
+      model.follow(record)
+    }
+  }
+
+  const choose = (now: number): { readonly userId: string; readonly command: UserCommand } => {
+    const userId = random.pick(users)
+    const kind = random.next()
+    if (kind < 0.2) {
+      const amount = random.integer(1, 4)
+      return { userId, command: { kind: "reward", type: "xp", amount } }
+    }
+    if (kind < 0.75) {
+      const late = random.chance(0.3) ? random.integer(0, 2 * day) : 0
+      return { userId, command: { kind: "event", action: "TAP", occurredAt: now - late } }
+    }
+    if (kind < 0.82) {
+      const chosen = undoable.splice(random.integer(0, undoable.length - 1), 1)[0]
+      if (chosen !== undefined) {
+        const { at, sequence } = recordNameOf("evt", chosen[1])!
+        return { userId: chosen[0], command: { kind: "revocation", of: "event", sequence, at } }
+      }
+    }
+    if (kind < 0.9) {
+      return { userId, command: { kind: "profile", change: { hidden: random.chance(0.4) } } }
+    }
+    if (kind < 0.96) return { userId, command: { kind: "merge", into: random.pick(users) } }
+    return { userId, command: { kind: "erasure" } }
+  }
+
+  /** Asks without a look at the answer: the journal has what came of it. */
+  const ask = Effect.gen(function* () {
+    const asked = choose(yield* Clock.currentTimeMillis)
+    const reply = yield* Effect.match(running.engine.askUser(sandbox, asked as never), {
+      onSuccess: (answer) => (answer as { readonly reply: { readonly eventId?: string } }).reply,
+      onFailure: () => undefined,
+    })
+    if (asked.command.kind === "event" && reply?.eventId !== undefined) {
+      undoable.push([asked.userId, reply.eventId])
+    }
+  })
+
+  /** Ends when nobody waits for the outcome of a closed window. */
+  const quiet = Effect.gen(function* () {
+    for (let turn = 0; ; turn++) {
+      yield* Effect.andThen(TestClock.adjust(1), yieldToEventLoop)
+      follow()
+      const over = model.closedThrough < dueThrough(yield* Clock.currentTimeMillis)
+      if (model.due.size === 0 && !over) return
+      if (turn > 100) yield* TestClock.adjust(limits.leagueRetryMs)
+      expect(turn).toBeLessThan(1_000)
+    }
+  })
+
+  /** The newest window with players that must be closed by now. */
+  const dueThrough = (now: number): number => {
+    const last = Math.floor((now - league.graceMinutes * minute) / day) - 1
+    const windows = [...model.players.values()].flatMap(({ entry }) =>
+      entry !== undefined && entry.window <= last ? [entry.window] : [],
+    )
+    return Math.max(Number.NEGATIVE_INFINITY, ...windows)
+  }
+
+  /** The power fails at one of the next writes; then the server starts again. */
+  const crash = Effect.gen(function* () {
+    disk.lastAppendKept = random.chance(0.5)
+    if (random.chance(0.7)) disk.appendsLeft = random.integer(0, 6)
+    else disk.writesLeft = random.integer(0, 15)
+    // Over the next midnight and grace, so that the power fails while a window closes.
+    const now = yield* Clock.currentTimeMillis
+    const end = (Math.floor(now / day) + 1) * day + league.graceMinutes * minute
+    yield* TestClock.adjust(random.chance(0.7) ? end - now : random.integer(1, 600) * minute)
+    for (let turn = random.integer(0, 12); turn > 0; turn--) yield* yieldToEventLoop
+    yield* running.close("kill")
+    follow()
+    if (model.due.size > 0) happened.resumed++
+    running = yield* open
+    // Before the background goes on, or meanwhile.
+    for (let asks = random.integer(0, 3); asks > 0; asks--) yield* ask
+  })
+
+  for (let step = 0; step < steps; step++) {
+    const kind = random.next()
+    if (kind < 0.75) yield* ask
+    else if (kind < 0.87) yield* TestClock.adjust(random.integer(1, 600) * minute)
+    else if (kind < 0.97) yield* crash
+    else {
+      yield* running.close()
+      running = yield* open
+    }
+    yield* quiet
+    for (const [userId, player] of model.players) {
+      const user =
+        running.engine.projectNow(sandbox) && (yield* running.engine.readUser(sandbox, userId))
+      const now = user?.leagues.get(league.id)
+      expect([userId, now?.division ?? 0]).toEqual([userId, player.division])
+      expect([userId, now?.entry?.score]).toEqual([userId, player.entry?.score])
+      expect(now?.results.length ?? 0).toBe(
+        Math.min(limits.leagueResultsKept, player.results.length),
+      )
+    }
+  }
+  expect(running.broken).toEqual([])
+  yield* running.close()
+  for (const key of Object.keys(model.seen) as ReadonlyArray<keyof typeof model.seen>) {
+    happened[key] += model.seen[key]
+  }
+})
