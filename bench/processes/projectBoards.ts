@@ -4,9 +4,13 @@
  * HTTP, no disk. Costs are of the processor.
  */
 import { Effect, Exit, Scope } from "effect"
+import { Leaderboard } from "../../src/domain/board/Leaderboard.ts"
+import { Members } from "../../src/domain/board/Members.ts"
 import type { ProjectCommand } from "../../src/domain/decide/Project.ts"
 import type { Engine } from "../../src/engine/Engine.ts"
 import { makeEngine } from "../../src/engine/EngineLive.ts"
+import { Names } from "../../src/engine/records/Names.ts"
+import { encodeUser } from "../../src/engine/records/UserCodec.ts"
 import { limits } from "../../src/Limits.ts"
 import { Storage } from "../../src/storage/Storage.ts"
 import { answer } from "../children.ts"
@@ -84,14 +88,14 @@ const commandsOf = (boards: number): ReadonlyArray<ProjectCommand> => {
 const boardOf = (n: number): string => `ldb_${n}`
 
 const withEngine = <A>(
-  { users }: ProjectBoardsOptions,
+  decodedUsersMax: number,
   boards: number,
   use: (engine: Engine["Service"]) => Effect.Effect<A, unknown>,
 ): Promise<A> =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
     const engine = yield* makeEngine({
-      decodedUsersMax: users,
+      decodedUsersMax,
       onBroken: (cause) => {
         throw cause
       },
@@ -102,7 +106,10 @@ const withEngine = <A>(
     return used
   }).pipe(Effect.runPromise)
 
-/** Events of the users in turn. */
+/** Coprime to the numbers of users, so that all come, in an order that is not that of their ids. */
+const step = 7_919
+
+/** Events of the users in turn; at the end, some have one more than others. */
 const track = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   events: number,
@@ -110,7 +117,7 @@ const track = Effect.fnUntraced(function* (
 ) {
   for (let next = 0; next < events; next += together) {
     const messages = Array.from({ length: Math.min(together, events - next) }, (_, n) => ({
-      userId: `user_${(next + n) % users}`,
+      userId: `user_${((next + n) * step) % users}`,
       command: { kind: "event", action } as const,
     }))
     const outcomes = yield* engine.askUsers(environment, messages)
@@ -128,7 +135,7 @@ const costOf = Effect.fnUntraced(function* (count: number, use: Effect.Effect<un
 })
 
 const eventCost = (options: ProjectBoardsOptions, boards: number): Promise<number> =>
-  withEngine(options, boards, (engine) => {
+  withEngine(options.users, boards, (engine) => {
     const { events, users } = options
     // First all users get their rows.
     return Effect.andThen(
@@ -137,26 +144,35 @@ const eventCost = (options: ProjectBoardsOptions, boards: number): Promise<numbe
     )
   })
 
-/** Bytes of all that a user has. */
-const userBytes = (options: ProjectBoardsOptions, boards: number): Promise<number> =>
-  withEngine(options, boards, (engine) =>
+/** Bytes of a row on a board in memory, whose members share the names of users. */
+const rowBytes = (users: number): number => {
+  const members = new Members()
+  for (let n = 0; n < users; n++) members.admit(`user_${n}`)
+  const before = heapBytes()
+  const boards = Array.from({ length: windowsOfBoard }, () => new Leaderboard(members))
+  // Half of the users have two events.
+  for (let event = 0; event < users * 1.5; event++) {
+    const score = event < users ? 10 : 20
+    for (const board of boards) board.set((event * step) % users, score, event)
+  }
+  for (const board of boards) board.settle()
+  const bytes = (heapBytes() - before) / (users * windowsOfBoard)
+  if (boards.some(({ total }) => total !== users)) throw new Error("A board lacks users")
+  return bytes
+}
+
+/** Bytes of the state of a user who has two events. */
+const stateBytes = (options: ProjectBoardsOptions, boards: number): Promise<number> =>
+  withEngine(options.users, boards, (engine) =>
     Effect.gen(function* () {
-      const { users } = options
-      const before = heapBytes()
-      yield* track(engine, users, users)
-      for (let n = 0; n < boards; n++) {
-        const query = { board: boardOf(n), limit: 1, offset: 0 }
-        const { total } = yield* engine.readBoard(environment, query)
-        if (total !== users) return yield* Effect.die(`The board lists ${total} users`)
-      }
-      // With the last snapshot nothing is kept for a next one.
-      yield* engine.drain
-      return (heapBytes() - before) / users
+      yield* track(engine, 2 * together, together)
+      const user = yield* engine.readUser(environment, "user_1")
+      return encodeUser(user!, 0, new Names()).length
     }),
   )
 
 const readCosts = (options: ProjectBoardsOptions) =>
-  withEngine(options, limits.boardsMax - 1, (engine) =>
+  withEngine(options.users, limits.boardsMax - 1, (engine) =>
     Effect.gen(function* () {
       const { users } = options
       yield* track(engine, users, users)
@@ -178,7 +194,7 @@ const readCosts = (options: ProjectBoardsOptions) =>
     }),
   )
 
-const boardsInMemory = 10
+const boardsOfState = 10
 
 await answer(async (options: ProjectBoardsOptions): Promise<ProjectBoardsReport> => {
   const measured: Array<{ readonly one: number; readonly three: number }> = []
@@ -187,11 +203,12 @@ await answer(async (options: ProjectBoardsOptions): Promise<ProjectBoardsReport>
     const costs = { one: await eventCost(options, 1), three: await eventCost(options, 3) }
     if (round > 0) measured.push(costs)
   }
-  const [none, some] = [await userBytes(options, 0), await userBytes(options, boardsInMemory)]
+  const states = [await stateBytes(options, 0), await stateBytes(options, boardsOfState)] as const
+  const ofState = (states[1] - states[0]) / (boardsOfState * windowsOfBoard)
   return {
     oneUs: median(measured.map(({ one }) => one)),
     threeUs: median(measured.map(({ three }) => three)),
-    bytesPerRow: (some - none) / (boardsInMemory * windowsOfBoard),
+    bytesPerRow: rowBytes(10 * options.users) + ofState,
     ...(await readCosts(options)),
   }
 })
