@@ -19,7 +19,7 @@ const map = Flag.String("map").pipe(
 )
 
 const dryRun = Flag.Boolean("dry-run").pipe(
-  Flag.withDescription("Only check the file, and send nothing"),
+  Flag.withDescription("Only check the map and the file, and send nothing"),
   Flag.withDefault(false),
 )
 
@@ -55,13 +55,25 @@ const load = async () => {
   return { ...imports, ...maps }
 }
 
+const failureOf = ({ message, status }: LaurelError, hint?: string): CommandFailed => {
+  const code = status === 0 || status >= 500 ? "unavailable" : "refused"
+  return hint === undefined
+    ? commandFailed(exitCodes[code], message)
+    : commandFailed(exitCodes[code], message, hint)
+}
+
 const run = async ({ dryRun, file, from, key, map, url }: Options): Promise<void> => {
-  const { CsvImport, mapOf } = await load()
+  const { CsvImport, definedAt, mapOf, unknownIn } = await load()
   const decoded = mapOf(await readFile(map, "utf8"))
   if (Result.isFailure(decoded)) {
     throw commandFailed(exitCodes.refused, `The map ${map} is faulty.`, decoded.failure)
   }
+  const laurel = createLaurel({ url, key, retries: 10, timeoutMs: 120_000 })
   const csv = new CsvImport(file, decoded.success)
+  const unknown = unknownIn(decoded.success, await definedAt(laurel))
+  if (unknown.length > 0) {
+    throw commandFailed(exitCodes.refused, `The map ${map} is faulty.`, unknown.join("\n"))
+  }
   const { bad, rows } = await csv.check()
   printRows(bad)
   if (bad.length > 0) {
@@ -73,7 +85,6 @@ const run = async ({ dryRun, file, from, key, map, url }: Options): Promise<void
     return
   }
   let done = from - 1
-  const laurel = createLaurel({ url, key, retries: 10, timeoutMs: 120_000 })
   try {
     const { accepted, duplicates, refused } = await csv.send(laurel, from, (line) => {
       done = line
@@ -86,9 +97,8 @@ const run = async ({ dryRun, file, from, key, map, url }: Options): Promise<void
     if (refused.length > 0) throw commandFailed(exitCodes.refused, "Not all rows were imported.")
   } catch (error) {
     if (!(error instanceof LaurelError)) throw error
-    const code = error.status === 0 || error.status >= 500 ? "unavailable" : "refused"
     const again = `Rows up to line ${done} were sent. The same command goes on, and sends nothing twice; --from ${done + 1} skips them.`
-    throw commandFailed(exitCodes[code], error.message, again)
+    throw failureOf(error, again)
   }
 }
 
@@ -96,11 +106,12 @@ const csv = Command.make(
   "csv",
   { file, map, dryRun, from, ...serverFlags },
   Effect.fnUntraced(function* ({ key, ...given }) {
-    if (!given.dryRun) yield* Console.error(`Server: ${given.url}`)
+    yield* Console.error(`Server: ${given.url}`)
     yield* Effect.tryPromise({
       try: () => run({ ...given, key: Redacted.value(key) }),
       catch: (error) => {
         if (error instanceof CommandFailed) return error
+        if (error instanceof LaurelError) return failureOf(error)
         const { code, message } = error as NodeJS.ErrnoException
         const isRefusal =
           (error as Error).name === "BadFile" || code === "ENOENT" || code === "EACCES"

@@ -15,7 +15,7 @@ import { Result } from "effect"
 import type { createLaurel } from "../../client/index.ts"
 import type { Fault } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { type CsvMap, columnsOf, type Item, type Row, RowReader } from "./CsvMap.ts"
+import { type CsvMap, columnsOf, type Defined, type Item, type Row, RowReader } from "./CsvMap.ts"
 
 type Laurel = ReturnType<typeof createLaurel>
 
@@ -167,6 +167,18 @@ export class CsvImport {
     if (missing.length > 0) throw new BadFile(`The file has no column ${missing.join(", ")}.`)
     if (twice.length > 0) throw new BadFile(`The file has the column ${twice.join(", ")} twice.`)
     return names
+  }
+}
+
+/** The keys of what the environment of the key defines. */
+export const definedAt = async (laurel: Laurel): Promise<Defined> => {
+  const { badges = [], currencies = [], streaks = [] } = await laurel.definitions.export()
+  const keysOf = (all: ReadonlyArray<{ readonly key?: string }>) =>
+    all.flatMap(({ key }) => key ?? [])
+  return {
+    currencies: new Set(["xp", "points", ...keysOf(currencies)]),
+    streaks: new Set(keysOf(streaks)),
+    badges: new Set(keysOf(badges)),
   }
 }
 

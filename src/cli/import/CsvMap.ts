@@ -75,6 +75,30 @@ export const mapOf = (source: string): Result.Result<CsvMap, string> => {
     : decoded
 }
 
+/** The keys of what an environment defines. */
+export interface Defined {
+  readonly currencies: ReadonlySet<string>
+  readonly streaks: ReadonlySet<string>
+  readonly badges: ReadonlySet<string>
+}
+
+/** What the map names and the environment does not define. */
+export const unknownIn = ({ openings }: CsvMap, defined: Defined): ReadonlyArray<string> => {
+  const { badges = {}, balances = {}, earned = {}, streaks = {} } = openings ?? {}
+  const unknown = (member: string, noun: string, keys: object, known: ReadonlySet<string>) =>
+    Object.keys(keys).flatMap((key) =>
+      known.has(key.split(".")[0]!)
+        ? []
+        : [`openings.${member}.${key}: the environment has no ${noun} with this key.`],
+    )
+  return [
+    ...unknown("balances", "currency", balances, defined.currencies),
+    ...unknown("earned", "currency", earned, defined.currencies),
+    ...unknown("streaks", "streak", streaks, defined.streaks),
+    ...unknown("badges", "badge", badges, defined.badges),
+  ]
+}
+
 /** The columns that the map names. */
 export const columnsOf = ({ events, openings }: CsvMap): ReadonlyArray<string> => {
   if (events !== undefined) {

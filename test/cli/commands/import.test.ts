@@ -171,11 +171,11 @@ describe("laurel import csv", () => {
   it("names each row that the server refuses, and imports the others", async () => {
     const place = newPlace()
     await place.track("old", "TAP")
-    const map = { openings: { userId: "id", balances: { xp: "xp", none: "none" } } }
-    const lines = ["id,xp,none", "ann,1,", "bob,1,2", "old,1,", "cid,1,"]
+    const map = { openings: { userId: "id", balances: { xp: "xp" }, earned: { xp: "all" } } }
+    const lines = ["id,xp,all", "ann,1,1", "bob,2,1", "old,1,", "cid,1,"]
     const { code, stderr, stdout } = await run(place, lines, map)
     expect([code, stdout]).toEqual([1, "2 imported, 0 there before, 2 refused by the server.\n"])
-    expect(stderr).toMatch(/line 3: .*\/balances\/none /)
+    expect(stderr).toMatch(/line 3: .*\/earned/)
     expect(stderr).toMatch(/line 4: /)
     expect((await userOf(place, "cid")).xp).toBe(1)
   })
@@ -184,9 +184,10 @@ describe("laurel import csv", () => {
     const place = newPlace()
     const lines = ["who,what,when,km,note", ...[1, 2, 3, 4, 5].map((n) => `u${n},TAP,2020-01-01,,`)]
     const send = globalThis.fetch
-    let batches = 0
+    let requests = 0
     vi.stubGlobal("fetch", (...args: Parameters<typeof fetch>) =>
-      ++batches === 2 ? Promise.resolve(new Response("no", { status: 403 })) : send(...args),
+      // The first request asks for the definitions.
+      ++requests === 3 ? Promise.resolve(new Response("no", { status: 403 })) : send(...args),
     )
     const failed = await run(place, lines, events)
     vi.unstubAllGlobals()
@@ -211,6 +212,9 @@ describe("laurel import csv", () => {
     ])
     const wrong = { openings: { userId: "id", gold: "xp" } }
     expect(await refusalOf([], wrong)).toEqual([1, expect.stringContaining("gold")])
+    const unknown = { openings: { userId: "id", balances: { none: "a" }, badges: { "no.x": "b" } } }
+    const words = "openings.badges.no.x: the environment has no badge with this key."
+    expect(await refusalOf([], unknown)).toEqual([1, expect.stringContaining(words)])
     const plain = { openings: { userId: "id" } }
     const cases = [
       [["id,id", "ann,ann"], "The file has the column id twice."],
