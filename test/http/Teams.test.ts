@@ -122,6 +122,24 @@ describe("A team", () => {
   })
 })
 
+describe("An environment", () => {
+  it(`has at most ${limits.teamsMax} teams`, async () => {
+    const place = newPlace()
+    // A list of so many takes long to make one by one.
+    const [one, other] = [limits.teamsMax, 2]
+    Object.assign(limits, { teamsMax: other })
+    try {
+      for (const id of ["a", "b"]) expect((await put(place, id)).status).toBe(200)
+      expect(problemOf(await put(place, "c"))).toEqual([409, "quota_exceeded"])
+      expect((await put(place, "b", { name: "Changed" })).status).toBe(200)
+      await place.delete("/v1/teams/a")
+      expect((await put(place, "c")).status).toBe(200)
+    } finally {
+      Object.assign(limits, { teamsMax: one })
+    }
+  })
+})
+
 describe("A member of a team", () => {
   it("is added once, shown with the user, listed, and removed", async () => {
     const place = newPlace()

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { teamsAfter } from "../../../src/domain/project/Team.ts"
 import { recordNameOf } from "../../../src/domain/values/Ids.ts"
 import { idPairs, isRunHead } from "../../../src/engine/dedupe/IdRun.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
@@ -138,6 +139,9 @@ const live = Effect.fnUntraced(function* (engine: Engine["Service"]) {
   yield* Effect.flip(engine.askUser(sandbox, unknown, once("k2")))
   yield* batch(engine, "b1", ["other", id, "other", id])
   yield* engine.askUser(sandbox, reward("other", 1), once("k3"))
+  const team = { kind: "club", name: "Falcons" }
+  yield* engine.askProject(sandbox, { kind: "putTeam", teamId: "falcons", team })
+  yield* engine.askUser(sandbox, { userId: id, command: { kind: "join", teamId: "falcons" } })
 })
 
 const expectGone = Effect.fnUntraced(function* (engine: Engine["Service"]) {
@@ -148,6 +152,9 @@ const expectGone = Effect.fnUntraced(function* (engine: Engine["Service"]) {
   expect(list.users.map((user) => user.id)).toEqual(["other"])
   expect(list.total).toBe(1)
   expect((yield* engine.readCounts(sandbox)).users).toBe(1)
+  const [team] = teamsAfter((yield* engine.readProject(sandbox)).teams, undefined)
+  const { members } = yield* engine.listTeamMembers(sandbox, { team: team!, limit: 10 })
+  expect(members).toEqual([])
 })
 
 describe("An erased user", () => {
@@ -161,7 +168,9 @@ describe("An erased user", () => {
         yield* live(first.engine)
         if (snapshotted) {
           yield* snapshotTaken(state)
-          expect(new Set(traces(state, id))).toEqual(new Set(["buckets", "userIds", "idempotency"]))
+          expect(new Set(traces(state, id))).toEqual(
+            new Set(["buckets", "userIds", "teamMembers", "idempotency"]),
+          )
           expect(idsIn(state)).toBe(2)
         }
         const { reply } = yield* first.engine.askUser(sandbox, erase(id))
@@ -169,6 +178,7 @@ describe("An erased user", () => {
         yield* expectGone(first.engine)
         yield* snapshotTaken(state)
         expect(traces(state, id)).not.toContain("users")
+        expect(traces(state, id)).not.toContain("teamMembers")
         expect(traces(state, id)).toContain("erasures")
         expect(recordsWith(state, id)).not.toEqual([])
         yield* expectGone(first.engine)
