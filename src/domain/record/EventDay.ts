@@ -11,8 +11,11 @@ export const dayMember = (occurredAt: number, day: number): { readonly day: numb
 /** The day of the event of a record; `undefined`: the record is of no event. */
 export const eventDayOf = (record: JournalRecord): number | undefined => {
   if (record.cause.kind !== "event") return undefined
-  // A kept refusal has no facts. The sum of an event comes last.
-  const sum = record.facts.findLast((fact) => fact.kind === "event.tracked")
+  // A kept refusal has no facts. The sum of an event comes last, but for levels of currencies.
+  const { facts } = record
+  let place = facts.length - 1
+  while (place >= 0 && facts[place]!.kind !== "event.tracked") place--
+  const sum = facts[place]
   if (sum?.kind !== "event.tracked") return undefined
   return sum.day ?? Math.floor(occurredAtOf(record) / dayMs)
 }

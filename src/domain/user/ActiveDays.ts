@@ -11,7 +11,7 @@
  *   the undo reads the user's records back to the day, or to another event of the day, whichever
  *   comes first (`decide/Activity.ts`).
  *
- * Cost: 5 to 8 bytes for a user with one active day, 75 bytes at most; 27 days take at most 4 bytes.
+ * Cost: 5 to 8 bytes for a user with one active day, 75 bytes at most; 27 days take at most 4 bytes. An event takes about 0.3 µs more.
  * A further event of a day copies nothing.
  */
 

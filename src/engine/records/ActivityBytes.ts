@@ -51,6 +51,9 @@ export const skipActivity = (reader: Reader): void => read.read(reader)
 
 export const readActivity = (reader: Reader): ActiveDays => {
   read.read(reader)
-  const { count, firstDay, lastWord, words } = read
-  return { firstDay, lastWord, words: Array.from(words.subarray(0, count)) }
+  const { count, firstDay, lastWord } = read
+  // A loop is several times as fast as a copy of a part of the typed array.
+  const words: Array<number> = []
+  for (let place = 0; place < count; place++) words.push(read.words[place]!)
+  return { firstDay, lastWord, words }
 }

@@ -11,7 +11,7 @@ import { readProblems } from "./Problems.ts"
 const format = Schema.optionalKey(
   oneOf(["json", "csv"]).annotate({
     description:
-      "`csv`: the reply is a table, `text/csv`, with a row for each item of the list, and empty cells in place of null. Default `json`.",
+      "`csv`: the reply is a table, `text/csv`, with a row for each item of the list, and empty cells in place of null; the JavaScript client reads only JSON. Default `json`.",
     examples: ["json"],
   }),
 )
