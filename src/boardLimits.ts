@@ -6,10 +6,21 @@ export const boardLimits = {
   /** Those of one currency: an event scores on no more of them. */
   boardsOfCurrencyMax: 20,
   boardAttributesMax: 10,
+  boardPrizesMax: 20,
+  /** The last rank that a prize may name; a share of the users may reach further. */
+  boardPrizeRankMax: 10_000,
   /** Users in a look-up of ranks. */
   boardLookupMax: 1_000,
   /** How long a new board is filled per turn of the event loop. */
   boardFillTurnMs: 5,
+
+  // Payouts
+  /** Users who are paid together, and the pause after them. */
+  payoutGroupUsersMax: 100,
+  payoutPauseMs: 20,
+  /** After so many rows, a record says how far the payout has come. */
+  payoutStepRows: 2_000,
+  payoutRetryMs: 1_000,
 
   // The structure of a board
   boardChunkSlotsMin: 16,

@@ -82,6 +82,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "recovery",
     "read",
     "badges",
+    "payouts",
     "",
     "archive/jobs",
     "archive/check",

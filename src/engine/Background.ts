@@ -24,6 +24,7 @@ import { ErasureRuns } from "./ErasureRuns.ts"
 import { atIntervals, endsWhenBroken } from "./endsWhenBroken.ts"
 import { JournalUpkeep } from "./JournalUpkeep.ts"
 import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
+import { Payouts } from "./payouts/Payouts.ts"
 import { ActiveUsers } from "./read/ActiveUsers.ts"
 import { MetricsOfAll } from "./read/MetricsOfAll.ts"
 import { SegmentCounts } from "./read/SegmentCounts.ts"
@@ -168,6 +169,19 @@ const clocksOf = (
   })
   return { windowClock, leagueClock, testClocks }
 }
+const payoutsOf = (
+  state: EngineState,
+  requests: Writes["requests"],
+  options: EngineOptions,
+): Payouts =>
+  new Payouts({
+    ...state,
+    groupUsersMax: options.payoutGroupUsersMax ?? limits.payoutGroupUsersMax,
+    stepRows: options.payoutStepRows ?? limits.payoutStepRows,
+    askUsers: (environment, messages) => requests.many(environment, messages),
+    askProject: (environment, command) =>
+      requests.one(requests.to(state.environments.of(environment).project), command),
+  })
 
 /** Starts the work that writes records in the surrounding scope. */
 export const startBackground = Effect.fnUntraced(function* (
@@ -218,23 +232,17 @@ export const startBackground = Effect.fnUntraced(function* (
       requests.one(requests.to(environments.of(environment).project), command),
   })
   const boardFills = new BoardFills(environments)
+  const payouts = payoutsOf(state, requests, options)
   follow(pipeline, "windows", [windowClock, leagueClock, testClocks])
-  follow(pipeline, "backfills", [backfills, boardFills])
+  follow(pipeline, "backfills", [backfills, boardFills, payouts])
   const segmentCounts = new SegmentCounts(state)
   const activeUsers = new ActiveUsers(state)
   const metricsOfAll = new MetricsOfAll({ ...state, history })
-  for (const work of [
-    windowClock.run,
-    leagueClock.run,
-    ticker.run,
-    recounts.run,
-    backfills.run,
-    boardFills.run,
-    segmentCounts.run,
-    metricsOfAll.run,
-    activeUsers.run,
-  ]) {
-    yield* Effect.forkScoped(endsWhenBroken(options.onBroken, work))
+  const closing = [windowClock, leagueClock]
+  const writing = [ticker, recounts, backfills, boardFills, payouts]
+  const reading = [segmentCounts, metricsOfAll, activeUsers]
+  for (const { run } of [...closing, ...writing, ...reading]) {
+    yield* Effect.forkScoped(endsWhenBroken(options.onBroken, run))
   }
   return { activeUsers, backfills, metricsOfAll, segmentCounts, testClocks }
 })

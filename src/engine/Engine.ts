@@ -308,6 +308,8 @@ export interface EngineOptions extends StateOptions {
   readonly durability?: Durability
   readonly snapshotIntervalMs?: number
   readonly snapshotSliceEntriesMax?: number
+  readonly payoutGroupUsersMax?: number
+  readonly payoutStepRows?: number
   /** Without writes, the engine appends a heartbeat record this long after a snapshot. */
   readonly heartbeatMs?: number
   /** How long history is kept, in milliseconds; absent: for ever. */

@@ -10,6 +10,7 @@ import type { ProjectState } from "../../src/domain/project/Project.ts"
 import type { Segment } from "../../src/domain/project/Segment.ts"
 import type { Streak } from "../../src/domain/project/StreakDefinition.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
+import type { Payment } from "../../src/domain/record/Payment.ts"
 import type { Fact } from "../../src/domain/record/Record.ts"
 
 type Partly<A extends { readonly reward: unknown }> = Partial<Omit<A, "reward">> & {
@@ -129,6 +130,7 @@ export const boardWith = ({ id = "ldb_1", ...board }: Partial<Board>): Board => 
   order: "desc",
   ties: "shared",
   attributes: [],
+  prizes: [],
   ...board,
 })
 
@@ -312,3 +314,21 @@ export const withFacts = (
     cause: { kind: "request" },
     facts: versioned(project, facts),
   })
+
+/** The payment of a prize to the user `to`. */
+export const prizePayment = (to: string, madeAt: number): Payment => ({
+  kind: "payment",
+  payout: "ldb_prized daily 20761",
+  to,
+  prize: {
+    boardId: "ldb_prized",
+    key: "prized",
+    window: "daily",
+    index: 20_761,
+    startsAt: 0,
+    endsAt: 86_400_000,
+    rank: 1,
+  },
+  rewards: [{ xp: 1, points: 0, badgeId: null }],
+  madeAt,
+})

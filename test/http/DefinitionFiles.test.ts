@@ -83,6 +83,10 @@ const fill = async (place: Place) => {
     order: "asc",
     ties: "first",
     attributes: ["avatarUrl"],
+    prizes: [
+      { window: "weekly", ranks: [1, 3], reward: { points: 5, badgeId } },
+      { window: "weekly", percent: 10, reward: { xp: 1 } },
+    ],
     startsAt: "2030-01-01T00:00:00Z",
   })
   await place.create("/v1/experiments", {

@@ -62,6 +62,7 @@ describe("leaderboards", () => {
       ties: "shared",
       segment: null,
       attributes: [],
+      prizes: [],
       version: 1,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,
@@ -380,6 +381,100 @@ describe("leaderboards", () => {
     expect(
       (await place.patch("/v1/leaderboards/xp", { endsAt: "2026-12-01T00:00:00Z" })).status,
     ).toBe(400)
+  })
+
+  it("pay prizes by rank when a window closes, once, and say so in the history", async () => {
+    const place = await placeWithGems()
+    const badge = { name: "Champion", criteria: { kind: "manual" } }
+    const { id: badgeId } = (await place.post("/v1/badges", badge)).json
+    const prizes = [
+      { window: "daily", ranks: [1, 1], reward: { points: 100, badgeId } },
+      { window: "daily", percent: 50, reward: { currencies: { gems: 10 } } },
+      { window: "weekly", ranks: [1, 3], reward: { xp: 7 } },
+    ]
+    const { json } = await place.post("/v1/leaderboards", { ...gems, prizes })
+    expect(json.prizes[1]).toEqual({
+      window: "daily",
+      percent: 50,
+      reward: { xp: 0, points: 0, badgeId: null, currencies: { gems: 10 } },
+    })
+    await earn(place, "ada", 9)
+    await earn(place, "bob", 5)
+    await earn(place, "cyd", 5)
+    await place.post("/v1/test-clock", { advanceTo: "2026-11-05T00:00:00Z" })
+    const balancesOf = async (userId: string) =>
+      (await place.get(`/v1/users/${userId}`)).json.balances
+    expect(await balancesOf("ada")).toEqual({ xp: 0, points: 100, gems: 19 })
+    // Half of three users is rounded up to two, and a third one has the same rank.
+    expect(await balancesOf("bob")).toEqual({ xp: 0, points: 0, gems: 15 })
+    expect(await balancesOf("cyd")).toEqual({ xp: 0, points: 0, gems: 15 })
+    const kinds = "leaderboard.prize_won"
+    const { facts } = (await place.get(`/v1/users/ada/history?kind=${kinds}`)).json
+    const won = {
+      leaderboard: { id: json.id, key: "gem-hunters" },
+      window: "daily",
+      startsAt: expect.stringMatching(/^2026-11-.*T00:00/),
+      endsAt: expect.stringMatching(/^2026-11-.*T00:00/),
+      rank: 1,
+    }
+    expect(facts).toHaveLength(2)
+    expect(facts[1]).toMatchObject({
+      kind: "leaderboard.prize_won",
+      ...won,
+      reward: { points: 100, badgeId },
+      cause: { kind: "prize", ...won },
+    })
+    // What was won counts on no leaderboard, and an undo of the score keeps the prize.
+    expect(await rowsOf(place, "?window=weekly")).toEqual([
+      [1, "ada", 9],
+      [2, "bob", 5],
+      [2, "cyd", 5],
+    ])
+    await filled(place)
+    expect(await rowsOf(place)).toEqual(await rowsOf(place, "?window=weekly"))
+  })
+
+  it("refuse prizes that cannot be paid, and archiving what they pay", async () => {
+    const place = await placeWithGems()
+    const weekly = { window: "weekly", ranks: [1, 3], reward: { points: 1 } }
+    await place.post("/v1/leaderboards", { ...gems, windows: ["weekly"] })
+    const path = "/v1/leaderboards/gem-hunters"
+    const faults = async (...prizes: ReadonlyArray<object>) =>
+      faultsOf(await place.patch(path, { prizes }))
+    expect(await faults({ ...weekly, window: "daily" })).toEqual([
+      ["/prizes/0/window", "invalid_value"],
+    ])
+    expect(await faults({ ...weekly, window: "all_time" })).toEqual([
+      ["/prizes/0/window", "invalid_value"],
+    ])
+    expect(await faults({ ...weekly, ranks: [3, 1] })).toEqual([
+      ["/prizes/0/ranks/1", "out_of_range"],
+    ])
+    const { ranks: _, ...anyRank } = weekly
+    expect(await faults(anyRank)).toEqual([["/prizes/0/ranks", "missing"]])
+    expect(await faults({ ...weekly, percent: 5 })).toEqual([
+      ["/prizes/0/percent", "unknown_member"],
+    ])
+    for (const percent of [0, 101]) {
+      expect(await faults({ ...anyRank, percent })).toEqual([["/prizes/0/percent", "out_of_range"]])
+    }
+    const last = limits.boardPrizeRankMax
+    expect(await faults({ ...weekly, ranks: [1, last + 1] })).toEqual([
+      ["/prizes/0/ranks/1", "out_of_range"],
+    ])
+    expect(await faults({ ...weekly, reward: { currencies: { rubies: 1 } } })).toEqual([
+      ["/prizes/0/reward/currencies/rubies", "unknown_reference"],
+    ])
+    const many = (count: number) => Array.from({ length: count }, () => weekly)
+    expect(await faults(...many(limits.boardPrizesMax + 1))).toEqual([["/prizes", "too_long"]])
+    const most = [...many(limits.boardPrizesMax - 1), { ...weekly, ranks: [1, last] }]
+    expect((await place.patch(path, { prizes: most })).status).toBe(200)
+    await place.post("/v1/currencies", { key: "stars", name: "Stars" })
+    const stars = { ...weekly, reward: { currencies: { stars: 1 } } }
+    expect((await place.patch("/v1/leaderboards/xp", { prizes: [stars] })).status).toBe(200)
+    expect(problemOf(await place.delete("/v1/currencies/stars"))).toEqual([409, "in_use"])
+    expect((await place.patch("/v1/leaderboards/xp", { prizes: null })).json.prizes).toEqual([])
+    expect((await place.delete("/v1/currencies/stars")).status).toBe(204)
   })
 
   it("are up to their limits, of one currency and in all", async () => {

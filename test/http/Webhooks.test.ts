@@ -413,6 +413,28 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const league = { id: expect.stringMatching(/^lga_/), key: "closed" }
     return { league, window: "daily", cohorts: 1, total: 1 }
   },
+  "leaderboard.prize_won": async ({ ask, grant }) => {
+    const prizes = [{ window: "daily", ranks: [1, 1], reward: { points: 9 } }]
+    const board = { key: "prized", name: "Prized", score: { currency: "xp" }, prizes }
+    await ask("POST", "/v1/leaderboards", board)
+    await grant("winner")
+    clock.set(later(day))
+    const leaderboard = { id: expect.stringMatching(/^ldb_/), key: "prized" }
+    const cause = { kind: "prize", id: null }
+    const reward = { xp: 0, points: 9, badgeId: null }
+    return { userId: "winner", leaderboard, window: "daily", rank: 1, reward, cause }
+  },
+  "leaderboard.prizes_paid": async ({ ask, grant }) => {
+    const prizes = [{ window: "daily", percent: 1, reward: { points: 9 } }]
+    // The leaderboard of the test before would pay as well.
+    await ask("DELETE", "/v1/leaderboards/prized")
+    const board = { key: "shared-out", name: "Shared out", score: { currency: "xp" }, prizes }
+    await ask("POST", "/v1/leaderboards", board)
+    await grant("best")
+    clock.set(later(day))
+    const leaderboard = { id: expect.stringMatching(/^ldb_/), key: "shared-out" }
+    return { leaderboard, window: "daily", winners: 1 }
+  },
   "user.created": async ({ ask }) => {
     await ask("PUT", "/v1/users/user-created", { displayName: "Ada" })
     return { userId: "user-created", cause: { kind: "profile", id: null } }

@@ -843,6 +843,7 @@ export const randomBoard = (run: Surroundings): Board => {
     order: random.pick(boardOrders),
     ties: random.pick(boardTies),
     attributes: [],
+    prizes: [],
     ...shared(run),
     ...(random.chance(0.5) && { segment: null, startsAt: null }),
   }

@@ -19,7 +19,13 @@ import { isRefilling } from "../user/Refill.ts"
 import { type Fault, laurelError, quotaError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { noChange } from "./Decided.ts"
-import { metadataFaults, rankedFaults, segmentReferenceFaults } from "./definitionChecks.ts"
+import {
+  givenReferenceFaults,
+  type Known,
+  metadataFaults,
+  rankedFaults,
+  segmentReferenceFaults,
+} from "./definitionChecks.ts"
 import { Decisions } from "./Kind.ts"
 import { periodFaults } from "./Lifecycle.ts"
 
@@ -34,6 +40,7 @@ export interface BoardChange
       | "order"
       | "ties"
       | "attributes"
+      | "prizes"
       | "startsAt"
       | "endsAt"
       | "segment"
@@ -45,7 +52,7 @@ export interface BoardChange
   readonly metadata?: Metadata | null
 }
 
-type Defaulted = "windows" | "order" | "ties" | "attributes"
+type Defaulted = "windows" | "order" | "ties" | "attributes" | "prizes"
 
 /** A board without the members that have defaults. */
 type NewBoard = Partial<Pick<Board, Defaulted>> & Omit<New<Board>, Defaulted>
@@ -65,9 +72,10 @@ export const boards = new Decisions<
     ...change,
     ...(windows !== undefined && { windows: windows ?? defaultWindows(change.score ?? score) }),
   }),
-  faults: (state, board, { before }) => [
+  faults: (state, board, { before, known }) => [
     ...(before === undefined ? [] : changedFaults(before, board)),
     ...boardFaults(state, board),
+    ...prizeFaults(state, board, known),
   ],
   isFixed: isXpBoard,
   inUse: (_, board) => (isXpBoard(board) ? xpInUse : undefined),
@@ -147,6 +155,27 @@ const presentFaults = ({
     is ? [{ pointer, code: "not_allowed", detail: `${detail}: ${why}` }] : [],
   )
 }
+
+/** The faults of the prizes. */
+const prizeFaults = (
+  state: ProjectState,
+  { prizes, windows }: Board,
+  known: Known | undefined,
+): ReadonlyArray<Fault> =>
+  prizes.flatMap(({ ranks, reward, window }, index) => {
+    const pointer = `/prizes/${index}`
+    const isKnown = (name: string) => known?.has(name) === true
+    const faults = [...givenReferenceFaults(state, reward, `${pointer}/reward`, isKnown)]
+    if (!windows.includes(window)) {
+      const detail = "must be one of the leaderboard's windows"
+      faults.push({ pointer: `${pointer}/window`, code: "invalid_value", detail })
+    }
+    if (ranks !== undefined && ranks[0] > ranks[1]) {
+      const detail = "must be at least the first rank"
+      faults.push({ pointer: `${pointer}/ranks/1`, code: "out_of_range", detail })
+    }
+    return faults
+  })
 
 const isLive = ({ set }: Pick<Definition, "set">): boolean => set !== "archived"
 

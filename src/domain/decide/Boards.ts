@@ -62,6 +62,18 @@ const scoreAmount = (draft: Scoring, boards: ReadonlyArray<Board>, amount: numbe
   for (const board of boards) creditBoard(draft, board, amount, today, day)
 }
 
+/** What the decision has credited does not score: whole boards note it as missed. */
+export const missBoards = (draft: Pick<Scoring, "facts" | "gained" | "project">): void => {
+  for (const [currency, boards] of boardIndexOf(draft.project.leaderboards).currency) {
+    const amount = draft.gained(currency)
+    if (amount <= 0) continue
+    for (const board of boards) {
+      if (!isWhole(board)) continue
+      draft.facts.push({ kind: "board.scored", boardId: board.id, amount, missed: true })
+    }
+  }
+}
+
 const creditBoard = (
   draft: Scoring,
   board: Board,

@@ -1,5 +1,6 @@
 /** Decides when leaderboard windows of an environment open and close. */
 import { Result } from "effect"
+import { type Board, xpBoard } from "../project/BoardDefinition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
 import { type WindowKind, type Zone, zoneOf } from "../values/Calendar.ts"
@@ -59,7 +60,9 @@ export const decideCloseWindows = (
   return Result.succeed(
     over.map(({ boardId, index, total, window }): Fact => {
       const bounds = zone.windowBounds(window, index)
-      const key = boardId === undefined ? undefined : project.leaderboards.get(boardId)?.key
+      const board = project.leaderboards.get(boardId ?? xpBoard.id)
+      const prizes = board === undefined ? undefined : prizesOf(board, window)
+      const key = boardId === undefined ? undefined : board?.key
       return {
         kind: "leaderboard.window_closed",
         ...(boardId !== undefined && { board: { boardId, key: key ?? boardId } }),
@@ -67,7 +70,14 @@ export const decideCloseWindows = (
         index,
         ...bounds,
         total,
+        ...(prizes !== undefined && { prizes }),
       }
     }),
   )
+}
+
+/** The prizes that a closed window pays; `undefined`: none. A paused leaderboard pays nothing. */
+const prizesOf = ({ prizes, set, ties }: Board, window: WindowKind) => {
+  const own = set === "published" ? prizes.filter((prize) => prize.window === window) : []
+  return own.length === 0 ? undefined : { prizes: own, ties }
 }

@@ -67,6 +67,7 @@ import {
 import { countMetrics, takeRecount } from "./Metrics.ts"
 import { decideOpening } from "./Opening.ts"
 import { beginPauses, decidePause, type PauseRefusal, settlePauses } from "./Pauses.ts"
+import { decidePayment, type PaymentRefusal } from "./Payments.ts"
 import { completeByEvent, countSteps, decideStart, expireQuests } from "./Quests.ts"
 import { decideRepair, type RepairRefusal } from "./Repairs.ts"
 import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
@@ -112,6 +113,7 @@ export interface UserRefusals {
   readonly disqualify: "user_not_found" | "leaderboard_not_found"
   readonly join: "team_not_found"
   readonly leave: "team_not_found" | "member_not_found"
+  readonly payment: PaymentRefusal
   readonly tick: "user_not_found" | "conflict"
   readonly merge: MergeRefusal
   readonly absorb: "user_not_found" | "balance_overflow" | "conflict"
@@ -258,6 +260,8 @@ const decideKind = (
       return decideJoin(userId, user, project, command, now) satisfies DecidedKind<"join">
     case "leave":
       return decideLeave(user, project, command) satisfies DecidedKind<"leave">
+    case "payment":
+      return decidePayment(user, project, command, now) satisfies DecidedKind<"payment">
     case "tick":
       return decideTick(user, project, command, now, expired) satisfies DecidedKind<"tick">
     case "merge":

@@ -128,7 +128,14 @@ const inFile: { readonly [N in Noun]: InFile<N> } = {
     paying: (rule, paid) => ({ ...rule, reward: paid(rule.reward) }),
   },
   boost: {},
-  leaderboard: { stays: isXpBoard },
+  leaderboard: {
+    stays: isXpBoard,
+    paying: (board, paid) => {
+      const { prizes } = board
+      if (prizes === undefined) return board
+      return { ...board, prizes: prizes.map((each) => ({ ...each, reward: paid(each.reward) })) }
+    },
+  },
   experiment: {},
   league: {},
 }

@@ -17,6 +17,7 @@ import { type Conditional, type Decided, versionConflict } from "./Decided.ts"
 import { type ApplyDefinitions, applyDefinitions } from "./Definitions.ts"
 import { type AnyDefinitionCommand, type DefinitionRefusals, definitionHandlings } from "./Kinds.ts"
 import { type CloseLeagues, decideCloseLeagues } from "./Leagues.ts"
+import { type FinishPayout, finishPayout, type ProgressPayout, progressPayout } from "./Payouts.ts"
 import { decideSettings, type SettingsCommand } from "./Settings.ts"
 import { deleteTeam, putTeam, type TeamCommand, teamVersion } from "./Teams.ts"
 import { type AdvanceClock, advanceClock, type StepClock, stepClock } from "./TestClock.ts"
@@ -37,6 +38,8 @@ export type ProjectCommand =
   | TeamCommand
   | CloseWindows
   | CloseLeagues
+  | ProgressPayout
+  | FinishPayout
   | ApplyDefinitions
   | AdvanceClock
   | StepClock
@@ -73,6 +76,8 @@ export interface ProjectRefusals extends DefinitionRefusals {
   readonly recoverWebhook: UsedWebhook
   readonly closeWindows: "conflict"
   readonly closeLeagues: "conflict"
+  readonly progressPayout: "conflict"
+  readonly finishPayout: "conflict"
   readonly advanceClock: "invalid_request" | "conflict"
   readonly stepClock: "conflict"
   readonly keepBatch: never
@@ -129,6 +134,8 @@ const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } =
   recoverWebhook: { decide: useWebhook },
   closeWindows: { decide: decideCloseWindows },
   closeLeagues: { decide: decideCloseLeagues },
+  progressPayout: { decide: progressPayout },
+  finishPayout: { decide: finishPayout },
   advanceClock: { decide: advanceClock, atServerTime: true },
   stepClock: { decide: stepClock, atServerTime: true },
   keepBatch: {

@@ -165,7 +165,8 @@ export const currencyInUse = (state: ProjectState, key: string): InUse | undefin
     // A currency may pay itself.
     ...liveCurrencies(state, (currency) => currency.key !== key && levelsOf(currency).some(pays)),
     ...liveSegments(state, ({ currency }) => currency === key),
-    ...liveBoards(state, (board) => ranksBy(board, "currency", key)),
+    ...liveBoards(state, (board) => ranksBy(board, "currency", key) && !board.prizes.some(pays)),
+    ...prizedBoards(state, pays),
     ...liveLeagues(state, ({ score }) => score.currency === key),
   ])
 }
@@ -282,6 +283,15 @@ const liveCurrencies = (
 
 const levelsOf = ({ levels }: Currency): ReadonlyArray<NamedLevel> => levels?.table ?? []
 
+/** The leaderboards, also `xp`, with such a prize. */
+const prizedBoards = (
+  { leaderboards }: ProjectState,
+  gives: (prize: { readonly reward: Gives }) => boolean,
+) =>
+  [...leaderboards.values()]
+    .filter(({ prizes, set }) => set !== "archived" && prizes.some(gives))
+    .map(({ id, name }) => `leaderboard ${id} (${name})`)
+
 const liveBoards = ({ leaderboards }: ProjectState, refers: (board: Board) => boolean) =>
   [...leaderboards.values()]
     .filter((board) => board.set !== "archived" && !isXpBoard(board) && refers(board))
@@ -327,6 +337,7 @@ export const badgeInUse = (state: ProjectState, { id, key }: Keyed): InUse | und
     ...liveCurrencies(state, (currency) =>
       levelsOf(currency).some(({ reward }) => reward.badgeId === id),
     ),
+    ...prizedBoards(state, ({ reward }) => reward.badgeId === id),
     ...liveSegments(state, ({ badge }) => badge === key),
   ])
 
@@ -392,6 +403,7 @@ export const streakInUse = (state: ProjectState, { id, key }: Keyed): InUse | un
     // A streak may give freezes to itself.
     ...liveStreaks(state, (streak) => streak.id !== id && streak.milestones.some(gives)),
     ...liveCurrencies(state, (currency) => levelsOf(currency).some(gives)),
+    ...prizedBoards(state, gives),
     ...liveSegments(state, ({ streak }) => streak === key),
     ...liveBoards(state, (board) => ranksBy(board, "streak", key)),
   ])
@@ -478,6 +490,7 @@ export const boostInUse = (state: ProjectState, { key }: Keyed): InUse | undefin
     ...liveBadges(state, (badge) => gives(badge) || badge.tiers.some(gives)),
     ...liveStreaks(state, ({ milestones }) => milestones.some(gives)),
     ...liveCurrencies(state, (currency) => levelsOf(currency).some(gives)),
+    ...prizedBoards(state, gives),
   ])
 }
 

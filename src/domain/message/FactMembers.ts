@@ -5,12 +5,10 @@
 import { Schema } from "effect"
 import { capReasons } from "../record/BalanceFact.ts"
 import type { Fact, FactOf } from "../record/Record.ts"
+import { rankWon, text } from "./boardMembers.ts"
 import { EnteredExperiment, enteredExperiment } from "./ExperimentMembers.ts"
 import { leagueMembers } from "./LeagueMembers.ts"
 
-/** A text as the API shows it. */
-export const text = (description: string, example: string) =>
-  Schema.String.annotate({ description, examples: [example] })
 const count = (example: number, description: string) =>
   Schema.Int.annotate({ description, examples: [example] })
 
@@ -70,6 +68,7 @@ export const Source = Schema.Struct({
     "streak",
     "badge",
     "level",
+    "leaderboard",
     "reward",
     "criteria",
   ]).annotate({
@@ -77,13 +76,13 @@ export const Source = Schema.Struct({
   }),
   id: Schema.NullOr(Schema.String).annotate({
     description:
-      "Id of the rule, quest, streak or badge, and of the currency of a level; null for other kinds.",
+      "Id of the rule, quest, streak, badge or leaderboard, and of the currency of a level; null for other kinds.",
   }),
 }).annotate({
   identifier: "Source",
   examples: [{ kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" }],
   description:
-    "The source: a rule, a quest, a milestone of a streak, a badge that pays, a level of a currency, a reward or, for a badge, its own criteria.",
+    "The source: a rule, a quest, a milestone of a streak, a badge that pays, a level of a currency, a prize of a leaderboard, a reward or, for a badge, its own criteria.",
 })
 
 export const Capped = Schema.Struct({
@@ -272,7 +271,6 @@ export const AppliedBoosts = Schema.Array(
   description: "The boosts that multiplied it, rounded down once. Absent if there is none.",
   examples: [[{ key: "happy-hour", factor: 2 }]],
 })
-
 const earned = { ...balance, source: Source, boosts: Schema.optionalKey(AppliedBoosts) }
 const spendable = {
   spendableAt: Schema.optionalKey(
@@ -427,6 +425,7 @@ const metric = {
 
 /** By kind of fact. */
 export const factMembers = {
+  "leaderboard.prize_won": { ...rankWon, reward: Reward },
   "event.tracked": outcome,
   "event.revoked": undone,
   "reward.granted": outcome,

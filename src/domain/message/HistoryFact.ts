@@ -4,6 +4,7 @@
  * `level.paid`, `activity.reverted`), whose effect balances, boards and progress show. `FactMembers.ts` has the members of each kind.
  */
 import { Schema } from "effect"
+import type { ClosedPlace } from "../project/Payout.ts"
 import { heldSegments } from "../record/ActionCount.ts"
 import type { Source } from "../record/BalanceFact.ts"
 import type { DivisionRef } from "../record/LeagueFact.ts"
@@ -16,8 +17,9 @@ import {
 } from "../record/Record.ts"
 import { dateOf } from "../values/Calendar.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
-import { isoTime } from "../values/isoTime.ts"
-import { factMembers, granted, type MembersOf, type ShownKind, text } from "./FactMembers.ts"
+import { isoTime, isoTimeOrNull } from "../values/isoTime.ts"
+import { rankWon, text } from "./boardMembers.ts"
+import { factMembers, granted, type MembersOf, type ShownKind } from "./FactMembers.ts"
 import { furtherOf, showExposed, showOwnBoost } from "./Further.ts"
 import { repairMembers } from "./SpendReply.ts"
 import {
@@ -104,6 +106,10 @@ export const HistoryCause = Schema.Union([
     identifier: "CauseBackfill",
     description: "A backfill awarded the badge.",
   }),
+  Schema.Struct({ kind: Schema.Literal("prize"), ...rankWon }).annotate({
+    identifier: "CausePrize",
+    description: "A closed window of a leaderboard paid its prizes.",
+  }),
   Schema.Struct({
     kind: Schema.Literals([
       "profile",
@@ -177,10 +183,8 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
       return currencyMembers(fact)
     case "level.changed":
       return { from: fact.from, to: fact.to }
-    case "leaderboard.disqualified": {
-      const { boardId: id, disqualified, key } = fact
-      return { leaderboard: { id, key }, disqualified }
-    }
+    case "leaderboard.disqualified":
+      return disqualifiedMembers(fact)
     case "badge.earned":
       return { ...badgeOf(fact), source: showSource(fact.source) }
     case "badge.revoked":
@@ -191,6 +195,8 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
       return showOwnBoost(fact)
     case "experiment.exposed":
       return showExposed(fact)
+    case "leaderboard.prize_won":
+      return { ...rankOf(record), reward: fact.reward }
     case "metric.changed":
       return shownMetric(fact)
     case "streak.extended":
@@ -395,6 +401,26 @@ const streakMembers = (
   }
 }
 
+const disqualifiedMembers = (fact: FactOf<"leaderboard.disqualified">) => ({
+  leaderboard: { id: fact.boardId, key: fact.key },
+  disqualified: fact.disqualified,
+})
+
+/** The rank that a payment is for. */
+const rankOf = ({ cause, sequence }: JournalRecord) => {
+  if (cause.kind !== "payment") throw new Error(`Record ${sequence} pays no prize`)
+  const { rank, ...place } = cause.prize
+  return { ...showPlace(place), rank }
+}
+
+/** A closed window of a leaderboard. */
+export const showPlace = ({ boardId, endsAt, key, startsAt, window }: ClosedPlace) => ({
+  leaderboard: { id: boardId, key },
+  window,
+  startsAt: isoTimeOrNull(startsAt),
+  endsAt: isoTimeOrNull(endsAt),
+})
+
 const questOf = ({ key, questId, title }: QuestRef) => ({ questId, key, title })
 
 const showSource = (source: Source): MembersOf<"xp.earned">["source"] => {
@@ -402,6 +428,7 @@ const showSource = (source: Source): MembersOf<"xp.earned">["source"] => {
   if ("ruleId" in source) return { kind: "rule", id: source.ruleId }
   if ("streakId" in source) return { kind: "streak", id: source.streakId }
   if ("currencyId" in source) return { kind: "level", id: source.currencyId }
+  if ("boardId" in source) return { kind: "leaderboard", id: source.boardId }
   return "badgeId" in source
     ? { kind: "badge", id: source.badgeId }
     : { kind: "quest", id: source.questId }
@@ -435,6 +462,8 @@ const causeOf = (record: JournalRecord): CauseType => {
     }
     case "backfill":
       return { kind: "backfill", badgeId: cause.badgeId }
+    case "payment":
+      return { kind: "prize", ...rankOf(record) }
     case "tick":
       return { kind: "clock" }
     case "profile":

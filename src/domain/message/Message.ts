@@ -24,7 +24,7 @@ import {
 import { isoTime, isoTimeOrNull } from "../values/isoTime.ts"
 import { isShown } from "./FactMembers.ts"
 import { furtherOf } from "./Further.ts"
-import { membersOf } from "./HistoryFact.ts"
+import { membersOf, showPlace } from "./HistoryFact.ts"
 import type { MessageData } from "./MessageData.ts"
 import { kindOfFact, type MessageKind } from "./MessageKind.ts"
 import type { RefundReply, SpendReply } from "./SpendReply.ts"
@@ -138,6 +138,8 @@ const dataOf = (record: JournalRecord, fact: Fact): MessageData[MessageKind] => 
       const times = { startsAt: isoTime(startsAt), endsAt: isoTime(endsAt) }
       return { sequence, league: { id: leagueId, key }, window, ...times, cohorts, total }
     }
+    case "leaderboard.prizes_paid":
+      return { sequence, ...showPlace(fact.place), winners: fact.paid }
     case "webhook.disabled": {
       const { description, reason, webhookId } = fact
       return { sequence, webhookId, description, reason, disabledAt: isoTime(at) }
@@ -239,6 +241,8 @@ const showCause = (record: JournalRecord) => {
       return { kind: "revocation", id: recordId(revocablePrefix[cause.of], cause) } as const
     case "tick":
       return { kind: "clock", id: null } as const
+    case "payment":
+      return { kind: "prize", id: null } as const
     case "absorb":
       return { kind: "merge", id: null } as const
     default:

@@ -1,5 +1,6 @@
 /** The catalogue of messages: for each kind, when it is sent, its schema and an example. */
 import { Schema } from "effect"
+import { boardEntries } from "./boardEntries.ts"
 import { enteredExperiment } from "./ExperimentMembers.ts"
 import { ownBoost } from "./FactMembers.ts"
 import { leagueEntries } from "./LeagueMessages.ts"
@@ -326,18 +327,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       disqualified: true,
     },
   },
-  "leaderboard.window_closed": {
-    description:
-      "A day, week or month of a leaderboard closed, with a message for each leaderboard that lists users in it.",
-    example: {
-      sequence: of.sequence,
-      leaderboard: { id: "ldb_xp", key: "xp" },
-      window: "weekly",
-      startsAt: "2026-10-26T00:00:00.000Z",
-      endsAt: "2026-11-02T00:00:00.000Z",
-      total: 1_432,
-    },
-  },
+  ...boardEntries,
   "team.joined": {
     description: "A user joined a team.",
     example: { ...of, cause: { kind: "join", id: null }, ...falcons },

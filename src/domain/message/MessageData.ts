@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { questRecurrences, statuses } from "../project/Definition.ts"
 import { windowKinds } from "../values/Calendar.ts"
+import { closedWindow } from "./boardMembers.ts"
 import { factMembers, granted, Reward } from "./FactMembers.ts"
 import { leagueContents } from "./LeagueMessages.ts"
 import type { MessageKind } from "./MessageKind.ts"
@@ -34,6 +35,7 @@ const user = {
       "disqualify",
       "join",
       "leave",
+      "prize",
       "merge",
       "clock",
     ]).annotate({ description: "Kind of cause." }),
@@ -43,7 +45,7 @@ const user = {
   }).annotate({
     identifier: "MessageCause",
     description:
-      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took a user off a leaderboard, or listed the user again. `join` and `leave`: requests that changed the user's team. `clock`: the passing of time.",
+      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took a user off a leaderboard, or listed the user again. `join` and `leave`: requests that changed the user's team. `prize`: a closed window of a leaderboard. `clock`: the passing of time.",
   }),
 }
 
@@ -162,10 +164,7 @@ const data = {
   "leaderboard.disqualified": content({ ...user, ...factMembers["leaderboard.disqualified"] }),
   "leaderboard.window_closed": content({
     ...sequence,
-    leaderboard: Schema.Struct({
-      id: text("Id of the leaderboard."),
-      key: text("Key of the leaderboard."),
-    }).annotate({ description: "The leaderboard; `xp` for that of `GET /v1/leaderboard`." }),
+    leaderboard: closedWindow.leaderboard,
     window: Schema.Literals(windowKinds).annotate({ description: "Kind of window." }),
     startsAt: time("Start of the window."),
     endsAt: time("End of the window."),
@@ -175,6 +174,12 @@ const data = {
   "team.left": content({ ...user, ...factMembers["team.left"] }),
   "team.deleted": content({ ...sequence, ...factMembers["team.left"] }),
   ...leagueContents(user, sequence),
+  "leaderboard.prize_won": content({ ...user, ...factMembers["leaderboard.prize_won"] }),
+  "leaderboard.prizes_paid": content({
+    ...sequence,
+    ...closedWindow,
+    winners: count("Number of users who got a prize."),
+  }),
   "user.created": content(user),
   "user.opened": content({ ...user, ...factMembers["user.opened"] }),
   "user.deleted": content({ ...sequence, userId: user.userId }),

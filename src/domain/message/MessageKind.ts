@@ -48,6 +48,8 @@ export const messageKinds = [
   "league.stayed",
   "league.demoted",
   "league.window_closed",
+  "leaderboard.prize_won",
+  "leaderboard.prizes_paid",
   "user.created",
   "user.opened",
   "user.inactive",

@@ -16,6 +16,7 @@
  * each user's state has in any case.
  */
 import { type WindowKind, windowKinds } from "../values/Calendar.ts"
+import type { BoardPrize } from "./BoardPrize.ts"
 import { type Definition, type Targeted, targetedDefaults } from "./Definition.ts"
 import { definitionWithKey } from "./DefinitionKey.ts"
 import type { Metric, MetricAggregate } from "./Metric.ts"
@@ -89,6 +90,8 @@ export interface Board extends Targeted {
   readonly ties: BoardTies
   /** The attributes of users that entries show. */
   readonly attributes: ReadonlyArray<string>
+  /** What ranks win in a window that closes. An edit counts for windows that close later. */
+  readonly prizes: ReadonlyArray<BoardPrize>
 }
 
 /** The members that decide the scores. */
@@ -101,6 +104,7 @@ export const boardDefaults = {
   order: "desc",
   ties: "shared",
   attributes: [] as ReadonlyArray<string>,
+  prizes: [] as ReadonlyArray<BoardPrize>,
 } as const
 
 const allTimeOnly: ReadonlyArray<BoardWindow> = ["all_time"]

@@ -10,6 +10,7 @@ import type { Versioned } from "./Definition.ts"
 import type { DefinitionMaps } from "./Kinds.ts"
 import type { LeagueClose } from "./League.ts"
 import { defaultLevelCurve, type LevelCurve } from "./Level.ts"
+import type { Payout } from "./Payout.ts"
 import { noTeams, type Teams } from "./Team.ts"
 
 /**
@@ -122,6 +123,8 @@ export interface ProjectState extends DefinitionMaps {
   readonly closedThrough: Readonly<Record<WindowKind, number>>
   /** By the id of the league; one that closed no window is absent. */
   readonly leagueCloses: ReadonlyMap<string, LeagueClose>
+  /** What is to be paid in the background, by its id, in the order in which it is paid. */
+  readonly payouts: ReadonlyMap<string, Payout>
   /** Absent: the environment's time is the server's. */
   readonly testClock?: TestClock
 }
@@ -164,6 +167,7 @@ export const emptyProject: ProjectState = {
   webhooks: new Map(),
   teams: noTeams,
   backfills: new Map(),
+  payouts: new Map(),
   closedThrough: { daily: neverClosed, weekly: neverClosed, monthly: neverClosed },
   leagueCloses: new Map(),
 }

@@ -13,7 +13,6 @@ import type { DefinitionFact } from "../project/Kinds.ts"
 import type { DisabledReason, ProjectSettings, TestClock, Webhook } from "../project/Project.ts"
 import type { MetricChange, MetricState } from "../user/MetricState.ts"
 import type { Profile, StepCounts } from "../user/User.ts"
-import type { WindowKind } from "../values/Calendar.ts"
 import type { LaurelError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { ActivityFact } from "./ActivityFact.ts"
@@ -25,8 +24,10 @@ import type { ExperimentFact } from "./ExperimentFact.ts"
 import type { LeagueCloseFact, LeagueFact, LeagueSeat } from "./LeagueFact.ts"
 import type { Absorb, Erasing, Merge, MergeEnd, MergeFact } from "./MergeRecord.ts"
 import type { Opening, OpeningFact } from "./Opening.ts"
+import type { Payment, PrizeFact } from "./Payment.ts"
 import type { StreakFact, StreakPausing } from "./StreakFact.ts"
 import type { JoinTeam, LeaveTeam, TeamFact, TeamMembershipFact } from "./TeamFact.ts"
+import type { WindowFact } from "./WindowFact.ts"
 
 /**
  * An event of a client: the command to the user's actor, and the cause of its record. Times are
@@ -168,6 +169,7 @@ export type UserCommand =
   | Disqualification
   | JoinTeam
   | LeaveTeam
+  | Payment
   | Tick
   | Merge
   | Absorb
@@ -380,6 +382,7 @@ export type UserFact =
     } & QuestRef)
   | StreakFact
   | TeamMembershipFact
+  | PrizeFact
 
 /** The facts of a request to an environment. */
 export type ProjectFact =
@@ -407,19 +410,7 @@ export type ProjectFact =
     }
   /** Sends all failed and missed messages since `since`. */
   | { readonly kind: "webhook.recovered"; readonly webhookId: string; readonly since: number }
-  /**
-   * A window of a leaderboard closed with `total` users. `board`: absent for the board `xp`. Times are
-   * epoch milliseconds.
-   */
-  | {
-      readonly kind: "leaderboard.window_closed"
-      readonly board?: { readonly boardId: string; readonly key: string }
-      readonly window: WindowKind
-      readonly index: number
-      readonly startsAt: number
-      readonly endsAt: number
-      readonly total: number
-    }
+  | WindowFact
   | LeagueCloseFact
   /** The definition is a badge or a metric. */
   | { readonly kind: "backfill.started"; readonly definitionId: string; readonly notify: boolean }
@@ -522,6 +513,8 @@ export const duplicateKey = (cause: Cause): string | undefined => {
       return revocationKey(cause.sequence)
     case "opening":
       return openingKey
+    case "payment":
+      return paymentKey(cause)
     default:
       return undefined
   }
@@ -529,6 +522,9 @@ export const duplicateKey = (cause: Cause): string | undefined => {
 
 /** The deduplication key of a user's opening balances: a user has them once. */
 const openingKey = "o"
+
+/** The deduplication key of a payment: a user gets each payout once. */
+const paymentKey = ({ payout, to }: Payment): string => `p${payout} ${to}`
 
 /** The deduplication key of the revocation of the record with this sequence. */
 export const revocationKey = (sequence: number): string => `v${sequence}`

@@ -3,8 +3,10 @@
  * only for a record that breaks an invariant (`invariants.ts`).
  */
 import { limits } from "../../Limits.ts"
+import { xpBoard } from "../project/BoardDefinition.ts"
 import { type Definition, nextVersion, type Versioned } from "../project/Definition.ts"
 import { type AnyDefinition, definitionIn, type Noun, plurals } from "../project/Kinds.ts"
+import { type Payout, payoutId } from "../project/Payout.ts"
 import { aheadMsOf, type ProjectState, type Webhook } from "../project/Project.ts"
 import { type Team, type Teams, teamWithId, withoutTeam, withTeam } from "../project/Team.ts"
 import { isSameTimeZone, withPastZone } from "../values/Calendar.ts"
@@ -109,6 +111,7 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         next = withTestClock(next, fact, record)
         break
       case "leaderboard.window_closed":
+        if (fact.prizes !== undefined) next = withPayout(next, fact, record, copies)
         // Of several boards, the first one has closed the window.
         if (fact.index === next.closedThrough[fact.window] && closes.has(fact.window)) break
         closes.add(fact.window)
@@ -123,6 +126,10 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         next = { ...next, leagueCloses }
         break
       }
+      case "payout.progressed":
+      case "leaderboard.prizes_paid":
+        next = { ...next, payouts: payoutsAfter(copies.of(next.payouts), fact) }
+        break
       case "backfill.started":
       case "backfill.finished":
         next = withBackfill(next, fact, record, copies)
@@ -131,6 +138,38 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
   }
   return next
 }
+
+/** The prizes of a closed window are to be paid. */
+const withPayout = (
+  state: ProjectState,
+  fact: FactOf<"leaderboard.window_closed">,
+  record: JournalRecord,
+  copies: Copies,
+): ProjectState => {
+  const { board, endsAt, index, prizes, startsAt, total, window } = fact
+  if (prizes === undefined) return state
+  const { boardId, key } = board ?? { boardId: xpBoard.id, key: xpBoard.key }
+  const place = { boardId, key, window, index, startsAt, endsAt }
+  const payout = { place, ...prizes, total, madeAt: decidedAt(record), next: 0, paid: 0 }
+  return { ...state, payouts: copies.of(state.payouts).set(payoutId(place), payout) }
+}
+
+const payoutsAfter = (
+  payouts: Map<string, Payout>,
+  fact: FactOf<"payout.progressed" | "leaderboard.prizes_paid">,
+): ProjectState["payouts"] => {
+  if (fact.kind === "leaderboard.prizes_paid") {
+    payouts.delete(fact.payout)
+    return payouts
+  }
+  const before = payouts.get(fact.payout)
+  if (before === undefined) return payouts
+  return payouts.set(fact.payout, { ...before, next: fact.next, paid: fact.paid })
+}
+
+/** The payouts without those of a leaderboard, whose entries are gone. */
+const withoutPayoutsOf = (payouts: ProjectState["payouts"], boardId: string) =>
+  new Map([...payouts].filter(([, { place }]) => place.boardId !== boardId))
 
 const withBackfill = (
   state: ProjectState,
@@ -175,6 +214,9 @@ const withDefinition = (
   [plurals[noun]]: copies.with<Definition>(state[plurals[noun]], definition, archivedMax[noun]),
   ...((noun === "badge" || noun === "metric") &&
     isArchived(definition) && { backfills: copies.without(state.backfills, definition.id) }),
+  ...(noun === "leaderboard" &&
+    isArchived(definition) &&
+    state.payouts.size > 0 && { payouts: withoutPayoutsOf(state.payouts, definition.id) }),
 })
 
 /** A team that follows the one with its id. */

@@ -92,6 +92,7 @@ export class Merges {
         break
       case "tick":
       case "backfill":
+      case "payment":
         answers.refuseWith(actor, envelope, merged)
         return undefined
     }

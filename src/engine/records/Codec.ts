@@ -60,7 +60,7 @@ export const encodeProject = ({
   streaks,
   ...rest
 }: ProjectState): string => {
-  const { backfills, leagueCloses, teams, webhooks } = rest
+  const { backfills, leagueCloses, payouts, teams, webhooks } = rest
   const others = {
     ...rest,
     webhooks: [...webhooks.values()],
@@ -68,6 +68,7 @@ export const encodeProject = ({
     teams: { next: teams.next },
     backfills: [...backfills],
     leagueCloses: [...leagueCloses],
+    payouts: [...payouts],
   }
   const definitions = Object.entries({
     quests,
@@ -106,6 +107,7 @@ export const decodeProject = (value: Uint8Array): ProjectState => {
     teams: { ...noTeams, next: stored.teams.next },
     backfills: new Map(stored.backfills),
     leagueCloses: new Map(stored.leagueCloses),
+    payouts: new Map(stored.payouts),
   }
 }
 

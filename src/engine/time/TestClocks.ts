@@ -7,9 +7,9 @@
  * Invariants:
  * - Each step is a record of the project actor (`decide/TestClock.ts`). After a crash, a restore or
  *   a failover the advance goes on from the last durable step.
- * - An advance ends (`ready`) when its target is reached, no user is due and no window is over. A
- *   user whose tick was refused is tried again at the target, and once more later: a failing actor
- *   does not hold an advance for ever.
+ * - An advance ends (`ready`) when its target is reached, no user is due, no window is over and no
+ *   payout is under way: prizes are paid at the time of the close. A user whose tick was refused is
+ *   tried again at the target, and once more later: a failing actor does not hold an advance for ever.
  * - A step passes nothing that a record in flight makes due: agenda and boards have durable records
  *   only, so a step also looks at users with other ones.
  * - Between two steps the environment's time runs with the server's. Events are decided meanwhile.
@@ -61,6 +61,8 @@ export class TestClocks<Environment extends AdvancingEnvironment> {
   readonly advance = (environment: Environment): Effect.Effect<number> =>
     Effect.flatMap(this.#options.windows.closeEnded(environment), (closed) => {
       if (!closed) return Effect.succeed(limits.windowCloseRetryMs)
+      // `committed` ends this wait.
+      if (environment.project.state.payouts.size > 0) return Effect.succeed(limits.agendaRetryMs)
       const command = this.#nextStep(environment)
       // Records in flight become durable, or a window ends, before the next try.
       if (command === undefined) return Effect.as(yieldToEventLoop, 0)
@@ -88,6 +90,7 @@ export class TestClocks<Environment extends AdvancingEnvironment> {
   committed({ facts, subject }: JournalRecord): void {
     if (subject.actor !== "project") return
     for (const fact of facts) {
+      if (fact.kind === "leaderboard.prizes_paid") this.#options.sooner()
       if (fact.kind !== "testClock.moved") continue
       this.#options.sooner()
       if (fact.status === "advancing") continue

@@ -68,6 +68,7 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "streak.paused": "A pause covered days of a streak.",
   "streak.repaired": "A spend repaired a streak.",
   "streak.repair_undone": "The spend that repaired a streak was revoked, and the repair with it.",
+  "leaderboard.prize_won": "The user won a prize of a leaderboard.",
   "streak.milestone_reached": "A streak reached a milestone, which pays once.",
   "streak.milestone_revoked": "The event that reached a milestone was revoked.",
   "streak.freezes_earned": "A reward gave freezes to a streak.",

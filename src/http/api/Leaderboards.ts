@@ -1,12 +1,16 @@
 /** Operations on leaderboards as definitions, and reads of their entries. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Reward } from "../../domain/message/FactMembers.ts"
 import { boardOrders, boardTies, boardWindows } from "../../domain/project/BoardDefinition.ts"
+import { windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
   distinct,
+  faultAt,
   idempotencyHeaders,
+  integer,
   limitQuery,
   list,
   OpenTo,
@@ -20,6 +24,7 @@ import {
 import {
   DefinitionKey,
   listQuery,
+  NewReward,
   newMembers,
   patchMembers,
   patchWords,
@@ -121,6 +126,60 @@ const Attributes = list(text(1, limits.attributeNameCharactersMax), 0, limits.bo
     examples: [["avatarUrl"]],
   })
 
+const prizeWindow = {
+  description: "The windows that pay it: each day, ISO week or month.",
+  examples: ["weekly" as const],
+}
+
+const winners = {
+  ranks: Schema.optionalKey(
+    list(integer(1, limits.boardPrizeRankMax), 2, 2).annotate({
+      description: "The first and the last rank that win. Equal ranks all win.",
+      examples: [[1, 3]],
+    }),
+  ),
+  percent: Schema.optionalKey(
+    integer(1, 100).annotate({
+      description:
+        "In place of `ranks`: this share of the users wins, rounded up. Users who share the last of these ranks win too.",
+      examples: [10],
+    }),
+  ),
+}
+
+/** A prize is for ranks or for a share. */
+const ranksOrPercent = ({
+  percent,
+  ranks,
+}: {
+  readonly percent?: number
+  readonly ranks?: ReadonlyArray<number>
+}) => {
+  if (percent !== undefined && ranks !== undefined) {
+    return [faultAt(["percent"], "unknown_member", "must not be sent together with ranks")]
+  }
+  const isMissing = percent === undefined && ranks === undefined
+  return isMissing ? [faultAt(["ranks"], "missing", "is required, or percent")] : []
+}
+
+const NewPrize = Schema.Struct({
+  window: oneOf(windowKinds).annotate(prizeWindow),
+  ...winners,
+  reward: NewReward,
+})
+  .check(Schema.makeFilter(ranksOrPercent, { toJsonSchema: () => [{}, true] }))
+  .annotate({
+    identifier: "NewBoardPrize",
+    description: "A reward for ranks, or for a share of the users.",
+    examples: [{ window: "weekly", ranks: [1, 3], reward: { points: 100 } }],
+  })
+
+const Prizes = list(NewPrize, 0, limits.boardPrizesMax).annotate({
+  description:
+    "What users win by their rank when a window closes. Each prize that a rank matches pays. They are paid in the background, each once, and count on no leaderboard; `leaderboard.prize_won` tells of each. A user who is hidden, erased or merged into another between the close and the payment gets nothing, and nobody moves up. An edit counts for windows that close later; a paused leaderboard pays nothing. Default: none.",
+  examples: [[{ window: "weekly", ranks: [1, 3], reward: { points: 100 } }]],
+})
+
 export const NewLeaderboard = Schema.Struct({
   ...newMembers("name"),
   name: Name,
@@ -129,11 +188,21 @@ export const NewLeaderboard = Schema.Struct({
   order: Schema.optionalKey(Order),
   ties: Schema.optionalKey(Ties),
   attributes: Schema.optionalKey(Attributes),
+  prizes: Schema.optionalKey(Prizes),
 }).annotate({
   identifier: "NewLeaderboard",
   description: "A leaderboard to create.",
   examples: [
     { name: "Gem hunters", score: { currency: "gems" }, windows: ["all_time", "weekly"] },
+    {
+      name: "Weekly xp",
+      score: { currency: "xp" },
+      windows: ["weekly"],
+      prizes: [
+        { window: "weekly", ranks: [1, 1], reward: { points: 100 } },
+        { window: "weekly", percent: 10, reward: { points: 20 } },
+      ],
+    },
     {
       name: "Season 1",
       score: { currency: "xp" },
@@ -151,6 +220,7 @@ export const LeaderboardPatch = Schema.Struct({
   order: Schema.optionalKey(Schema.NullOr(Order)),
   ties: Schema.optionalKey(Schema.NullOr(Ties)),
   attributes: Schema.optionalKey(Schema.NullOr(Attributes)),
+  prizes: Schema.optionalKey(Schema.NullOr(Prizes)),
 }).annotate({
   identifier: "LeaderboardPatch",
   examples: [{ name: "Gem masters" }, { status: "paused" }],
@@ -180,6 +250,16 @@ export const LeaderboardDefinition = Schema.Struct({
     description: "The names of the users' attributes that entries show.",
     examples: [["avatarUrl"]],
   }),
+  prizes: Schema.Array(
+    Schema.Struct({
+      window: oneOf(boardWindows).annotate(prizeWindow),
+      ...winners,
+      reward: Reward,
+    }).annotate({
+      identifier: "BoardPrize",
+      description: "A reward for ranks, or for a share of the users.",
+    }),
+  ).annotate({ description: "What users win by their rank when a window closes." }),
 }).annotate({
   identifier: "LeaderboardDefinition",
   description: "A leaderboard: what it ranks users by, and in which windows.",

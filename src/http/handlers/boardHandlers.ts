@@ -8,6 +8,7 @@ import {
   type BoardWindow,
   defaultWindows,
 } from "../../domain/project/BoardDefinition.ts"
+import type { BoardPrize } from "../../domain/project/BoardPrize.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { type LevelCurve, levelAt } from "../../domain/project/Level.ts"
 import { unscaled } from "../../domain/project/Metric.ts"
@@ -21,7 +22,7 @@ import type { Leaderboard } from "../api/Leaderboard.ts"
 import type { LeaderboardPatch, Leaderboards, NewLeaderboard } from "../api/Leaderboards.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
-import { foundOr, named, newMembers, patchOf, showDefinition } from "./Shapes.ts"
+import { allParts, foundOr, named, newMembers, patchOf, showDefinition } from "./Shapes.ts"
 
 /** The shares of users whose scores statistics show. */
 const percents = [0, 1, 5, 10, 25, 50, 75, 90, 100]
@@ -260,7 +261,8 @@ const shownAttributes = (
 export const newBoard = (payload: typeof NewLeaderboard.Type, id: string) => {
   const { attributes = [], name, order = "desc", ties = "shared", windows } = payload
   const score = scoreOf(payload.score)
-  const members = { windows: windows ?? defaultWindows(score), order, ties, attributes }
+  const prizes = prizesOf(payload.prizes)
+  const members = { windows: windows ?? defaultWindows(score), order, ties, attributes, prizes }
   return { id, ...newMembers(payload), name, score, ...members }
 }
 
@@ -268,14 +270,23 @@ export const newBoard = (payload: typeof NewLeaderboard.Type, id: string) => {
 const scoreOf = (score: (typeof NewLeaderboard.Type)["score"]): BoardScore => score as BoardScore
 
 const boardChange = (patch: typeof LeaderboardPatch.Type): BoardChange => {
-  const { attributes, order, score, ties } = patch
+  const { attributes, order, prizes, score, ties } = patch
   return named({
     ...patchOf(patch),
     score: score && scoreOf(score),
     order: order === null ? ("desc" as const) : order,
     ties: ties === null ? ("shared" as const) : ties,
     attributes: attributes === null ? [] : attributes,
+    prizes: prizes === undefined ? undefined : prizesOf(prizes ?? []),
   })
 }
+
+const prizesOf = (prizes: (typeof NewLeaderboard.Type)["prizes"] = []) =>
+  prizes.map(({ percent, ranks = [], reward, window }): BoardPrize => {
+    const [from = 1, to = from] = ranks
+    // A prize has one of both (`ranksOrPercent`).
+    const wins = percent === undefined ? { ranks: [from, to] as const } : { percent }
+    return { window, ...wins, reward: allParts(reward) }
+  })
 
 const showBoard = (board: Board, now: number) => showDefinition(board, now)

@@ -360,7 +360,7 @@ const fileBoost = (boost: Boost) => {
 }
 
 const fileBoard = (board: Board) => {
-  const { attributes, name, order, score, ties, windows } = board
+  const { attributes, name, order, prizes, score, ties, windows } = board
   const usual = defaultWindows(score)
   const isUsual = windows.length === usual.length && windows[0] === usual[0]
   const own = {
@@ -369,7 +369,10 @@ const fileBoard = (board: Board) => {
     ...(!isUsual && { windows }),
     ...(order !== "desc" && { order }),
     ...(ties !== "shared" && { ties }),
-    ...given({ attributes }),
+    ...given({
+      attributes,
+      prizes: prizes.map(({ reward, ...prize }) => ({ ...prize, reward: fileReward(reward) })),
+    }),
   }
   return fileDefinition(board, own) as Item<"leaderboards">
 }

@@ -188,6 +188,7 @@ const showSource = (source: Source) => {
   if ("ruleId" in source) return { kind: "rule", id: source.ruleId } as const
   if ("streakId" in source) return { kind: "streak", id: source.streakId } as const
   if ("currencyId" in source) return { kind: "level", id: source.currencyId } as const
+  if ("boardId" in source) throw new Error("An event pays no prize")
   return "badgeId" in source
     ? ({ kind: "badge", id: source.badgeId } as const)
     : ({ kind: "quest", id: source.questId } as const)

@@ -7,7 +7,7 @@ import type { JournalRecord, Spending } from "../../../src/domain/record/Record.
 import { recordId } from "../../../src/domain/values/Ids.ts"
 import { Fact } from "../../../src/http/api/History.ts"
 import { World } from "../decide/World.ts"
-import { boostWith, experimentWith, levelWith } from "../definitions.ts"
+import { boostWith, experimentWith, levelWith, prizePayment } from "../definitions.ts"
 import { played } from "../played.ts"
 
 const shownOf = (record: JournalRecord) =>
@@ -92,6 +92,7 @@ const everything = () => {
   world.define({ kind: "team.created", team })
   world.do({ kind: "join", teamId: "a" })
   world.do({ kind: "leave", teamId: "a" })
+  world.do(prizePayment("u1", world.now))
   const visitor = new World("2026-11-07T12:00:00Z")
   visitor.grant(5)
   world.absorb(visitor, "visitor")

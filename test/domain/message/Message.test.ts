@@ -21,7 +21,14 @@ import type { Fact, JournalRecord, Spending } from "../../../src/domain/record/R
 import { recordId } from "../../../src/domain/values/Ids.ts"
 import { limits } from "../../../src/Limits.ts"
 import { World } from "../decide/World.ts"
-import { boostWith, experimentWith, levelWith, questWith, ruleWith } from "../definitions.ts"
+import {
+  boostWith,
+  experimentWith,
+  levelWith,
+  prizePayment,
+  questWith,
+  ruleWith,
+} from "../definitions.ts"
 import { played } from "../played.ts"
 
 const messagesOf = (record: JournalRecord): ReadonlyArray<Message> =>
@@ -102,6 +109,7 @@ const everything = (): World => {
   world.refund(world.do<Spending>({ kind: "spend", currencies: {}, repair: "daily" }))
   const visitor = new World("2026-11-05T12:00:00Z")
   visitor.grant(5)
+  world.do(prizePayment("u1", world.now))
   world.absorb(visitor, "visitor")
   world.do({ kind: "erasure" })
   return world
@@ -117,7 +125,7 @@ describe("A message", () => {
     const all = [...told, ...messagesOf(record), ...played().records.flatMap(messagesOf)]
     for (const message of all) expect(decode(message)).toEqual(message)
     const expected = messageKinds.filter((kind) =>
-      /^(?!webhook|test_clock|leaderboard\.window|league\.window|quest\.(cr|up)|team\.del)/.test(
+      /^(?!webhook|test_clock|leaderboard\.(w|prizes)|league\.window|quest\.(cr|up)|team\.del)/.test(
         kind,
       ),
     )
@@ -251,6 +259,19 @@ describe("A message", () => {
         endsAt: 604_800_000,
         total: 3,
       },
+      {
+        kind: "leaderboard.prizes_paid",
+        payout: "ldb_xp weekly 2965",
+        place: {
+          boardId: "ldb_xp",
+          key: "xp",
+          window: "weekly",
+          index: 2_965,
+          startsAt: 0,
+          endsAt: 604_800_000,
+        },
+        paid: 3,
+      },
       { kind: "webhook.disabled", webhookId: "whk_1", description: null, reason: "gone" },
       { kind: "webhook.tested", webhookId: "whk_1" },
       // Only the end of an advance has a message.
@@ -265,6 +286,7 @@ describe("A message", () => {
       "quest.created",
       "quest.updated",
       "leaderboard.window_closed",
+      "leaderboard.prizes_paid",
       "webhook.disabled",
       "webhook.test",
       "test_clock.advanced",

@@ -25,6 +25,7 @@ import {
   sharedTexts,
   tailFields,
 } from "./lifecycle.ts"
+import { prizeFields, prizeNames, prizesOf, prizeTexts } from "./prizes.ts"
 
 type Board = BodyOf<"leaderboards.get">
 
@@ -57,6 +58,7 @@ const textsOf = (board: Board) =>
     ["order", board.order],
     ["ties", board.ties],
     ["attributes", board.attributes.join(", ")],
+    ...prizeTexts(board.prizes),
   ])
 
 /** The members that change only while the board is a draft, unchecked. */
@@ -70,6 +72,7 @@ const membersOf = (form: Form) => ({
   name: form.text("name"),
   ties: form.text("ties"),
   attributes: form.words("attributes"),
+  prizes: prizesOf(form),
 })
 
 const draftOf = (form: Form) => ({
@@ -152,11 +155,12 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
       faults,
       below: true,
     }),
+    prizeFields(draft),
     tailFields(draft, "What occurs from then on does not count."),
   ]
 }
 
-const names = () => [
+const names = (form: Form) => [
   "name",
   ...sharedNames,
   "score",
@@ -166,6 +170,7 @@ const names = () => [
   "order",
   "ties",
   "attributes.*",
+  ...prizeNames(form),
 ]
 
 /** The first entries of the first window. */

@@ -109,6 +109,20 @@ const tierText = (tier: FactOf<"badge.earned">["tier"]): Content =>
 const timesText = (times: number | undefined): Content =>
   times !== undefined && `, ${count(times)} times now`
 
+/** A fact of a leaderboard in words. */
+const boardText = (
+  fact: FactOf<"leaderboard.disqualified"> | FactOf<"leaderboard.prize_won">,
+  base: string,
+): Content => {
+  const { id, key } = fact.leaderboard
+  if (fact.kind === "leaderboard.disqualified") {
+    return html`${fact.disqualified ? "Disqualified" : "Listed again"} on the leaderboard ${isolated(key)}`
+  }
+  const { endsAt, rank, window } = fact
+  const until = endsAt !== null && html` until ${isoTime(endsAt)}`
+  return html`Prize for rank ${count(rank)} of <a href="${base}/leaderboards/${id}">${isolated(key)}</a>, ${window.replace("_", " ")}${until}`
+}
+
 const questText = (fact: Extract<Fact, { readonly questId: string }>): Content => {
   switch (fact.kind) {
     case "quest.started":
@@ -205,11 +219,10 @@ const summaryText = (
 ): Content => {
   switch (fact.kind) {
     case "event.tracked":
-      return summary("Event counted", fact)
+    case "reward.granted":
+      return summary(fact.kind === "event.tracked" ? "Event counted" : "Reward granted", fact)
     case "event.revoked":
       return undone("Event undone", fact as FactOf<"event.revoked">)
-    case "reward.granted":
-      return summary("Reward granted", fact)
     case "reward.revoked":
       return undone("Reward undone", { ...fact, kind: "event.revoked" })
   }
@@ -268,7 +281,8 @@ const factText = (fact: Fact, base: string): Content => {
     case "metric.changed":
       return html`Metric ${isolated(fact.key)}: ${fact.total ?? "none"}`
     case "leaderboard.disqualified":
-      return html`${fact.disqualified ? "Disqualified" : "Listed again"} on the leaderboard ${isolated(fact.leaderboard.key)}`
+    case "leaderboard.prize_won":
+      return boardText(fact, base)
     default:
       return userText(fact)
   }
@@ -351,6 +365,8 @@ const causeText = (cause: Cause): Content => {
       return html`Undo of <code>${cause.eventId ?? cause.rewardId ?? cause.spendId}</code>`
     case "backfill":
       return html`Backfill of badge <code>${cause.badgeId}</code>`
+    case "prize":
+      return html`Rank ${count(cause.rank)} of leaderboard ${isolated(cause.leaderboard.key)}`
     case "opening":
       return "Opening balances"
     case "profile":

@@ -16,6 +16,7 @@ export const leaderboard = {
   ties: "shared",
   segment: null,
   attributes: ["avatarUrl"],
+  prizes: [{ window: "weekly", ranks: [1, 3], reward: { xp: 0, points: 100, badgeId: null } }],
   metadata: {},
   ...changes,
 } as const
@@ -36,6 +37,15 @@ const window = {
   kind: "weekly",
   startsAt: "2026-10-25T23:00:00.000Z",
   endsAt: "2026-11-01T23:00:00.000Z",
+} as const
+
+export const causePrize = {
+  kind: "prize",
+  leaderboard: { id: leaderboardId, key: leaderboard.key },
+  window: window.kind,
+  startsAt: window.startsAt,
+  endsAt: window.endsAt,
+  rank: 1,
 } as const
 
 const read = { leaderboard: leaderboard.key, window } as const

@@ -1,4 +1,5 @@
 /** A user in the replies of operations on users and the leaderboard. */
+import { causePrize } from "./boardExamples.ts"
 import {
   badgeId,
   countedBadgeId,
@@ -475,6 +476,7 @@ export const causes = [
   causeSpend,
   causeRevocation,
   { kind: "backfill", badgeId },
+  causePrize,
   { kind: "profile" },
   { kind: "opening" },
   { kind: "merge" },

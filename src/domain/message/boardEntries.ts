@@ -1,0 +1,34 @@
+/** The messages of leaderboards in the catalogue (`MessageCatalogue.ts`). */
+
+const sequence = 204_878
+
+const closed = {
+  leaderboard: { id: "ldb_xp", key: "xp" },
+  window: "weekly",
+  startsAt: "2026-10-26T00:00:00.000Z",
+  endsAt: "2026-11-02T00:00:00.000Z",
+} as const
+
+export const boardEntries = {
+  "leaderboard.window_closed": {
+    description:
+      "A day, week or month of a leaderboard closed, with a message for each leaderboard that lists users in it.",
+    example: { sequence, ...closed, total: 1_432 },
+  },
+  "leaderboard.prize_won": {
+    description:
+      "A user has won a prize of a leaderboard: one message for each prize. What it pays has messages of its own.",
+    example: {
+      sequence,
+      userId: "user-42",
+      cause: { kind: "prize", id: null },
+      ...closed,
+      rank: 1,
+      reward: { xp: 0, points: 100, badgeId: null },
+    },
+  },
+  "leaderboard.prizes_paid": {
+    description: "All prizes of a closed window of a leaderboard are paid.",
+    example: { sequence, ...closed, winners: 3 },
+  },
+} as const

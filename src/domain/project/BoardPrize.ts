@@ -1,0 +1,32 @@
+/**
+ * The prizes of a leaderboard: rewards for ranks in a window, paid once it has closed.
+ *
+ * The ranks are those at the close, so hidden users are skipped. Who leaves the leaderboard between
+ * the close and the payment gets nothing, and nobody moves up.
+ */
+import type { WindowKind } from "../values/Calendar.ts"
+import type { Gives } from "./Definition.ts"
+
+/** The users who win: those of some ranks, or the best share of the users, rounded up. */
+export type PrizeRanks =
+  | { readonly ranks: readonly [from: number, to: number]; readonly percent?: never }
+  | { readonly percent: number; readonly ranks?: never }
+
+/** A reward for the users with these ranks in each window of a kind. */
+export type BoardPrize = PrizeRanks & {
+  readonly window: "all_time" | WindowKind
+  readonly reward: Gives
+}
+
+/** The first and the last rank that wins in a window with `total` users. */
+export const winningRanks = (
+  prize: PrizeRanks,
+  total: number,
+): readonly [from: number, to: number] =>
+  prize.ranks ?? [1, Math.ceil((prize.percent * total) / 100)]
+
+/** The rank of a row of a closed board: gaps count, since they were users at the close. */
+export const rankAtClose = (
+  { first, position }: { readonly first: number; readonly position: number },
+  ties: "shared" | "first",
+): number => 1 + (ties === "shared" ? first : position)

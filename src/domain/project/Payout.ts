@@ -1,0 +1,35 @@
+/**
+ * A payout: what many users are to be paid in the background, each once (`engine/payouts/Payouts.ts`).
+ * The record that makes one has all that the payments need, so an edit of definitions changes nothing.
+ */
+import type { BoardTies } from "./BoardDefinition.ts"
+import type { BoardPrize } from "./BoardPrize.ts"
+
+/** A window of a leaderboard that has closed. Times are epoch milliseconds; null: all time. */
+export interface ClosedPlace {
+  readonly boardId: string
+  /** The key of the leaderboard. */
+  readonly key: string
+  readonly window: BoardPrize["window"]
+  readonly index: number
+  readonly startsAt: number | null
+  readonly endsAt: number | null
+}
+
+/** The prizes of a closed window of a leaderboard. */
+export interface Payout {
+  readonly place: ClosedPlace
+  readonly prizes: ReadonlyArray<BoardPrize>
+  readonly ties: BoardTies
+  /** How many users the window listed when it closed. */
+  readonly total: number
+  /** When it was made. Users who were created later are others with the same id. */
+  readonly madeAt: number
+  /** All rows before this position were paid, and how many users got something. */
+  readonly next: number
+  readonly paid: number
+}
+
+/** The id of the payout of a closed window. No id has a space. */
+export const payoutId = ({ boardId, index, window }: ClosedPlace): string =>
+  `${boardId} ${window} ${index}`
