@@ -61,8 +61,17 @@ const ranked = (rows: ReadonlyArray<Row>): ReadonlyArray<ModelEntry> =>
     rank: 1 + rows.filter((other) => other.xp > xp).length,
   }))
 
+/** What each window that closes pays: points for ranks, or for a share of the users. */
+export const modelPrizes = [
+  { ranks: [1, 1], points: 100 },
+  { ranks: [2, 3], points: 10 },
+  { percent: 34, points: 1 },
+] as const
+
 export class BoardModel {
   readonly users = new Map<string, ModelUser>()
+  /** The points of the prizes that each user has won. */
+  readonly won = new Map<string, number>()
   readonly #closed = new Map<string, Array<Row>>()
   readonly #closedThrough: Record<WindowKind, number> = {
     daily: -Infinity,
@@ -211,11 +220,21 @@ export class BoardModel {
       }
       for (const index of [...indexes].sort((one, other) => one - other)) {
         if (index <= this.#closedThrough[kind] || index >= open) continue
-        this.#closed.set(
-          `${kind} ${index}`,
-          this.#sorted(({ windows }) => windows.get(`${kind} ${index}`)),
-        )
+        const rows = this.#sorted(({ windows }) => windows.get(`${kind} ${index}`))
+        this.#closed.set(`${kind} ${index}`, rows)
+        this.#pay(ranked(rows))
         this.#closedThrough[kind] = index
+      }
+    }
+  }
+
+  #pay(entries: ReadonlyArray<ModelEntry>): void {
+    for (const { rank, userId } of entries) {
+      for (const prize of modelPrizes) {
+        const [from, to] =
+          "ranks" in prize ? prize.ranks : [1, Math.ceil((entries.length * prize.percent) / 100)]
+        if (rank < from || rank > to) continue
+        this.won.set(userId, (this.won.get(userId) ?? 0) + prize.points)
       }
     }
   }

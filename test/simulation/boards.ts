@@ -2,13 +2,14 @@
  * One seeded run of the leaderboards against the model: days, weeks and years pass, clocks change,
  * the project moves between zones, users earn and lose xp, are hidden and erased. The engine is
  * stopped and killed, also in the middle of a snapshot, and stays off for some time. Every board is
- * compared, present and past. Two further leaderboards of xp must have the same scores: one with the
+ * compared, present and past, and so are the prizes that closed windows have paid. Two further leaderboards of xp must have the same scores: one with the
  * same order but for ties, and one with the lowest score first.
  */
 import { expect } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { boardOrders } from "../../src/domain/project/BoardDefinition.ts"
+import type { BoardPrize } from "../../src/domain/project/BoardPrize.ts"
 import {
   dateOf,
   firstDayOf,
@@ -21,7 +22,7 @@ import type { Engine } from "../../src/engine/Engine.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { event, reward, rule, sandbox, start } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
-import { BoardModel, type Credit, type ModelEntry } from "./BoardModel.ts"
+import { BoardModel, type Credit, type ModelEntry, modelPrizes } from "./BoardModel.ts"
 import { hashSecretOf, Random } from "./random.ts"
 
 const zones = [
@@ -90,6 +91,17 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
     credit: Credit
   }> = []
   yield* running.engine.askProject(sandbox, rule("TAP", 3))
+  const prizes = windowKinds.flatMap((window) =>
+    modelPrizes.map(({ points, ...wins }): BoardPrize => {
+      const reward = { xp: 0, points, badgeId: null }
+      return { window, ...wins, reward }
+    }),
+  )
+  yield* running.engine.askProject(sandbox, {
+    kind: "updateLeaderboard",
+    leaderboardId: "xp",
+    change: { prizes },
+  })
   for (const order of boardOrders) {
     const id = `ldb_${order}`
     const ties = order === "asc" ? "first" : "shared"
@@ -103,6 +115,16 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
     return running.engine.askProject(sandbox, { kind: "updateSettings", change: { timezone } })
   })
 
+  /** Ends when no closed window has prizes left to pay. */
+  const paid = Effect.gen(function* () {
+    for (let turn = 0; turn < 10_000; turn++) {
+      yield* yieldToEventLoop
+      const { payouts } = yield* running.engine.readProject(sandbox)
+      if (turn > 5 && payouts.size === 0) return
+    }
+    throw new Error("The payouts have not ended")
+  })
+
   const pass = (ms: number) =>
     Effect.andThen(
       TestClock.adjust(ms),
@@ -113,7 +135,7 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
   const settle = Effect.andThen(
     TestClock.adjust(1),
     Effect.andThen(
-      yieldToEventLoop,
+      paid,
       Effect.sync(() => model.advance(model.now + 1)),
     ),
   )
@@ -178,10 +200,11 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
       running = yield* open
       model.close()
       yield* settle
-    } else if (kind < 0.95) yield* pass(random.integer(1, 600) * minute)
-    else yield* pass(random.integer(1, 10) * day)
+    } else if (kind < 0.95) yield* Effect.andThen(pass(random.integer(1, 600) * minute), paid)
+    else yield* Effect.andThen(pass(random.integer(1, 10) * day), paid)
     if (step % 5 === 0) yield* compare(running.engine, model, random, users)
   }
+  yield* paid
   yield* compare(running.engine, model, random, users)
   expect(running.broken).toEqual([])
   yield* running.close()
@@ -194,6 +217,10 @@ const compare = Effect.fnUntraced(function* (
   users: ReadonlyArray<string>,
 ) {
   yield* compareBoard(engine, model, random, users, "all_time", 0)
+  for (const userId of model.users.keys()) {
+    const points = (yield* engine.readUser(sandbox, userId))?.points
+    expect([userId, points]).toEqual([userId, model.won.get(userId) ?? 0])
+  }
   for (const kind of windowKinds) {
     const open = model.open(kind)
     for (const index of [open, open - 1, open - random.integer(2, 12)]) {
