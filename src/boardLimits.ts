@@ -38,6 +38,8 @@ export const boardLimits = {
   boardDailyWindowsKept: 31,
   boardWeeklyWindowsKept: 12,
   boardMonthlyWindowsKept: 12,
+  /** What `keepWindows` of a leaderboard may ask for. */
+  boardWindowsKeptMax: 366,
   /** Small values, since boards are deleted later: LMDB deletes large values slowly. */
   boardPageBytesMax: 1_600,
   boardBucketUsers: 100,

@@ -131,6 +131,7 @@ export const boardWith = ({ id = "ldb_1", ...board }: Partial<Board>): Board => 
   ties: "shared",
   attributes: [],
   prizes: [],
+  keepWindows: null,
   ...board,
 })
 

@@ -87,6 +87,7 @@ const fill = async (place: Place) => {
       { window: "weekly", ranks: [1, 3], reward: { points: 5, badgeId } },
       { window: "weekly", percent: 10, reward: { xp: 1 } },
     ],
+    keepWindows: 52,
     startsAt: "2030-01-01T00:00:00Z",
   })
   await place.create("/v1/experiments", {

@@ -63,6 +63,7 @@ describe("leaderboards", () => {
       segment: null,
       attributes: [],
       prizes: [],
+      keepWindows: null,
       version: 1,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,
@@ -432,6 +433,30 @@ describe("leaderboards", () => {
     ])
     await filled(place)
     expect(await rowsOf(place)).toEqual(await rowsOf(place, "?window=weekly"))
+  })
+
+  it("keep as many past windows as they ask for, up to a limit", async () => {
+    const place = await placeWithGems()
+    const most = limits.boardWindowsKeptMax
+    await place.post("/v1/leaderboards", { ...gems, keepWindows: 2 })
+    const path = "/v1/leaderboards/gem-hunters"
+    await earn(place, "ada", 9)
+    const readable = async (date: string) =>
+      (await place.get(`${path}/entries?window=daily&at=${date}`)).status
+    const now = Date.parse(
+      (await place.post("/v1/test-clock", { advanceTo: "2026-12-24T12:00:00Z" })).json.now,
+    )
+    expect(new Date(now).toISOString().slice(0, 10)).toBe("2026-12-24")
+    expect([await readable("2026-12-22"), await readable("2026-12-21")]).toEqual([200, 400])
+    expect((await place.patch(path, { keepWindows: most })).json.keepWindows).toBe(most)
+    expect(await readable("2026-12-21")).toBe(200)
+    for (const keepWindows of [0, most + 1]) {
+      expect(faultsOf(await place.patch(path, { keepWindows }))).toEqual([
+        ["/keepWindows", "out_of_range"],
+      ])
+    }
+    expect((await place.patch(path, { keepWindows: null })).json.keepWindows).toBeNull()
+    expect([await readable("2026-11-23"), await readable("2026-11-22")]).toEqual([200, 400])
   })
 
   it("refuse prizes that cannot be paid, and archiving what they pay", async () => {

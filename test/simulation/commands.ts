@@ -844,6 +844,7 @@ export const randomBoard = (run: Surroundings): Board => {
     ties: random.pick(boardTies),
     attributes: [],
     prizes: [],
+    keepWindows: null,
     ...shared(run),
     ...(random.chance(0.5) && { segment: null, startsAt: null }),
   }

@@ -284,7 +284,7 @@ const windowsKept: Readonly<Record<WindowKind, number>> = {
 /** The days of a window, with links to the previous and next windows that can be read. */
 const windowLine = (
   { base, request, time }: PlaceVisit,
-  { window }: Board,
+  { definition, window }: Board,
   timezone: string,
 ): Html => {
   const kind = windowKinds.find((one) => one === window.kind)!
@@ -301,7 +301,7 @@ const windowLine = (
       offset: undefined,
     })
   return html`<nav class="pager row" aria-label="Previous and next window">
-${index > open - windowsKept[kind] && html`<a rel="prev" href="${addressOf(index - 1)}">Previous window</a>`}
+${index > open - (definition.keepWindows ?? windowsKept[kind]) && html`<a rel="prev" href="${addressOf(index - 1)}">Previous window</a>`}
 <span>${dateOf(first)}${last > first && html` to ${dateOf(last)}`}, ${timezone}${index < open && ", closed"}</span>
 ${index < open && html`<a rel="next" href="${addressOf(index + 1)}">Next window</a>`}</nav>`
 }

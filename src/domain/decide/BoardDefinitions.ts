@@ -41,6 +41,7 @@ export interface BoardChange
       | "ties"
       | "attributes"
       | "prizes"
+      | "keepWindows"
       | "startsAt"
       | "endsAt"
       | "segment"
@@ -52,7 +53,7 @@ export interface BoardChange
   readonly metadata?: Metadata | null
 }
 
-type Defaulted = "windows" | "order" | "ties" | "attributes" | "prizes"
+type Defaulted = "windows" | "order" | "ties" | "attributes" | "prizes" | "keepWindows"
 
 /** A board without the members that have defaults. */
 type NewBoard = Partial<Pick<Board, Defaulted>> & Omit<New<Board>, Defaulted>

@@ -92,6 +92,8 @@ export interface Board extends Targeted {
   readonly attributes: ReadonlyArray<string>
   /** What ranks win in a window that closes. An edit counts for windows that close later. */
   readonly prizes: ReadonlyArray<BoardPrize>
+  /** How many past windows of each kind are kept; null: as many as by default. */
+  readonly keepWindows: number | null
 }
 
 /** The members that decide the scores. */
@@ -105,6 +107,7 @@ export const boardDefaults = {
   ties: "shared",
   attributes: [] as ReadonlyArray<string>,
   prizes: [] as ReadonlyArray<BoardPrize>,
+  keepWindows: null as number | null,
 } as const
 
 const allTimeOnly: ReadonlyArray<BoardWindow> = ["all_time"]

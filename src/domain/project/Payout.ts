@@ -31,5 +31,8 @@ export interface Payout {
 }
 
 /** The id of the payout of a closed window. No id has a space. */
-export const payoutId = ({ boardId, index, window }: ClosedPlace): string =>
-  `${boardId} ${window} ${index}`
+export const payoutId = ({
+  boardId,
+  index,
+  window,
+}: Pick<ClosedPlace, "boardId" | "index" | "window">): string => `${boardId} ${window} ${index}`

@@ -19,6 +19,7 @@
  */
 import { Effect, Stream } from "effect"
 import { MemberTable } from "../../domain/board/Members.ts"
+import { payoutId } from "../../domain/project/Payout.ts"
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { rangeOf } from "../../storage/Keys.ts"
@@ -136,8 +137,8 @@ export class BoardWriter {
   })
 
   /**
-   * Deletes boards past their retention, but not the newest: it tells a start which windows were
-   * stored.
+   * Deletes boards past their retention, but not those that still pay prizes, nor the newest: it tells
+   * a start which windows were stored.
    */
   readonly #prune = Effect.fnUntraced(function* (
     this: BoardWriter,
@@ -146,9 +147,12 @@ export class BoardWriter {
     windows: Windows,
     write: Write,
   ) {
-    const oldest = oldestKept(environment, place.kind, this.#options.now())
+    const { payouts } = environment.project.durable
+    const oldest = oldestKept(environment, place.board, place.kind, this.#options.now())
     for (const index of [...windows.stored.keys()]) {
       if (index >= oldest || index === windows.storedThrough) continue
+      const paying = { boardId: place.board, window: place.kind, index }
+      if (payouts.size > 0 && payouts.has(payoutId(paying))) continue
       windows.stored.delete(index)
       yield* this.#delete({ ...place, index }, write)
     }

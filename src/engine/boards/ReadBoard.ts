@@ -35,7 +35,7 @@ import {
   totalOf,
 } from "./BoardSource.ts"
 import { BoardSet, FurtherBoards, type RankedEnvironment, type Windows } from "./Boards.ts"
-import { oldestKept, windowsKept } from "./Retention.ts"
+import { keptOf, oldestKept } from "./Retention.ts"
 import { openStoredBoard } from "./StoredBoard.ts"
 
 /** A window of a board. */
@@ -276,8 +276,9 @@ export class BoardReader {
     const open = openWindow(project, zone, window, timeIn(project, serverNow))
     const index = at === undefined ? open : indexAt(window, at, zone)
     if (index > open) return refuse("out_of_range", "must not be later than the present window")
-    if (index < oldestKept(environment, window, serverNow)) {
-      const kept = windowsKept[window]
+    const id = boardId ?? xpBoard.id
+    if (index < oldestKept(environment, id, window, serverNow)) {
+      const kept = keptOf(environment, id, window)
       return refuse("out_of_range", `must lie in the present window or in the ${kept} before it`)
     }
     const windows = boards.windows[window]

@@ -5,20 +5,28 @@ import { type WindowKind, zoneOf } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import type { RankedEnvironment } from "./Boards.ts"
 
-/** How many windows before the open one are kept, by kind. */
+/** How many windows before the open one are kept by default, by kind. */
 export const windowsKept: Readonly<Record<WindowKind, number>> = {
   daily: limits.boardDailyWindowsKept,
   weekly: limits.boardWeeklyWindowsKept,
   monthly: limits.boardMonthlyWindowsKept,
 }
 
-/** The index of the oldest window that is kept when the server's time is `at`. */
+/** How many windows before the open one are kept of the board with this id. */
+export const keptOf = (
+  { project }: Pick<RankedEnvironment, "project">,
+  board: string,
+  kind: WindowKind,
+): number => project.durable.leaderboards.get(board)?.keepWindows ?? windowsKept[kind]
+
+/** The index of the oldest window of the board that is kept when the server's time is `at`. */
 export const oldestKept = (
   environment: RankedEnvironment,
+  board: string,
   kind: WindowKind,
   at: number,
 ): number => {
   const project = environment.project.durable
   const zone = zoneOf(project.settings.timezone)
-  return openWindow(project, zone, kind, timeIn(project, at)) - windowsKept[kind]
+  return openWindow(project, zone, kind, timeIn(project, at)) - keptOf(environment, board, kind)
 }

@@ -180,6 +180,11 @@ const Prizes = list(NewPrize, 0, limits.boardPrizesMax).annotate({
   examples: [[{ window: "weekly", ranks: [1, 3], reward: { points: 100 } }]],
 })
 
+const KeepWindows = integer(1, limits.boardWindowsKeptMax).annotate({
+  description: `How many past windows of each kind can be read. Entries of older ones are deleted; a higher number brings none back. Default: ${limits.boardDailyWindowsKept} days, ${limits.boardWeeklyWindowsKept} weeks and ${limits.boardMonthlyWindowsKept} months.`,
+  examples: [52],
+})
+
 export const NewLeaderboard = Schema.Struct({
   ...newMembers("name"),
   name: Name,
@@ -189,6 +194,7 @@ export const NewLeaderboard = Schema.Struct({
   ties: Schema.optionalKey(Ties),
   attributes: Schema.optionalKey(Attributes),
   prizes: Schema.optionalKey(Prizes),
+  keepWindows: Schema.optionalKey(KeepWindows),
 }).annotate({
   identifier: "NewLeaderboard",
   description: "A leaderboard to create.",
@@ -221,6 +227,7 @@ export const LeaderboardPatch = Schema.Struct({
   ties: Schema.optionalKey(Schema.NullOr(Ties)),
   attributes: Schema.optionalKey(Schema.NullOr(Attributes)),
   prizes: Schema.optionalKey(Schema.NullOr(Prizes)),
+  keepWindows: Schema.optionalKey(Schema.NullOr(KeepWindows)),
 }).annotate({
   identifier: "LeaderboardPatch",
   examples: [{ name: "Gem masters" }, { status: "paused" }],
@@ -260,6 +267,10 @@ export const LeaderboardDefinition = Schema.Struct({
       description: "A reward for ranks, or for a share of the users.",
     }),
   ).annotate({ description: "What users win by their rank when a window closes." }),
+  keepWindows: Schema.NullOr(Schema.Int).annotate({
+    description: "How many past windows of each kind can be read; null: as many as by default.",
+    examples: [52],
+  }),
 }).annotate({
   identifier: "LeaderboardDefinition",
   description: "A leaderboard: what it ranks users by, and in which windows.",

@@ -262,7 +262,9 @@ export const newBoard = (payload: typeof NewLeaderboard.Type, id: string) => {
   const { attributes = [], name, order = "desc", ties = "shared", windows } = payload
   const score = scoreOf(payload.score)
   const prizes = prizesOf(payload.prizes)
-  const members = { windows: windows ?? defaultWindows(score), order, ties, attributes, prizes }
+  const { keepWindows = null } = payload
+  const shown = { order, ties, attributes, prizes, keepWindows }
+  const members = { windows: windows ?? defaultWindows(score), ...shown }
   return { id, ...newMembers(payload), name, score, ...members }
 }
 

@@ -360,7 +360,7 @@ const fileBoost = (boost: Boost) => {
 }
 
 const fileBoard = (board: Board) => {
-  const { attributes, name, order, prizes, score, ties, windows } = board
+  const { attributes, keepWindows, name, order, prizes, score, ties, windows } = board
   const usual = defaultWindows(score)
   const isUsual = windows.length === usual.length && windows[0] === usual[0]
   const own = {
@@ -372,6 +372,7 @@ const fileBoard = (board: Board) => {
     ...given({
       attributes,
       prizes: prizes.map(({ reward, ...prize }) => ({ ...prize, reward: fileReward(reward) })),
+      keepWindows,
     }),
   }
   return fileDefinition(board, own) as Item<"leaderboards">

@@ -9,7 +9,14 @@ import {
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import type { PlaceVisit, Route } from "../../request/Route.ts"
 import type { Draft } from "../../view/Editing.ts"
-import { checkField, type Form, group, selectField, textField } from "../../view/Forms.ts"
+import {
+  checkField,
+  type Form,
+  group,
+  numberField,
+  selectField,
+  textField,
+} from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { table } from "../../view/Lists.ts"
 import { count, score as scoreText } from "../../view/Quantities.ts"
@@ -59,6 +66,7 @@ const textsOf = (board: Board) =>
     ["ties", board.ties],
     ["attributes", board.attributes.join(", ")],
     ...prizeTexts(board.prizes),
+    ["keepWindows", String(board.keepWindows ?? "")],
   ])
 
 /** The members that change only while the board is a draft, unchecked. */
@@ -73,6 +81,7 @@ const membersOf = (form: Form) => ({
   ties: form.text("ties"),
   attributes: form.words("attributes"),
   prizes: prizesOf(form),
+  keepWindows: form.number("keepWindows") ?? null,
 })
 
 const draftOf = (form: Form) => ({
@@ -156,6 +165,13 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
       below: true,
     }),
     prizeFields(draft),
+    numberField({
+      name: "keepWindows",
+      label: "Past windows to keep",
+      value: form.text("keepWindows"),
+      hint: "Of each kind. Entries of older ones are deleted. If empty: 31 days, 12 weeks and 12 months.",
+      faults,
+    }),
     tailFields(draft, "What occurs from then on does not count."),
   ]
 }
@@ -171,6 +187,7 @@ const names = (form: Form) => [
   "ties",
   "attributes.*",
   ...prizeNames(form),
+  "keepWindows",
 ]
 
 /** The first entries of the first window. */

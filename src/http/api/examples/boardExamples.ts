@@ -17,6 +17,7 @@ export const leaderboard = {
   segment: null,
   attributes: ["avatarUrl"],
   prizes: [{ window: "weekly", ranks: [1, 3], reward: { xp: 0, points: 100, badgeId: null } }],
+  keepWindows: 52,
   metadata: {},
   ...changes,
 } as const
