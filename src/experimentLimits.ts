@@ -6,4 +6,8 @@ export const experimentLimits = {
   experimentVariantsMin: 2,
   experimentVariantsMax: 10,
   experimentWeightMax: 1_000,
+  /** The results that are kept in memory, per environment. */
+  experimentResultsKept: 200,
+  /** Below so many users of a variant, its interval says little. */
+  experimentUsersMin: 100,
 } as const

@@ -26,6 +26,7 @@ import { JournalUpkeep } from "./JournalUpkeep.ts"
 import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
 import { Payouts } from "./payouts/Payouts.ts"
 import { ActiveUsers } from "./read/ActiveUsers.ts"
+import { ExperimentCounts } from "./read/ExperimentCounts.ts"
 import { MetricsOfAll } from "./read/MetricsOfAll.ts"
 import { SegmentCounts } from "./read/SegmentCounts.ts"
 import { type Heartbeat, Snapshotter } from "./snapshot/Snapshotter.ts"
@@ -115,6 +116,7 @@ export interface Background {
   readonly backfills: Backfills
   readonly segmentCounts: SegmentCounts
   readonly activeUsers: ActiveUsers
+  readonly experiments: ExperimentCounts
   readonly metricsOfAll: MetricsOfAll
   readonly testClocks: TestClocks<Environment>
 }
@@ -169,6 +171,7 @@ const clocksOf = (
   })
   return { windowClock, leagueClock, testClocks }
 }
+
 const payoutsOf = (
   state: EngineState,
   requests: Writes["requests"],
@@ -182,6 +185,14 @@ const payoutsOf = (
     askProject: (environment, command) =>
       requests.one(requests.to(state.environments.of(environment).project), command),
   })
+
+/** The work that reads all users. */
+const countsOf = (state: EngineState, history: Writes["history"]) => ({
+  segmentCounts: new SegmentCounts(state),
+  activeUsers: new ActiveUsers(state),
+  experiments: new ExperimentCounts(state),
+  metricsOfAll: new MetricsOfAll({ ...state, history }),
+})
 
 /** Starts the work that writes records in the surrounding scope. */
 export const startBackground = Effect.fnUntraced(function* (
@@ -235,14 +246,11 @@ export const startBackground = Effect.fnUntraced(function* (
   const payouts = payoutsOf(state, requests, options)
   follow(pipeline, "windows", [windowClock, leagueClock, testClocks])
   follow(pipeline, "backfills", [backfills, boardFills, payouts])
-  const segmentCounts = new SegmentCounts(state)
-  const activeUsers = new ActiveUsers(state)
-  const metricsOfAll = new MetricsOfAll({ ...state, history })
+  const counts = countsOf(state, history)
   const closing = [windowClock, leagueClock]
   const writing = [ticker, recounts, backfills, boardFills, payouts]
-  const reading = [segmentCounts, metricsOfAll, activeUsers]
-  for (const { run } of [...closing, ...writing, ...reading]) {
+  for (const { run } of [...closing, ...writing, ...Object.values(counts)]) {
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, run))
   }
-  return { activeUsers, backfills, metricsOfAll, segmentCounts, testClocks }
+  return { ...counts, backfills, testClocks }
 })

@@ -15,8 +15,10 @@ import type { CohortRef } from "../domain/decide/Leagues.ts"
 import type { ProjectCommand } from "../domain/decide/Project.ts"
 import type { ReplyTo } from "../domain/message/UserReply.ts"
 import type { DirectoryState } from "../domain/project/Directory.ts"
+import type { Experiment } from "../domain/project/Experiment.ts"
 import type { ProjectState } from "../domain/project/Project.ts"
 import type { JournalRecord, UserCommand } from "../domain/record/Record.ts"
+import type { Measure } from "../domain/user/ExperimentTally.ts"
 import type { UserState } from "../domain/user/User.ts"
 import type { ErrorCode, LaurelError } from "../domain/values/Errors.ts"
 import type { Metrics } from "../metrics/Metrics.ts"
@@ -50,6 +52,7 @@ import type { Feed } from "./commit/Feed.ts"
 import type { Durability } from "./commit/GroupCommit.ts"
 import type { Idempotency, IdempotencyCode } from "./dedupe/Idempotency.ts"
 import type { ActiveUsersCount } from "./read/ActiveUsers.ts"
+import type { ExperimentCount } from "./read/ExperimentCounts.ts"
 import type { MetricSeries, MetricSeriesQuery } from "./read/MetricsOfAll.ts"
 import type { SegmentCount } from "./read/SegmentCounts.ts"
 import type { Simulate } from "./read/Simulation.ts"
@@ -218,6 +221,12 @@ export interface EngineReads {
     environment: string,
     query: MetricSeriesQuery,
   ) => Effect.Effect<MetricSeries>
+  /** The results of an experiment. Begins a new count if there is none or an old one. */
+  readonly readExperiment: (
+    environment: string,
+    experiment: Experiment,
+    measure: Measure,
+  ) => Effect.Effect<ExperimentCount>
   /** Active users and retention. Begins a new count if there is none or an old one. */
   readonly readActiveUsers: (environment: string) => Effect.Effect<ActiveUsersCount>
   /** What happened in an environment on each day. */

@@ -84,7 +84,7 @@ const commandsOf = (
 const readsOf = (
   state: EngineState,
   { actors, commit, history, requests }: Writes,
-  { activeUsers, backfills, metricsOfAll, segmentCounts, testClocks }: Background,
+  { activeUsers, backfills, experiments, metricsOfAll, segmentCounts, testClocks }: Background,
 ): EngineReads => {
   const { directory, environments } = state
   const broken = requests.broken
@@ -138,6 +138,8 @@ const readsOf = (
       Effect.sync(() => backfills.progress(environment, badgeId)),
     readSegmentCount: (environment, segmentId) =>
       Effect.sync(() => segmentCounts.read(environments.of(environment), segmentId)),
+    readExperiment: (environment, ...asked) =>
+      experiments.read(environments.of(environment), ...asked),
     readMetricSeries: (environment, query) =>
       Effect.sync(() => metricsOfAll.read(environments.of(environment), query)),
     ...listsOf(state, broken),

@@ -139,4 +139,65 @@ describe("experiments", () => {
     expect((await place.delete(path)).status).toBe(204)
     expect((await place.get(path)).json.status).toBe("archived")
   })
+
+  it("have results by variant, as JSON and as a table, for servers alone", async () => {
+    const place = newPlace()
+    const metric = { key: "taps", name: "Taps", aggregate: "count", actions: ["TAP"] }
+    await place.post("/v1/metrics", metric)
+    await place.post("/v1/experiments", { ...goal, metric: "taps" })
+    const variantOf = new Map<string, string>()
+    for (let user = 0; user < 12; user++) {
+      const { experiments, userId } = await track(place, `user-${user}`)
+      variantOf.set(userId, experiments[0].variant)
+    }
+    const path = "/v1/experiments/daily-goal/results"
+    const { json } = await place.get(path)
+    expect(json).toMatchObject({
+      experiment: "daily-goal",
+      metric: "taps",
+      atLeast: null,
+      retention: null,
+      measure: "mean",
+      since: "exposure",
+      leftOut: 0,
+      counting: false,
+      sampleRatio: { mismatch: false },
+      warnings: ["not_ended", "few_users"],
+    })
+    for (const { exposed, key, users, value } of json.variants) {
+      const own = [...variantOf.values()].filter((variant) => variant === key).length
+      expect([exposed, users, value]).toEqual([own, own, own === 0 ? null : 1])
+    }
+    const { headers, text } = await place.get(`${path}?atLeast=2&format=csv`)
+    expect(headers["content-type"]).toBe("text/csv; charset=utf-8")
+    const [head, ...rows] = text.trimEnd().split("\r\n")
+    expect(head).toBe(
+      "key,weight,exposed,users,value,low,high,difference,differenceLow,differenceHigh,excludesZero",
+    )
+    expect(rows.map((row) => row.split(",")[0])).toEqual(["control", "goal"])
+    await place.patch("/v1/experiments/daily-goal", {
+      variants: variants.map(({ key }) => ({ key, weight: 2 })),
+    })
+    const changed = (await place.get(`${path}?retention=D7`)).json
+    expect(changed).toMatchObject({ retention: "D7", metric: null, sampleRatio: null })
+    expect(changed.warnings).toEqual(["not_ended", "weights_changed", "few_users"])
+  })
+
+  it("name the faults of what results are asked for", async () => {
+    const place = newPlace()
+    await place.post("/v1/experiments", goal)
+    const path = "/v1/experiments/daily-goal/results"
+    for (const [query, faults] of [
+      ["?atLeast=1", [["query/metric", "missing"]]],
+      ["?metric=none", [["query/metric", "unknown_reference"]]],
+      ["?retention=D2", [["query/retention", "invalid_value"]]],
+      ["?retention=D7&atLeast=1", [["query/atLeast", "not_allowed"]]],
+      ["?metric=none&atLeast=0", [["query/atLeast", "invalid_format"]]],
+    ] as const) {
+      expect(faultsOf(await place.get(path + query))).toEqual(faults)
+    }
+    expect((await place.get(path)).json).toMatchObject({ metric: null, retention: "D7" })
+    const unknown = await place.get("/v1/experiments/none/results?retention=D7")
+    expect(problemOf(unknown)).toEqual([404, "experiment_not_found"])
+  })
 })

@@ -48,6 +48,7 @@ describe("/openapi.json", () => {
       "/v1/events/{id}",
       "/v1/experiments",
       "/v1/experiments/{id}",
+      "/v1/experiments/{id}/results",
       "/v1/facts",
       "/v1/ingest/posthog/batch/",
       "/v1/ingest/segment/batch",

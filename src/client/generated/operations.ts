@@ -147,6 +147,7 @@ export const operations = {
     get: "GET experiments/*",
     update: "PATCH experiments/* body key",
     delete: "DELETE experiments/* - key",
+    results: "GET experiments/*/results query",
   },
   teams: {
     list: "GET teams query",

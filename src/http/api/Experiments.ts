@@ -1,8 +1,20 @@
 /** Operations on experiments, which divide users into variants. */
 import { Schema } from "effect"
-import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { shownRetentionDays } from "../../domain/user/ActivityOfAll.ts"
 import { limits } from "../../Limits.ts"
-import { ApiKey, distinct, integer, list, pageFields, Time, text } from "./Common.ts"
+import {
+  ApiKey,
+  distinct,
+  integer,
+  list,
+  OpenTo,
+  oneOf,
+  pageFields,
+  pattern,
+  Time,
+  text,
+} from "./Common.ts"
 import {
   DefinitionKey,
   Key,
@@ -16,7 +28,7 @@ import {
 } from "./DefinitionShapes.ts"
 import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { experimentId } from "./examples/exampleIds.ts"
-import { experiment, experimentPage } from "./examples/experimentExamples.ts"
+import { experiment, experimentPage, experimentResults } from "./examples/experimentExamples.ts"
 import {
   ChangeConflict,
   ExperimentNotFound,
@@ -137,6 +149,154 @@ export const ExperimentPage = Schema.Struct({
 
 const params = pathOf("experiment", experimentId)
 
+/** The names of retention, such as `D7`, and their days. */
+export const retentionDays = new Map(shownRetentionDays.map((days) => [`D${days}`, days]))
+
+const resultsQuery = {
+  metric: Schema.optionalKey(
+    DefinitionKey.annotate({
+      description:
+        "The key of the metric to compare: the mean of the users' totals, or with `atLeast` a share. Default: the experiment's metric; retention of day 7, if it names none.",
+      examples: ["lessons"],
+    }),
+  ),
+  atLeast: Schema.optionalKey(
+    pattern(/^[1-9]\d{0,8}$/, "a whole number from 1 to 999999999").annotate({
+      description: "Compares the share of users who have at least so much of the metric.",
+      examples: ["1"],
+    }),
+  ),
+  retention: Schema.optionalKey(
+    oneOf([...retentionDays.keys()]).annotate({
+      description:
+        "Compares, in place of a metric, the share of users who were active again on exactly this day after they entered.",
+      examples: ["D7"],
+    }),
+  ),
+  format: Schema.optionalKey(
+    oneOf(["json", "csv"]).annotate({
+      description:
+        "`csv`: the reply is a table, `text/csv`, with a row for each variant. Default `json`.",
+      examples: ["json"],
+    }),
+  ),
+}
+
+export const ExperimentResultsQuery = Schema.Struct(resultsQuery)
+
+const figure = (description: string, example: number) =>
+  Schema.Finite.annotate({ description, examples: [example] })
+const count = (description: string, example: number) =>
+  Schema.Int.annotate({ description, examples: [example] })
+
+const bounds = {
+  low: figure("Its lower end.", 0.0189),
+  high: figure("Its upper end.", 0.0809),
+}
+
+/** Why results have to be read with care. */
+export const resultWarnings = [
+  "not_ended",
+  "sample_ratio_mismatch",
+  "weights_changed",
+  "few_users",
+] as const
+
+const VariantResult = Schema.Struct({
+  key: Schema.String.annotate({ description: "The key of the variant.", examples: ["goal"] }),
+  weight: count("Its weight.", 1),
+  exposed: count("Users who entered with this variant.", 1990),
+  users: count(
+    "Those of them who count. For retention, the day has ended for them; of a maximum, a minimum or a latest value, they have one.",
+    1880,
+  ),
+  value: Schema.NullOr(Schema.Finite).annotate({
+    description: "The mean or the share; null: no user counts.",
+    examples: [0.41],
+  }),
+  interval: Schema.NullOr(
+    Schema.Struct(bounds).annotate({ identifier: "ResultInterval", description: "An interval." }),
+  ).annotate({
+    description:
+      "The 95 % interval of the value, by Wilson for a share and by Student for a mean; null: there are too few users.",
+  }),
+  difference: Schema.NullOr(
+    Schema.Struct({
+      value: figure("The value less that of the control.", 0.05),
+      ...bounds,
+      excludesZero: Schema.Boolean.annotate({
+        description: "Whether the interval leaves out 0.",
+        examples: [true],
+      }),
+    }).annotate({
+      identifier: "ResultDifference",
+      description: "A difference to the control, and its interval.",
+    }),
+  ).annotate({
+    description:
+      "The difference to the control, with its 95 % interval: by Newcombe's hybrid of Wilson intervals for a share, by Welch for a mean. Null: it is the control, or there are too few users.",
+  }),
+}).annotate({ identifier: "VariantResult", description: "The result of a variant." })
+
+export const ExperimentResults = Schema.Struct({
+  experiment: Schema.String.annotate({
+    description: "The key of the experiment.",
+    examples: ["daily-goal"],
+  }),
+  metric: Schema.NullOr(Schema.String).annotate({
+    description: "The key of the metric; null: retention is compared.",
+    examples: [null],
+  }),
+  atLeast: Schema.NullOr(Schema.Finite).annotate({
+    description: "How much of it is asked for; null: the mean is compared.",
+    examples: [null],
+  }),
+  retention: Schema.NullOr(Schema.String).annotate({
+    description: "The day of retention; null: a metric is compared.",
+    examples: ["D7"],
+  }),
+  measure: oneOf(["mean", "share"]).annotate({
+    description: "What the values are.",
+    examples: ["share"],
+  }),
+  since: oneOf(["exposure", "ever"]).annotate({
+    description:
+      "`exposure`: what came after users entered. `ever`: all that users ever had of the metric, since the experiment does not name it or it does not add up.",
+    examples: ["exposure"],
+  }),
+  countedAt: Time.annotate({ description: "When the users were counted." }),
+  counting: Schema.Boolean.annotate({
+    description: "Whether they are being counted again: read again soon for newer numbers.",
+    examples: [false],
+  }),
+  variants: Schema.Array(VariantResult).annotate({
+    description: "The variants; the first is the control.",
+  }),
+  leftOut: count("Users whom the results leave out: merged users who had different variants.", 3),
+  sampleRatio: Schema.NullOr(
+    Schema.Struct({
+      chiSquare: figure("Pearson's chi-square of the users who entered, by the weights.", 0.1),
+      p: figure("The probability of a chi-square above it by chance.", 0.7518),
+      mismatch: Schema.Boolean.annotate({
+        description:
+          "Whether `p` is below 0.001: then something hinders users of one variant from being counted, and no difference is to be trusted.",
+        examples: [false],
+      }),
+    }).annotate({ identifier: "SampleRatio", description: "A test of the sizes of the variants." }),
+  ).annotate({
+    description:
+      "Whether the variants have as many users as meant; null: the weights were changed.",
+  }),
+  warnings: Schema.Array(oneOf(resultWarnings)).annotate({
+    description: `Reasons for care. \`not_ended\`: the experiment has no end yet, or it lies ahead; who reads results again and again, and stops at the first interval that leaves out 0, finds differences by chance much more often than once in 20. \`sample_ratio_mismatch\`: see \`sampleRatio\`. \`weights_changed\`: users entered by different weights, at different times. \`few_users\`: a variant has fewer than ${limits.experimentUsersMin} users who count.`,
+    examples: [[]],
+  }),
+}).annotate({
+  identifier: "ExperimentResults",
+  description: "What an experiment brought, by variant.",
+  examples: [experimentResults],
+})
+
 export const Experiments = HttpApiGroup.make("experiments")
   .add(
     ...definitionEndpoints({
@@ -181,6 +341,19 @@ ${statusWords}`,
           "Nobody enters it any more, and users no longer show it. It still reads by its id or key and in the list with `status=archived`. An experiment that segments ask for cannot be archived (409 `in_use`). Archiving twice returns 404.",
       },
     }),
+    HttpApiEndpoint.get("results", "/v1/experiments/:id/results", {
+      params,
+      query: resultsQuery,
+      success: ExperimentResults,
+      error: [...readProblems, ExperimentNotFound],
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Read the results of an experiment",
+          description: `Returns for each variant the mean of a metric, or the share of users with enough of it or who came back, with 95 % intervals, and the difference to the first variant, the control. Of the metric that the experiment names, if it is a count, a sum or a number of days, only what came after users entered counts; so it tells more than others. Undone events and erased users are in no number. Users are counted in the background when this is read; in an environment with many users, a reply may have the numbers of some seconds ago. With several variants or metrics, one interval in 20 leaves out 0 by chance.`,
+        }),
+      ),
   )
   .middleware(ApiKey)
   .annotateMerge(

@@ -227,7 +227,7 @@ const cohortRow = ({ days, from, to, users }: (typeof Retention.Type)["cohorts"]
 })
 
 /** A table with a head line. There is at least one row; no value needs quotes. */
-const csv = (name: string, rows: ReadonlyArray<Row>): StreamedReply => {
+export const csv = (name: string, rows: ReadonlyArray<Row>): StreamedReply => {
   const lines = [Object.keys(rows[0]!), ...rows.map((row) => Object.values(row))]
   const text = lines.map((cells) => `${cells.map((cell) => cell ?? "").join(",")}\r\n`).join("")
   return {

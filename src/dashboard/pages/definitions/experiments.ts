@@ -8,6 +8,7 @@ import { type Form, group, numberField, textField } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
 import { withoutNulls } from "./editor.ts"
+import { resultsSection } from "./experimentResults.ts"
 import { kindRoutes } from "./kindPages.ts"
 import {
   headFields,
@@ -129,6 +130,10 @@ export const experimentRoutes: ReadonlyArray<Route> = kindRoutes<Experiment, und
   names,
   draftOf,
   patchOf,
+  more: (visit, { id, metric, status }) =>
+    status === "draft" || status === "archived"
+      ? Effect.undefined
+      : resultsSection(visit, id, metric),
   heads: ["Variants", "Metric", "For", "Period"],
   cellsIn: () =>
     Effect.succeed((experiment) => [

@@ -21,4 +21,38 @@ export const experiment = {
   ...changes,
 } as const
 
+export const experimentResults = {
+  experiment: experiment.key,
+  metric: null,
+  atLeast: null,
+  retention: "D7",
+  measure: "share",
+  since: "exposure",
+  countedAt: later,
+  counting: false,
+  variants: [
+    {
+      key: "control",
+      weight: 1,
+      exposed: 2010,
+      users: 1900,
+      value: 0.36,
+      interval: { low: 0.3387, high: 0.3818 },
+      difference: null,
+    },
+    {
+      key: "goal",
+      weight: 1,
+      exposed: 1990,
+      users: 1880,
+      value: 0.41,
+      interval: { low: 0.3881, high: 0.4324 },
+      difference: { value: 0.05, low: 0.0189, high: 0.0809, excludesZero: true },
+    },
+  ],
+  leftOut: 3,
+  sampleRatio: { chiSquare: 0.1, p: 0.7518, mismatch: false },
+  warnings: [],
+} as const
+
 export const experimentPage = { experiments: [experiment], ...onlyPage } as const

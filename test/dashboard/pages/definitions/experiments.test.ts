@@ -92,4 +92,28 @@ describe("The pages of experiments", () => {
     expect(user).toContain(`<bdi>Listed</bdi></a>: <bdi>${variant}</bdi>, since `)
     expect(user).toContain(`Entered experiment <a href="${experiments}/${id}">`)
   })
+
+  it("tell the results in sentences, with their warnings", async () => {
+    const { id } = await create({ ...simple, name: "Told" })
+    const page = `${experiments}/${id}`
+    expect((await world.owner.get(page)).text).toContain(
+      "<bdi>goal</bdi>: there are too few users to compare it with <bdi>control</bdi>.",
+    )
+    await world.api("POST", "/v1/metrics", {
+      key: "taps",
+      name: "Taps",
+      aggregate: "count",
+      actions: ["TAP"],
+    })
+    const told = await create({ ...simple, name: "With a metric", metric: "taps" })
+    for (let user = 0; user < 20; user++) {
+      for (let taps = 0; taps <= user % 3; taps++) {
+        await world.api("POST", "/v1/events", { userId: `told-${user}`, action: "TAP" })
+      }
+    }
+    const { text } = await world.owner.get(`${experiments}/${told.id}`)
+    expect(text).toContain("The experiment has not ended.")
+    expect(text).toMatch(/The 95% interval of the difference, \S+ to \S+, (includes|leaves out) 0/)
+    expect(text).toContain("Users by <bdi>taps</bdi> of a user, since they entered")
+  })
 })

@@ -1,0 +1,114 @@
+/** What an experiment brought, on its page: a sentence for each variant, and tables. */
+import { Effect } from "effect"
+import type { LaurelError } from "../../../domain/values/Errors.ts"
+import type { BodyOf } from "../../../http/contract/Operations.ts"
+import { limits } from "../../../Limits.ts"
+import type { PlaceVisit } from "../../request/Route.ts"
+import { type Content, type Html, html, isolated } from "../../view/Html.ts"
+import { table } from "../../view/Lists.ts"
+import { count, isoTime, score } from "../../view/Quantities.ts"
+
+type Results = BodyOf<"experiments.results">
+type Variant = Results["variants"][number]
+
+const points = new Intl.NumberFormat("en", { maximumFractionDigits: 2 })
+const shares = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 2 })
+
+/** How values of the results are written: shares in percent, their differences in points. */
+const formsOf = ({ measure }: Results) =>
+  measure === "share"
+    ? {
+        value: (value: number) => shares.format(value),
+        difference: (value: number) => points.format(100 * value),
+        unit: " points",
+      }
+    : { value: score, difference: score, unit: "" }
+
+const whatOf = ({ atLeast, metric, retention, since }: Results): Content => {
+  if (retention !== null) return `active again on day ${retention.slice(1)} after they entered`
+  const when = since === "exposure" ? "since they entered" : "ever"
+  return atLeast === null
+    ? html`${isolated(metric ?? "")} of a user, ${when}`
+    : html`at least ${count(atLeast)} of ${isolated(metric ?? "")}, ${when}`
+}
+
+const sentence = (results: Results, variant: Variant): Html => {
+  const forms = formsOf(results)
+  const [control] = results.variants
+  const name = isolated(variant.key)
+  if (variant.value === null || control!.value === null || variant.difference === null) {
+    return html`<li>${name}: there are too few users to compare it with ${isolated(control!.key)}.</li>`
+  }
+  const { excludesZero, high, low, value } = variant.difference
+  const side = value > 0 ? "higher" : value < 0 ? "lower" : "no different"
+  const interval = html`The 95% interval of the difference, ${forms.difference(low)} to ${forms.difference(high)}${forms.unit},`
+  return html`<li>${name} has ${forms.value(variant.value)}, ${forms.difference(Math.abs(value))}${forms.unit} ${side} than ${isolated(control!.key)} with ${forms.value(control!.value)}. ${interval} ${
+    excludesZero
+      ? "leaves out 0: chance alone rarely makes such a difference."
+      : "includes 0: the users so far do not tell whether it does better or worse."
+  }</li>`
+}
+
+const warningWords: Readonly<Record<Results["warnings"][number], string>> = {
+  not_ended:
+    "The experiment has not ended. Decide at the end that you planned: who looks again and again, and stops at the first difference, finds one by chance.",
+  sample_ratio_mismatch:
+    "The variants do not have as many users as their weights ask for, and chance does not explain it. Something hinders users of one variant from being counted: trust no difference until you know what.",
+  weights_changed:
+    "The weights were changed while users entered, so the variants have users of different times.",
+  few_users: `A variant has fewer than ${limits.experimentUsersMin} users who count.`,
+}
+
+const range = (
+  interval: { readonly low: number; readonly high: number } | null,
+  form: (value: number) => string,
+): string => (interval === null ? "" : `${form(interval.low)} to ${form(interval.high)}`)
+
+const resultsView = (results: Results): Html => {
+  const { countedAt, leftOut, measure, variants } = results
+  const forms = formsOf(results)
+  const rows = variants.map(({ difference, exposed, interval, key, users, value }) => [
+    isolated(key),
+    count(exposed),
+    count(users),
+    value === null ? "" : forms.value(value),
+    range(interval, forms.value),
+    difference === null ? "" : forms.difference(difference.value),
+    range(difference, forms.difference),
+  ])
+  const heads = [
+    "Variant",
+    "Entered",
+    "Counted",
+    measure === "share" ? "Share" : "Mean",
+    "95% interval",
+    `Difference${forms.unit === "" ? "" : ", points"}`,
+    "Its 95% interval",
+  ]
+  return html`<h3>Users ${measure === "share" ? "with" : "by"} ${whatOf(results)}</h3>
+<ul>${variants.slice(1).map((variant) => sentence(results, variant))}</ul>
+${table("Results", heads, rows)}
+<p class="hint">Counted ${isoTime(countedAt)}.${leftOut > 0 && ` ${count(leftOut)} merged users had different variants, and are left out.`}</p>`
+}
+
+/** The results of an experiment: of its metric, if it names one, and of retention. */
+export const resultsSection = (
+  visit: PlaceVisit,
+  id: string,
+  metric: string | null,
+): Effect.Effect<Content, LaurelError> =>
+  Effect.gen(function* () {
+    const ask = (query: Readonly<Record<string, string>>) =>
+      visit.ask("experiments.results", { params: { id }, query })
+    const asked = [
+      ...(metric === null ? [] : [{ metric }]),
+      { retention: "D1" },
+      { retention: "D7" },
+    ]
+    const all = yield* Effect.all(asked.map(ask))
+    const warnings = [...new Set(all.flatMap((results) => results.warnings))]
+    return html`<section aria-labelledby="results-title"><h2 id="results-title">Results</h2>
+${warnings.length > 0 && html`<ul class="warnings">${warnings.map((warning) => html`<li>${warningWords[warning]}</li>`)}</ul>`}
+${all.map(resultsView)}
+<p class="hint">Other metrics, days and tables: <code>GET /v1/experiments/:id/results</code>.</p></section>`
+  })

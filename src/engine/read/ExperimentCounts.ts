@@ -1,0 +1,169 @@
+/**
+ * The results of experiments, computed in the background from the states of all users
+ * (`ExperimentTally.ts`). A read gets the last result, and asks for a new one if that is old or the
+ * experiment was edited since. If a result took at most `activityWaitMs`, the read waits for the new
+ * one, and so does the first read. A pass sees each user as of the moment at which it reaches that
+ * user, so undone events and erased users are in no number. Nothing is stored.
+ *
+ * Cost: a decode of each user's state, once for all questions of an environment that were asked by
+ * then. A pass yields to the event loop after `segmentCountTurnMs`. A result is as old as
+ * `segmentCountFreshMs` before it is made again. `experimentResultsKept` are kept per environment.
+ */
+import { Cause, Deferred, Effect, Latch } from "effect"
+import type { Experiment } from "../../domain/project/Experiment.ts"
+import { timeIn } from "../../domain/project/Project.ts"
+import { ExperimentTally, type Measure } from "../../domain/user/ExperimentTally.ts"
+import { limits } from "../../Limits.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import type { Environment, Environments } from "../actor/Environments.ts"
+import { prefixesEnd } from "../users/BucketTable.ts"
+
+/** `countedAt`: the environment's time, epoch milliseconds. */
+export interface ExperimentCount {
+  readonly tally: ExperimentTally
+  readonly countedAt: number
+  readonly counting: boolean
+}
+
+interface Counted {
+  readonly tally: ExperimentTally
+  readonly countedAt: number
+  readonly tookMs: number
+  /** When it is old, in the server's time. */
+  readonly oldAt: number
+}
+
+/** The questions of an environment that the next pass answers, and what ends with it. */
+interface Asked {
+  readonly questions: Map<string, ExperimentTally>
+  readonly done: Deferred.Deferred<void>
+}
+
+interface ExperimentCountsParts {
+  readonly environments: Environments
+  readonly now: () => number
+}
+
+export class ExperimentCounts {
+  readonly #parts: ExperimentCountsParts
+  /** By environment and question; the latest last. */
+  readonly #counted = new Map<string, Map<string, Counted>>()
+  readonly #asked = new Map<string, Asked>()
+  #running: { readonly id: string; readonly asked: Asked } | undefined
+  readonly #woken = Latch.makeUnsafe(false)
+
+  constructor(parts: ExperimentCountsParts) {
+    this.#parts = parts
+  }
+
+  read(
+    { id }: Environment,
+    experiment: Experiment,
+    measure: Measure,
+  ): Effect.Effect<ExperimentCount> {
+    return Effect.suspend(() => {
+      const name = nameOf(experiment, measure)
+      const last = this.#counted.get(id)?.get(name)
+      // An edit of the experiment makes a new object.
+      const isKnown = last !== undefined && last.tally.experiment === experiment
+      if (isKnown && this.#parts.now() < last.oldAt) {
+        return Effect.succeed(this.#shown(id, name))
+      }
+      if (!isKnown || last.tookMs <= limits.activityWaitMs) {
+        const done = this.#ask(id, name, new ExperimentTally(experiment, measure))
+        return Effect.map(Deferred.await(done), () => this.#shown(id, name))
+      }
+      if (this.#running?.id !== id || !this.#running.asked.questions.has(name)) {
+        this.#ask(id, name, new ExperimentTally(experiment, measure))
+      }
+      return Effect.succeed(this.#shown(id, name))
+    })
+  }
+
+  #shown(id: string, name: string): ExperimentCount {
+    const last = this.#counted.get(id)?.get(name)
+    if (last === undefined) throw new Error("The results of an experiment could not be computed")
+    const { countedAt, tally } = last
+    const isRunning = this.#running?.id === id && this.#running.asked.questions.has(name)
+    const counting = isRunning || this.#asked.get(id)?.questions.has(name) === true
+    return { tally, countedAt, counting }
+  }
+
+  #ask(id: string, name: string, tally: ExperimentTally): Deferred.Deferred<void> {
+    const asked = this.#asked.get(id) ?? {
+      questions: new Map(),
+      done: Deferred.makeUnsafe<void>(),
+    }
+    this.#asked.set(id, asked)
+    asked.questions.set(name, tally)
+    this.#woken.openUnsafe()
+    return asked.done
+  }
+
+  /** Answers what reads ask for; never ends by itself. */
+  readonly run: Effect.Effect<never> = Effect.gen({ self: this }, function* () {
+    while (true) {
+      yield* this.#woken.await
+      // Reads of one turn share a pass.
+      yield* yieldToEventLoop
+      this.#woken.closeUnsafe()
+      for (const [id, asked] of [...this.#asked]) {
+        // Reads that come during a pass ask for the next one: they may follow a write.
+        this.#asked.delete(id)
+        this.#running = { id, asked }
+        // A defect in one user's state must not end the process: it would do so at each read.
+        yield* Effect.catchCause(this.#pass(id, asked.questions), (cause) =>
+          Cause.hasDies(cause)
+            ? Effect.logError("The results of an experiment could not be computed", cause)
+            : Effect.failCause(cause),
+        )
+        this.#running = undefined
+        Deferred.doneUnsafe(asked.done, Effect.void)
+      }
+    }
+  })
+
+  readonly #pass = Effect.fnUntraced(function* (
+    this: ExperimentCounts,
+    id: string,
+    questions: Asked["questions"],
+  ) {
+    const environment = this.#parts.environments.of(id)
+    const { project } = environment
+    const began = performance.now()
+    let turnEndsAt = began + limits.segmentCountTurnMs
+    for (let prefix = 0; prefix < prefixesEnd; ) {
+      const { next, users } = environment.usersFrom(prefix)
+      prefix = next
+      for (const user of users) {
+        if (user.experiments.size > 0) {
+          const now = timeIn(project.durable, this.#parts.now())
+          for (const tally of questions.values()) tally.add(user, project.durable, now)
+        }
+        if (performance.now() < turnEndsAt) continue
+        yield* yieldToEventLoop
+        turnEndsAt = performance.now() + limits.segmentCountTurnMs
+      }
+    }
+    const tookMs = performance.now() - began
+    const countedAt = timeIn(project.durable, this.#parts.now())
+    const freshMs = tookMs <= limits.activityWaitMs ? 0 : limits.segmentCountFreshMs
+    const oldAt = this.#parts.now() + freshMs
+    const counted = this.#counted.get(id) ?? new Map<string, Counted>()
+    this.#counted.set(id, counted)
+    for (const [name, tally] of questions) {
+      counted.delete(name)
+      counted.set(name, { tally, countedAt, tookMs, oldAt })
+    }
+    for (const name of counted.keys()) {
+      if (counted.size <= limits.experimentResultsKept) break
+      if (!questions.has(name)) counted.delete(name)
+    }
+  })
+}
+
+/** The name of a question. */
+const nameOf = ({ id }: Experiment, measure: Measure): string =>
+  "metric" in measure
+    ? `${id} metric ${measure.metric.id} ${measure.atLeast ?? ""}`
+    : `${id} retention ${measure.retentionDays}`
