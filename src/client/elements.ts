@@ -1,5 +1,5 @@
 /**
- * The elements: profile, level, badges, quests, streak, recap, leaderboard and toasts of new badges.
+ * The elements: profile, level, badges, quests, streak, recap, leaderboard, league and toasts of new badges.
  * Importing this module defines them.
  *
  * An element reads its data from the server, through the property `client` or the attributes `url`
@@ -14,6 +14,7 @@
  * ```
  */
 import { LaurelLeaderboard } from "./elements/leaderboard.ts"
+import { LaurelLeague } from "./elements/league.ts"
 import { LaurelBadges, LaurelLevel, LaurelProfile, LaurelQuests } from "./elements/progress.ts"
 import { LaurelRecap } from "./elements/recap.ts"
 import { LaurelStreak } from "./elements/streak.ts"
@@ -23,6 +24,7 @@ export { ClientElement, LaurelElement, type Words } from "./elements/base.ts"
 export {
   LaurelBadges,
   LaurelLeaderboard,
+  LaurelLeague,
   LaurelLevel,
   LaurelProfile,
   LaurelQuests,
@@ -34,6 +36,7 @@ export {
 const elements: Readonly<Record<string, CustomElementConstructor>> = {
   "laurel-badges": LaurelBadges,
   "laurel-leaderboard": LaurelLeaderboard,
+  "laurel-league": LaurelLeague,
   "laurel-level": LaurelLevel,
   "laurel-profile": LaurelProfile,
   "laurel-quests": LaurelQuests,

@@ -77,6 +77,8 @@ export const Leaderboard = component<{
   /** With `board`: the ids of users with commas between them, who are ranked among themselves. */
   readonly friends?: string
 }>("laurel-leaderboard")
+/** `league`: the key of a league. Default: the first one. */
+export const League = component<{ readonly league?: string }>("laurel-league")
 /** `streak`: the key of a streak. Default: the first one. */
 export const Streak = component<{ readonly streak?: string }>("laurel-streak")
 /** `from` and `to`: days such as `2026-01-01`. Default: this year. */

@@ -251,6 +251,37 @@ describe("<laurel-streak>", () => {
   })
 })
 
+describe("<laurel-league>", () => {
+  it("shows the user's cohort alone, and who moves up", async () => {
+    const divisions = [
+      { key: "bronze", name: "Bronze", promote: 1, demote: 0 },
+      { key: "silver", name: "Silver", promote: 0, demote: 1 },
+    ]
+    const body = { name: "Cup", score: { currency: "points" }, cohortSize: 2, divisions }
+    expect((await server.call("POST", "/v1/leagues", { body })).status).toBe(201)
+    for (const [userId, amount] of Object.entries({ first: 5, second: 9, third: 7 })) {
+      await server.call("POST", `/v1/users/${userId}/rewards`, { body: { type: "points", amount } })
+    }
+    await server.call("PUT", "/v1/users/second", { body: { displayName: "<b>Second</b>" } })
+    const page = await open(`<laurel-league AT user="first"></laurel-league>`)
+    const table = page.getByRole("table", { name: "Cup · Bronze" })
+    const rows = table.getByRole("row")
+    await rows.nth(2).waitFor()
+    expect(await rows.allInnerTexts()).toEqual([
+      "Rank\tName\tOutcome\tScore",
+      "1\t<b>Second</b>\t▲ up\t9",
+      "2\tfirst\tstays\t5",
+    ])
+    expect(await table.locator("[aria-current=true]").innerText()).toMatch(/first/)
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+
+  it("says that there is nothing for a user without a history", async () => {
+    const page = await open(`<laurel-league AT user="nobody"></laurel-league>`, [404])
+    await page.getByText("Nothing yet").waitFor()
+  })
+})
+
 describe("<laurel-recap>", () => {
   it("shows the picture of the year, and saves it as SVG", async () => {
     const page = await open(`<laurel-recap AT user="ada"></laurel-recap>`)

@@ -13,6 +13,7 @@ const table = {
     streaks: "GET users/*/streaks",
     streakCalendar: "GET users/*/streaks/*/calendar query",
   },
+  leagues: { ofUser: "GET users/*/leagues", oneOfUser: "GET users/*/leagues/*" },
   recaps: { get: "GET users/*/recap query" },
   leaderboard: { get: "GET leaderboard query" },
   leaderboards: {
@@ -82,7 +83,7 @@ export type Words = Readonly<Record<string, string>>
 export abstract class ClientElement extends Base {
   static readonly observedAttributes = [
     ...["url", "key", "user", "label", "refresh-seconds", "live", "window", "limit"],
-    ...["streak", "from", "to", "seconds", "board", "friends"],
+    ...["streak", "from", "to", "seconds", "board", "friends", "league"],
   ]
   /** The words that the element shows. Replace them to translate the element. */
   abstract words: Words
