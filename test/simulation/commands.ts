@@ -42,7 +42,7 @@ import { hasValue, type Metric, metricAggregates } from "../../src/domain/projec
 import type { ProjectSettings, ProjectState } from "../../src/domain/project/Project.ts"
 import type { Segment, SegmentCondition } from "../../src/domain/project/Segment.ts"
 import type { Streak } from "../../src/domain/project/StreakDefinition.ts"
-import { teamWithId } from "../../src/domain/project/Team.ts"
+import { teamsAfter, teamWithId } from "../../src/domain/project/Team.ts"
 import type {
   JournalRecord,
   ProjectFact,
@@ -1201,7 +1201,7 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
     const of = cause.kind === "event" || cause.kind === "spend" ? cause.kind : "reward"
     return { kind: "revocation", of, sequence, at }
   }
-  if (kind < 0.93) {
+  if (kind < 0.915) {
     return {
       kind: "profile",
       change: random.pick([
@@ -1213,9 +1213,10 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
       ]),
     }
   }
-  if (kind < 0.935) return { kind: "erasure" }
+  if (kind < 0.92) return { kind: "erasure" }
   if (kind < 0.955) {
-    const teamId = random.pick([...teamIds, "none"])
+    const there = [...teamsAfter(project.teams, undefined)].map(({ id }) => id)
+    const teamId = random.pick(random.chance(0.1) ? [...teamIds, "none"] : ["a", ...there])
     return { kind: random.chance(0.75) ? "join" : "leave", teamId }
   }
   if (kind < 0.965) {

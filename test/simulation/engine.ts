@@ -468,6 +468,12 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     change: { timezone: random.pick(zones) },
   })
   for (let step = 0; step < steps; step++) {
+    if (step % 6 === 0) {
+      for (const fact of randomTeam(surroundings())) {
+        yield* Effect.exit(running.engine.askProject(sandbox, commandOf(oracle.project, fact)))
+      }
+      yield* settle([], false)
+    }
     const kind = random.next()
     if (kind < 0.08 || step < 8) yield* define
     else if (kind < 0.09) yield* backfill
