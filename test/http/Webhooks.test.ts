@@ -509,6 +509,12 @@ const decode = (kind: MessageKind, message: unknown): unknown =>
     onExcessProperty: "error",
   })(message)
 
+/** Whether a message is of the expected user and league: leagues of other tests close, too. */
+const isOf = (data: Expected, { key, league, userId }: Expected): boolean =>
+  data.userId === userId &&
+  (key === undefined || data.key === key) &&
+  (league === undefined || (data.league as Expected).key === (league as Expected).key)
+
 describe("Each kind of message", () => {
   it("of the catalogue is tested here", async () => {
     const { kinds } = await asking(server).ask("GET", "/v1/webhook-events")
@@ -522,7 +528,7 @@ describe("Each kind of message", () => {
     const found = () =>
       receiver.received
         .slice(before)
-        .find(({ message }) => message.type === kind && message.data.userId === expected.userId)
+        .find(({ message }) => message.type === kind && isOf(message.data, expected))
     await receiver.until(() => found() !== undefined)
     const received = found()!
     expect(received.message).toMatchObject({
