@@ -11,6 +11,7 @@ import { boardLimits } from "./boardLimits.ts"
 import { engineLimits } from "./engineLimits.ts"
 import { experimentLimits } from "./experimentLimits.ts"
 import { httpLimits } from "./httpLimits.ts"
+import { itemLimits } from "./itemLimits.ts"
 import { leagueLimits } from "./leagueLimits.ts"
 import { metricLimits } from "./metricLimits.ts"
 import { recapLimits } from "./recapLimits.ts"
@@ -346,6 +347,7 @@ export const limits = {
   ...experimentLimits,
   ...engineLimits,
   ...httpLimits,
+  ...itemLimits,
   ...metricLimits,
   ...recapLimits,
   ...warehouseLimits,

@@ -4,6 +4,7 @@ import type { Boost } from "../../src/domain/project/Boost.ts"
 import type { Currency, NamedLevel } from "../../src/domain/project/Currency.ts"
 import type { Badge, Gives, Quest, Rule } from "../../src/domain/project/Definition.ts"
 import type { Experiment } from "../../src/domain/project/Experiment.ts"
+import type { Item } from "../../src/domain/project/Item.ts"
 import type { League } from "../../src/domain/project/League.ts"
 import type { Metric } from "../../src/domain/project/Metric.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
@@ -152,6 +153,18 @@ export const leagueWith = ({ id = "lga_1", ...league }: Partial<League>): League
   ...league,
 })
 
+export const itemWith = ({ id = "itm_1", ...item }: Partial<Item>): Item => ({
+  ...shared,
+  id,
+  key: keyOf(id),
+  name: "An item",
+  price: { points: 5 },
+  reward: { xp: 0, points: 0, badgeId: null },
+  limit: null,
+  stock: null,
+  ...item,
+})
+
 export const segmentWith = ({ id = "seg_1", ...segment }: Partial<Segment>): Segment => ({
   ...untargeted,
   id,
@@ -216,6 +229,7 @@ export const versioned = (
     boosts,
     currencies,
     experiments,
+    items,
     leaderboards,
     leagues,
     metrics,
@@ -240,6 +254,7 @@ export const versioned = (
     leaderboard: leaderboards,
     experiment: experiments,
     league: leagues,
+    item: items,
   }
   for (const [kind, all] of Object.entries(kinds)) {
     for (const { id, version } of all.values()) versions.set(`${kind} ${id}`, version)
@@ -276,6 +291,9 @@ export const versioned = (
       case "league.created":
       case "league.updated":
         return { ...fact, league: { ...fact.league, version: next(`league ${fact.league.id}`) } }
+      case "item.created":
+      case "item.updated":
+        return { ...fact, item: { ...fact.item, version: next(`item ${fact.item.id}`) } }
       case "currency.created":
       case "currency.updated": {
         const version = next(`currency ${fact.currency.id}`)

@@ -110,6 +110,13 @@ const fill = async (place: Place) => {
     window: "daily",
     graceMinutes: 15,
   })
+  await place.create("/v1/items", {
+    name: "Poster",
+    price: { points: 50 },
+    reward: { badgeId },
+    limit: { times: 1 },
+    stock: 10,
+  })
   const rule = await place.create("/v1/rules", { action: "TAP", reward: { badgeId } })
   await place.patch(`/v1/rules/${rule}`, { status: "paused" })
   await place.create("/v1/rules", {
@@ -171,6 +178,7 @@ describe("A file of definitions", () => {
       "/v1/leaderboards",
       "/v1/experiments",
       "/v1/leagues",
+      "/v1/items",
       "/v1/streaks",
       "/v1/project",
     ]) {
@@ -185,6 +193,7 @@ describe("A file of definitions", () => {
           json.leaderboards ??
           json.experiments ??
           json.leagues ??
+          json.items ??
           json.streaks ?? [json]
         return items.map(undated)
       }
@@ -276,6 +285,7 @@ describe("A file of definitions", () => {
       leaderboards: [],
       experiments: [],
       leagues: [],
+      items: [],
       quests: [],
       rules: [],
       streaks: [],

@@ -28,6 +28,7 @@ const kinds = [
       ],
     },
   ],
+  ["items", { name: "Tap", price: { points: 1 } }],
   ["leaderboards", { name: "Tap", score: { currency: "points" } }],
   [
     "leagues",

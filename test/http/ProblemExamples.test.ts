@@ -43,6 +43,7 @@ type Case = readonly [schema: string, code: string, provoke: () => Promise<Reply
 
 const send = (options: CallOptions) => server.call("POST", "/v1/events", options)
 const get = (path: string) => server.call("GET", path)
+const buy = (item: string) => server.call("POST", "/v1/users/user-42/purchases", { body: { item } })
 
 const cases: ReadonlyArray<Case> = [
   ["BadRequest", "invalid_request", () => send({ body: { ...event, userId: 42 } })],
@@ -123,6 +124,59 @@ const cases: ReadonlyArray<Case> = [
   ["CohortNotFound", "cohort_not_found", () => get(`/v1/leagues/${real.lga}/cohorts/bronze-99`)],
   ["LeagueOfUserNotFound", "league_not_found", () => get("/v1/users/user-42/leagues/lga_none")],
   ["LeagueOfUserNotFound", "user_not_found", () => get(`/v1/users/nobody/leagues/${real.lga}`)],
+  ["ItemNotFound", "item_not_found", () => get("/v1/items/itm_none")],
+  [
+    "PurchaseNotFound",
+    "purchase_not_found",
+    () => server.call("DELETE", "/v1/users/user-42/purchases/pur_none"),
+  ],
+  [
+    "BuyerNotFound",
+    "item_not_found",
+    () => server.call("POST", "/v1/users/user-42/purchases", { body: { item: "itm_none" } }),
+  ],
+  [
+    "PurchaseConflict",
+    "item_not_active",
+    async () => {
+      const item = await created("/v1/items", { name: "Paused", price: { points: 1 } })
+      await server.call("PATCH", `/v1/items/${item}`, { body: { status: "paused" } })
+      return buy(item)
+    },
+  ],
+  [
+    "PurchaseConflict",
+    "limit_reached",
+    async () => {
+      const limit = { times: 2, per: "week" }
+      const item = await created("/v1/items", { name: "Few", price: { points: 1 }, limit })
+      await buy(item)
+      await buy(item)
+      return buy(item)
+    },
+  ],
+  [
+    "PurchaseConflict",
+    "not_in_segment",
+    async () => {
+      const segment = "active-learners"
+      const conditions = [{ kind: "level", op: "gt", value: 1_000 }]
+      await server.call("POST", "/v1/segments", { body: { key: segment, name: "Few", conditions } })
+      return buy(await created("/v1/items", { name: "Secret", price: { points: 1 }, segment }))
+    },
+  ],
+  [
+    "PurchaseConflict",
+    "sold_out",
+    async () => {
+      const stock = { name: "Rare", price: { points: 1 }, stock: 1 }
+      const item = await created("/v1/items", stock)
+      await buy(item)
+      await server.call("PATCH", `/v1/items/${item}`, { body: { stock: 100 } })
+      for (let unit = 1; unit < 100; unit++) await buy(item)
+      return buy(item)
+    },
+  ],
   ["BoostNotFound", "boost_not_found", () => get("/v1/boosts/bst_none")],
   ["TeamNotFound", "team_not_found", () => get("/v1/teams/none")],
   [

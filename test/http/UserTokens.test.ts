@@ -104,12 +104,15 @@ describe("A token gives access to", () => {
     "GET /v1/users/:id/metrics",
     "GET /v1/users/:id/metrics/:metricId/series",
     "GET /v1/users/:id/progress",
+    "GET /v1/users/:id/purchases",
+    "GET /v1/users/:id/purchases/:purchaseId",
     "GET /v1/users/:id/recap",
     "GET /v1/users/:id/rewards",
     "GET /v1/users/:id/rewards/:rewardId",
     "GET /v1/users/:id/streaks",
     "GET /v1/users/:id/streaks/:key/calendar",
     "POST /v1/events",
+    "POST /v1/users/:id/purchases",
     "POST /v1/users/:id/quests/:quest/start",
   ]
 
@@ -122,7 +125,11 @@ describe("A token gives access to", () => {
   it("nothing of another user, whether that user exists or not", async () => {
     const token = await tokenFor("zoe")
     for (const other of ["bob", "nobody", "Zoe", "zoe%20", "%7Aoe2"]) {
-      for (const operation of own.filter((operation) => operation.includes("/users/:id"))) {
+      const buys = "POST /v1/users/:id/purchases"
+      const bought = await ask(token, buys.replace(":id", other), { item: "mug" })
+      expect([other, bought.status, bought.json.code]).toEqual([other, ...forbidden])
+      const others = own.filter((one) => one.includes("/users/:id") && one !== buys)
+      for (const operation of others) {
         const path = operation.replace(":id", other)
         expect([path, ...(await codeOf(token, path))]).toEqual([path, ...forbidden])
       }

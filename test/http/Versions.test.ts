@@ -30,6 +30,7 @@ const kinds = [
     { name: "M" },
     { name: "N" },
   ],
+  ["items", { name: "I", price: { points: 1 } }, { name: "J" }, { name: "K" }],
   ["leaderboards", { name: "B", score: { currency: "xp" } }, { name: "C" }, { name: "D" }],
   [
     "experiments",

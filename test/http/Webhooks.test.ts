@@ -146,6 +146,14 @@ const inLeague = async ({ ask, grant }: Calls, name: string, days: number): Prom
   return { userId, ...league, rank: 1, of: 1, cause: { kind: "clock", id: null } }
 }
 
+const buy = async ({ ask, grant }: Calls, userId: string) => {
+  const { items } = await ask("GET", "/v1/items")
+  const item = { key: "poster", name: "Poster", price: { points: 2 } }
+  if (items.length === 0) await ask("POST", "/v1/items", item)
+  await grant(userId, { type: "points", amount: 5 })
+  return ask("POST", `/v1/users/${userId}/purchases`, { item: "poster" })
+}
+
 /** The call that causes each kind. It returns the expected content of the message. */
 const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expected> } = {
   "event.tracked": async ({ track }) => {
@@ -382,6 +390,19 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const { rewardId } = await grant("reward-revoked")
     await ask("DELETE", `/v1/users/reward-revoked/rewards/${rewardId}`)
     return { userId: "reward-revoked", rewardId, xp: { earned: -5, total: 0 } }
+  },
+  "item.purchased": async (calls) => {
+    const { itemId, purchaseId } = await buy(calls, "item-purchased")
+    const cause = { kind: "purchase", id: purchaseId }
+    const bought = { itemId, key: "poster", name: "Poster", price: { points: 2 } }
+    return { userId: "item-purchased", purchaseId, ...bought, cause }
+  },
+  "item.refunded": async (calls) => {
+    const { purchaseId } = await buy(calls, "item-refunded")
+    await calls.ask("DELETE", `/v1/users/item-refunded/purchases/${purchaseId}`)
+    const cause = { kind: "revocation", id: purchaseId }
+    const price = { points: { refunded: 2, shortfall: 0 } }
+    return { userId: "item-refunded", purchaseId, key: "poster", price, cause }
   },
   "leaderboard.window_closed": async ({ grant }) => {
     await grant("on-the-board")

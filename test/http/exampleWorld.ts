@@ -7,7 +7,7 @@ export type Json = any
 /** Existing ids by their prefix, and existing keys by those of examples. */
 export type RealIds = Readonly<Record<string, string>>
 
-const ids = /^(qst|bdg|bst|cur|ldb|lga|mtr|rul|seg|stk|whk|evt|rwd|spd|dlv|msg)_/
+const ids = /^(qst|bdg|bst|cur|itm|ldb|lga|mtr|rul|seg|stk|whk|evt|rwd|spd|pur|dlv|msg)_/
 
 /** The body with the server's ids and keys in place of those of examples. */
 export const withRealIds = (node: Json, real: RealIds): Json => {
@@ -130,6 +130,8 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
   await post(server, "/v1/users/user-42/rewards", { type: "points", amount: 300 })
   await post(server, "/v1/users/user-42/rewards", { reward: { currencies: { gems: 9 } } })
   const spend = await post(server, "/v1/users/user-42/points/spend", { amount: 1 })
+  const item = await post(server, "/v1/items", { name: "Poster", price: { points: 1 } })
+  const purchase = await post(server, "/v1/users/user-42/purchases", { item: item.key })
   await post(server, "/v1/users/visitor-7/rewards", { type: "xp", amount: 1 })
   await put(server, "/v1/teams/falcons", { kind: "club", name: "Falcons" })
   await put(server, "/v1/teams/falcons/members/user-42")
@@ -160,6 +162,9 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     rwd: reward.rewardId,
     spd: spend.spendId,
     team: "falcons",
+    "streak-freeze": item.key,
+    itm: item.id,
+    pur: purchase.purchaseId,
   }
 }
 
@@ -171,6 +176,7 @@ const kindOf: Readonly<Record<string, string>> = {
   leaderboards: "ldb",
   experiments: "exp",
   leagues: "lga",
+  items: "itm",
   currencies: "cur",
   segments: "seg",
   metrics: "mtr",
@@ -188,6 +194,7 @@ export const realPath = (path: string, real: RealIds): string =>
     .replace("{eventId}", real.evt!)
     .replace("{rewardId}", real.rwd!)
     .replace("{spendId}", real.spd!)
+    .replace("{purchaseId}", real.pur!)
     .replace("{metricId}", real.mtr!)
     .replace("{userId}", "user-42")
     .replace("{leagueId}", real.lga!)

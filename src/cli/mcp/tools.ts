@@ -142,7 +142,7 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
     name: "read_definitions",
     title: "Read the definitions",
     description:
-      "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues and experiments as one file.",
+      "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments and items as one file.",
     input: object({}),
     run: (ask) => ask("GET", "/v1/definitions"),
   },

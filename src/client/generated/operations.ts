@@ -63,6 +63,12 @@ export const operations = {
   openings: {
     openBatch: "POST users/opening/batch body key",
   },
+  purchases: {
+    create: "POST users/*/purchases body key",
+    list: "GET users/*/purchases query",
+    get: "GET users/*/purchases/*",
+    revoke: "DELETE users/*/purchases/* - key",
+  },
   quests: {
     create: "POST quests body key",
     list: "GET quests query",
@@ -168,6 +174,13 @@ export const operations = {
     cohort: "GET leagues/*/cohorts/*",
     ofUser: "GET users/*/leagues",
     oneOfUser: "GET users/*/leagues/*",
+  },
+  items: {
+    create: "POST items body key",
+    list: "GET items query",
+    get: "GET items/*",
+    update: "PATCH items/* body key",
+    delete: "DELETE items/* - key",
   },
   project: {
     get: "GET project",

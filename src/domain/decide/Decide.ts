@@ -68,6 +68,7 @@ import { countMetrics, takeRecount } from "./Metrics.ts"
 import { decideOpening } from "./Opening.ts"
 import { beginPauses, decidePause, type PauseRefusal, settlePauses } from "./Pauses.ts"
 import { decidePayment, type PaymentRefusal } from "./Payments.ts"
+import { decidePurchase, type PurchaseRefusal, type Sold } from "./Purchases.ts"
 import { completeByEvent, countSteps, decideStart, expireQuests } from "./Quests.ts"
 import { decideRepair, type RepairRefusal } from "./Repairs.ts"
 import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
@@ -103,6 +104,7 @@ export interface UserRefusals {
   readonly spend: SpendRefusal | "id_reused"
   /** A spend that repairs a streak. */
   readonly repair: RepairRefusal | AmountRefusal | "id_reused"
+  readonly purchase: PurchaseRefusal | "id_reused"
   readonly revocation: RevocationRefusals[Revocable]
   readonly profile: never
   readonly erasure: "user_not_found"
@@ -157,6 +159,7 @@ export function decideUser<Command extends UserCommand>(
   userId?: string,
   standing?: Standing,
   seats?: LeagueSeats,
+  sold?: Sold,
 ): Result.Result<Decision, LaurelError<UserRefusal<Command>> | HistoryNeeded>
 export function decideUser(
   user: UserState | undefined,
@@ -169,6 +172,7 @@ export function decideUser(
   userId = user?.id ?? "",
   standing: Standing = () => undefined,
   seats: LeagueSeats = noSeats,
+  sold: Sold = () => 0,
 ): Result.Result<Decision, LaurelError<UserRefusals[keyof UserRefusals]> | HistoryNeeded> {
   const now = timeIn(project, at)
   const lots = command.kind === "erasure" ? noFacts : expiredFacts(user, project, now)
@@ -185,6 +189,7 @@ export function decideUser(
     expired,
     standing,
     seats,
+    sold,
   })
   if (Result.isFailure(decided)) return decided
   const { cause, facts } = decided.success
@@ -207,6 +212,7 @@ interface Beside {
   readonly expired: ReadonlyArray<Fact>
   readonly standing: Standing
   readonly seats: LeagueSeats
+  readonly sold: Sold
 }
 
 const decideKind = (
@@ -216,7 +222,7 @@ const decideKind = (
   now: number,
   beside: Beside,
 ): Result.Result<Decision, LaurelError<UserRefusals[keyof UserRefusals]> | HistoryNeeded> => {
-  const { expired, found, past, seats, standing, userId } = beside
+  const { expired, found, past, seats, sold, standing, userId } = beside
   switch (command.kind) {
     case "event":
       return decideEvent(user, project, command, now, beside) satisfies Asking<"event">
@@ -233,6 +239,8 @@ const decideKind = (
       return isRepair(command)
         ? (decideRepair(user, project, command, now) satisfies DecidedKind<"repair">)
         : (decideSpending(user, project, command, now) satisfies DecidedKind<"spend">)
+    case "purchase":
+      return decidePurchase(user, project, command, now, sold) satisfies DecidedKind<"purchase">
     case "revocation":
       return decideRevocation(
         user,

@@ -558,7 +558,7 @@ export class Draft {
     const segments = this.membership.held
     assertBalance("xp", xp)
     assertBalance("points", points)
-    const balances = this.#furtherBalances()
+    const balances = this.furtherBalances()
     this.facts.push(
       // Usually there is nothing more, and a literal is faster than a spread.
       more === undefined && balances === undefined && segments === undefined
@@ -577,7 +577,7 @@ export class Draft {
   }
 
   /** The balances of further currencies after this decision; `undefined`: the user has none. */
-  #furtherBalances(): Amounts | undefined {
+  furtherBalances(): Amounts | undefined {
     return furtherBalances(this.user, this.project, this.now, this.#balances)
   }
 }

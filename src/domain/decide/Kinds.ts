@@ -8,6 +8,7 @@ import { boosts } from "./BoostDefinitions.ts"
 import { currencies } from "./CurrencyDefinitions.ts"
 import type { Decided } from "./Decided.ts"
 import { experiments } from "./ExperimentDefinitions.ts"
+import { items } from "./ItemDefinitions.ts"
 import type { Decisions, DefinitionCommand } from "./Kind.ts"
 import { leagues } from "./LeagueDefinitions.ts"
 import { metrics } from "./MetricDefinitions.ts"
@@ -28,6 +29,7 @@ const kinds = {
   leaderboard: boards,
   experiment: experiments,
   league: leagues,
+  item: items,
 } as const
 
 type Kinds = typeof kinds

@@ -104,7 +104,7 @@ export const withLevelChanges = (
   })
   if (changes.length === 0) return facts
   // The last fact of an event sums the record up.
-  const isSum = /^(event|reward)\./.test(facts.at(-1)!.kind)
+  const isSum = /^(event|reward|item)\./.test(facts.at(-1)!.kind)
   return isSum ? [...facts.slice(0, -1), ...changes, facts.at(-1)!] : [...facts, ...changes]
 }
 
@@ -118,7 +118,11 @@ const amountsAfter = (before: UserState, facts: ReadonlyArray<Fact>, now: number
   const state: Folding = { ...before }
   for (const fact of facts) {
     if (fact.kind === "user.merged") Object.assign(state, withMerged(state, fact, state.sequence))
-    else if (fact.kind === "event.revoked" || fact.kind === "reward.revoked") {
+    else if (
+      fact.kind === "event.revoked" ||
+      fact.kind === "reward.revoked" ||
+      fact.kind === "item.refunded"
+    ) {
       forgive(state, before, fact.shortfall)
     } else foldBalance(state, before, fact, now)
   }

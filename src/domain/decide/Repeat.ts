@@ -1,9 +1,9 @@
 /**
- * A repeat: an event, a reward or a spend with an id that the user's first one already has. It
+ * A repeat: an event, a reward, a spend or a purchase with an id that the user's first one already has. It
  * changes nothing, and gets the outcome of the first. The repeat may be a retry, whose content is
  * that of the first, or the caller may have used the id for something else: `differs` tells the two
- * apart. A spend with other content is refused, because its caller takes any other answer for a
- * payment. Opening balances have no id: a user has them once, and other ones are refused.
+ * apart. A spend or a purchase with other content is refused, because its caller takes any other
+ * answer for a payment. Opening balances have no id: a user has them once, and other ones are refused.
  *
  * The content is what the caller sent: all members of the command but its id. A retry may carry a
  * fresh time, or none, so `occurredAt` counts only if both have it. Whether an event was imported
@@ -41,8 +41,9 @@ export const decideRepeat = (
       laurelError("opening_closed", `${opened}: ${differs.join(", ")}.`, { differs }),
     )
   }
-  return command.kind === "spend" && differs.length > 0
-    ? Result.fail(idReused(differs))
+  const isPayment = command.kind === "spend" || command.kind === "purchase"
+  return isPayment && differs.length > 0
+    ? Result.fail(idReused(command.kind, differs))
     : Result.succeed({ differs, revoked })
 }
 
@@ -69,9 +70,9 @@ const contentOf = (cause: Cause) => {
   return cause.kind === "spend" && isRepair(cause) ? { ...content, currencies: {} } : content
 }
 
-const idReused = (differs: ReadonlyArray<string>) =>
+const idReused = (kind: "spend" | "purchase", differs: ReadonlyArray<string>) =>
   laurelError(
     "id_reused",
-    `An earlier spend of the user has this id and other content: ${differs.join(", ")}.`,
+    `An earlier ${kind} of the user has this id and other content: ${differs.join(", ")}.`,
     { differs },
   )

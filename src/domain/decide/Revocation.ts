@@ -1,12 +1,13 @@
 /**
- * Revokes events, rewards and spends.
+ * Revokes events, rewards, spends and purchases.
  *
  * A revocation of an event or a reward reverses its recorded effects: xp and points, also in open
  * windows; uses of limits; what counts for the `earnLimit` of a currency; counts of steps and badges;
  * badges and personal boosts that a rule, a quest or a person gave; completions of quests; what badges paid. It then
  * revokes every badge and every tier whose number fell below the target at which it was earned, and
- * adjusts the level. A revoked spend is refunded, and
- * the streak that it repaired is what it would be without the repair.
+ * adjusts the level. A revoked spend is refunded, and the streak that it repaired is what it would be
+ * without the repair. A revoked purchase is refunded first, so that what the item paid in a currency of
+ * its price is taken back from the price; then what the item paid is.
  *
  * A badge pays once, and so does a level of a currency. The revocation of the record that paid takes the payment back and forgets it:
  * the badge pays again when the user earns it again. A badge that is lost because another record was
@@ -54,6 +55,7 @@ import {
 } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { countsFor } from "../record/ActionCount.ts"
+import { afterBalances } from "../record/applyBalances.ts"
 import {
   countedCredit,
   creditedCurrency,
@@ -69,6 +71,7 @@ import {
   type JournalRecord,
   type Revocable,
   type Revocation,
+  spentBy,
 } from "../record/Record.ts"
 import { recountsOf } from "../record/United.ts"
 import { levelName } from "../user/CurrencyLevel.ts"
@@ -102,6 +105,7 @@ import { type Decision, Draft } from "./Draft.ts"
 import { furtherBalances, refillFacts } from "./FurtherBalances.ts"
 import { undoneLeagueScores } from "./Leagues.ts"
 import { allOf, type MetricsLeft, metricChanged, metricsAfter, metricsLeft } from "./Metrics.ts"
+import { priceRefund, summaryOf } from "./Purchases.ts"
 import { questProgress } from "./Quests.ts"
 import { undoneRepair } from "./Repairs.ts"
 import { refundOf, settled } from "./Spending.ts"
@@ -112,6 +116,7 @@ export interface RevocationRefusals {
   readonly event: "event_not_found"
   readonly reward: "reward_not_found"
   readonly spend: "spend_not_found"
+  readonly purchase: "purchase_not_found"
 }
 
 /**
@@ -138,7 +143,7 @@ export const decideRevocation = (
   }
   if (found.cause.kind === "spend") {
     const facts = [
-      ...refundOf(user, project, now, found.cause, found.facts),
+      ...refundOf(user, project, now, spentBy(found.cause), found.facts),
       ...undoneRepair(user, project, now, found),
     ]
     return Result.succeed({ cause: command, facts: settled(user, project, now, facts) })
@@ -154,12 +159,14 @@ export const decideRevocation = (
   ) {
     return Result.fail(allOf(needs))
   }
-  const undo = new Undo(user, project, now, scores, metrics)
+  const refund = priceRefund(user, project, now, found)
+  const refunded = refund.length === 0 ? user : afterBalances(user, refund, now)
+  const undo = new Undo(refunded, project, now, scores, metrics)
   // Backwards: a quest reopens before its steps are revoked.
   for (const fact of found.facts.toReversed()) undo.take(fact)
   undo.takeUses(found)
   undo.takeCounts(found)
-  const facts = undo.finish(found)
+  const facts = [...refund, ...undo.finish(found)]
   return Result.succeed({
     cause: command,
     facts: activity === undefined ? facts : [...facts, activity],
@@ -218,6 +225,7 @@ const notFound: RevocationRefusals = {
   event: "event_not_found",
   reward: "reward_not_found",
   spend: "spend_not_found",
+  purchase: "purchase_not_found",
 }
 
 const standingOf = ({ completedAt, expired }: QuestState) => {
@@ -440,7 +448,6 @@ class Undo {
     const from = this.#draft.levelOf(this.#user.xp)
     const level = this.#draft.levelOf(total.xp)
     if (level !== from) facts.push({ kind: "level.changed", from, to: level })
-    const of = found.cause.kind === "event" ? "event" : "reward"
     const { points = 0, ...currencies } = missing
     const freezes = this.#takeFreezes()
     const further = {
@@ -448,7 +455,7 @@ class Undo {
       ...(freezes !== undefined && { freezes }),
     }
     facts.push({
-      kind: `${of}.revoked`,
+      ...summaryOf(found),
       ...total,
       points: after.points,
       level,

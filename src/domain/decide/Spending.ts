@@ -1,4 +1,4 @@
-/** Decides spends, and what their refunds return. */
+/** Decides spends, and what the refunds of spends and purchases return. */
 import { Result } from "effect"
 import { type Amounts, activeCurrency } from "../project/Currency.ts"
 import type { ProjectState } from "../project/Project.ts"
@@ -30,7 +30,9 @@ export const decideSpending = (
   if (user === undefined) {
     return refuse("user_not_found", "No event or reward of this user was accepted yet.")
   }
-  return spentFacts(user, project, spentBy(command), now).pipe(
+  // The first fact names the spend before this one.
+  const first = behind(user.lastSpend)
+  return spentFacts(user, project, spentBy(command), now, first).pipe(
     Result.map((facts) => ({ cause: command, facts: settled(user, project, now, facts) })),
     Result.mapError((refusal) => ("amount" in command ? ofPoints(refusal) : refusal)),
   )
@@ -48,12 +50,12 @@ export const spentFacts = (
   project: ProjectState,
   amounts: Amounts,
   now: number,
+  first?: ReturnType<typeof behind>,
 ): Result.Result<ReadonlyArray<Fact>, LaurelError<AmountRefusal>> => {
   const refusal = unspendable(user, project, amounts, now)
   if (refusal !== undefined) return Result.fail(refusal)
   const facts: Array<Fact> = []
-  // The first fact names the spend before this one.
-  let last = behind(user.lastSpend)
+  let last = first
   for (const [key, amount] of Object.entries(amounts)) {
     const present = balanceAt(user, project, key, now)
     const total = present.amount - amount
@@ -78,7 +80,7 @@ export const spentFacts = (
   return Result.succeed(facts)
 }
 
-/** The refusal of a spend, with all balances that are too small; `undefined`: it is possible. */
+/** The refusal to take amounts, with all balances that are too small; `undefined`: they suffice. */
 const unspendable = (
   user: UserState,
   project: ProjectState,
@@ -134,7 +136,7 @@ export const settled = (
 }
 
 /**
- * The facts of a revoked spend. An amount whose event or reward was revoked after the spend is not
+ * The facts that return the amounts that the facts `spent` took. An amount whose event or reward was revoked after the spend is not
  * refunded: a user never gets back more than was earned and not revoked. A refund may exceed the
  * `max` of the currency, and also returns a currency that was archived. It returns to the lots that
  * the spend took it from, which live at least `refundDays` more; a part of it, to those that live
@@ -144,10 +146,10 @@ export const refundOf = (
   user: UserState,
   project: ProjectState,
   now: number,
-  spending: Spending,
+  amounts: Amounts,
   spent: ReadonlyArray<Fact>,
 ): ReadonlyArray<Fact> =>
-  Object.entries(spentBy(spending)).flatMap(([key, asked]): ReadonlyArray<Fact> => {
+  Object.entries(amounts).flatMap(([key, asked]): ReadonlyArray<Fact> => {
     const present = balanceAt(user, project, key, now)
     const { spent: outstanding } = present
     const amount = Math.min(asked, outstanding)

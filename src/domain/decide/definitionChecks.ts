@@ -30,6 +30,7 @@ import {
   keyFrom,
 } from "../project/DefinitionKey.ts"
 import type { Experiment } from "../project/Experiment.ts"
+import type { Item } from "../project/Item.ts"
 import type { League } from "../project/League.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { SegmentCondition } from "../project/Segment.ts"
@@ -147,8 +148,8 @@ export const currencyReferenceFaults = (
   unknownCurrencies(state, Object.keys(amounts ?? {}), pointer, (key) => key)
 
 /**
- * The refusal to archive a currency that definitions pay or take, boosts multiply, leaderboards or leagues rank by, or a
- * segment asks for.
+ * The refusal to archive a currency that definitions pay or take, items cost, boosts multiply,
+ * leaderboards or leagues rank by, or a segment asks for.
  */
 export const currencyInUse = (state: ProjectState, key: string): InUse | undefined => {
   const pays = ({ reward }: { readonly reward: Gives }) =>
@@ -168,6 +169,7 @@ export const currencyInUse = (state: ProjectState, key: string): InUse | undefin
     ...liveBoards(state, (board) => ranksBy(board, "currency", key) && !board.prizes.some(pays)),
     ...prizedBoards(state, pays),
     ...liveLeagues(state, ({ score }) => score.currency === key),
+    ...liveItems(state, (item) => pays(item) || Object.hasOwn(item.price, key)),
   ])
 }
 
@@ -268,6 +270,11 @@ const liveBoosts = ({ boosts }: ProjectState, refers: (boost: Boost) => boolean)
     .filter((boost) => boost.set !== "archived" && refers(boost))
     .map(({ id, name }) => `boost ${id} (${name})`)
 
+const liveItems = ({ items }: ProjectState, refers: (item: Item) => boolean) =>
+  [...items.values()]
+    .filter((item) => item.set !== "archived" && refers(item))
+    .map(({ id, name }) => `item ${id} (${name})`)
+
 const liveStreaks = ({ streaks }: ProjectState, refers: (streak: Streak) => boolean) =>
   [...streaks.values()]
     .filter((streak) => streak.set !== "archived" && refers(streak))
@@ -339,6 +346,7 @@ export const badgeInUse = (state: ProjectState, { id, key }: Keyed): InUse | und
     ),
     ...prizedBoards(state, ({ reward }) => reward.badgeId === id),
     ...liveSegments(state, ({ badge }) => badge === key),
+    ...liveItems(state, ({ reward }) => reward.badgeId === id),
   ])
 
 /** The refusal to archive a segment that definitions are for. */
@@ -352,6 +360,7 @@ export const segmentInUse = (state: ProjectState, key: string): InUse | undefine
     ...liveLeagues(state, ({ segment }) => segment === key),
     ...liveStreaks(state, ({ pauses }) => pauses.some(({ segment }) => segment === key)),
     ...liveExperiments(state, ({ segment }) => segment === key),
+    ...liveItems(state, ({ segment }) => segment === key),
   ])
 
 /** The fault of the `segment` of a definition. */
@@ -406,6 +415,7 @@ export const streakInUse = (state: ProjectState, { id, key }: Keyed): InUse | un
     ...prizedBoards(state, gives),
     ...liveSegments(state, ({ streak }) => streak === key),
     ...liveBoards(state, (board) => ranksBy(board, "streak", key)),
+    ...liveItems(state, gives),
   ])
 }
 
@@ -491,6 +501,7 @@ export const boostInUse = (state: ProjectState, { key }: Keyed): InUse | undefin
     ...liveStreaks(state, ({ milestones }) => milestones.some(gives)),
     ...liveCurrencies(state, (currency) => levelsOf(currency).some(gives)),
     ...prizedBoards(state, gives),
+    ...liveItems(state, gives),
   ])
 }
 

@@ -5,8 +5,10 @@
 import { Schema } from "effect"
 import { capReasons } from "../record/BalanceFact.ts"
 import type { Fact, FactOf } from "../record/Record.ts"
+import { OwnBoost, ownBoost } from "./BoostMembers.ts"
 import { rankWon, text } from "./boardMembers.ts"
 import { EnteredExperiment, enteredExperiment } from "./ExperimentMembers.ts"
+import { purchased, refunded } from "./ItemMembers.ts"
 import { leagueMembers } from "./LeagueMembers.ts"
 
 const count = (example: number, description: string) =>
@@ -69,6 +71,7 @@ export const Source = Schema.Struct({
     "badge",
     "level",
     "leaderboard",
+    "item",
     "reward",
     "criteria",
   ]).annotate({
@@ -76,13 +79,13 @@ export const Source = Schema.Struct({
   }),
   id: Schema.NullOr(Schema.String).annotate({
     description:
-      "Id of the rule, quest, streak, badge or leaderboard, and of the currency of a level; null for other kinds.",
+      "Id of the rule, quest, streak, badge, leaderboard or item, and of the currency of a level; null for other kinds.",
   }),
 }).annotate({
   identifier: "Source",
   examples: [{ kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" }],
   description:
-    "The source: a rule, a quest, a milestone of a streak, a badge that pays, a level of a currency, a prize of a leaderboard, a reward or, for a badge, its own criteria.",
+    "The source: a rule, a quest, a milestone of a streak, a badge that pays, a level of a currency, a prize of a leaderboard, an item that was bought, a reward or, for a badge, its own criteria.",
 })
 
 export const Capped = Schema.Struct({
@@ -117,39 +120,6 @@ export const Balances = shownAmounts(
   "All balances by currency, `xp` and `points` included. The outcome of an event, a spend or an undo has them only if the user has further currencies.",
   { xp: 1250, points: 340, gems: 12 },
 ).annotate({ identifier: "Balances" })
-
-const boostOf = {
-  boostId: text("The boost's id.", "bst_01a1fc1e64c07345932e273286b5ca30"),
-  key: text("The boost's key.", "double-xp"),
-  name: text("The boost's name.", "Double xp"),
-}
-const boostTimes = {
-  startsAt: Schema.String.annotate({
-    description: "From when it runs: when the event occurred, or the reward was granted.",
-    format: "date-time",
-    examples: ["2026-11-01T09:30:00.000Z"],
-  }),
-  endsAt: Schema.String.annotate({
-    description: "Until when it runs.",
-    format: "date-time",
-    examples: ["2026-11-01T10:30:00.000Z"],
-  }),
-}
-
-export const ownBoost = {
-  boostId: "bst_01a1fc1e64c07345932e273286b5ca30",
-  key: "double-xp",
-  name: "Double xp",
-  startsAt: "2026-11-01T09:30:00.000Z",
-  endsAt: "2026-11-01T10:30:00.000Z",
-} as const
-
-/** A personal boost that a record gave, or revoked. */
-export const OwnBoost = Schema.Struct({ ...boostOf, ...boostTimes }).annotate({
-  identifier: "OwnBoost",
-  description: "A personal boost of the user.",
-  examples: [ownBoost],
-})
 
 const LevelOfCurrency = Schema.NullOr(
   Schema.Struct({
@@ -529,6 +499,8 @@ export const factMembers = {
   "team.joined": team,
   "team.left": team,
   ...leagueMembers,
+  "item.purchased": { ...purchased, ...outcome },
+  "item.refunded": { ...refunded, ...undone },
   "user.created": {},
   "user.opened": {
     balances: Balances,

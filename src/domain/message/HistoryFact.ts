@@ -21,6 +21,7 @@ import { isoTime, isoTimeOrNull } from "../values/isoTime.ts"
 import { rankWon, text } from "./boardMembers.ts"
 import { factMembers, granted, type MembersOf, type ShownKind } from "./FactMembers.ts"
 import { furtherOf, showExposed, showOwnBoost } from "./Further.ts"
+import type { PurchaseRefundReply, PurchaseReply } from "./PurchaseReply.ts"
 import { repairMembers } from "./SpendReply.ts"
 import {
   type EventReply,
@@ -39,6 +40,7 @@ const CallersId = Schema.NullOr(Schema.String).annotate({
 const EventId = text("Laurel's id of the event.", "evt_0mi8k3f2a4c92")
 const RewardId = text("Laurel's id of the reward.", "rwd_0mi8k3f2a4c92")
 const SpendId = text("Laurel's id of the spend.", "spd_0mi8k3f2a4c92")
+const PurchaseId = text("Laurel's id of the purchase.", "pur_0mi8k3f2a4c92")
 const { badgeId: BadgeId } = factMembers["badge.earned"]
 
 /** The cause of a record. */
@@ -97,10 +99,19 @@ export const HistoryCause = Schema.Union([
     }),
   }).annotate({ identifier: "CauseSpend" }),
   Schema.Struct({
+    kind: Schema.Literal("purchase"),
+    purchaseId: PurchaseId,
+    id: CallersId,
+    item: text("The id or key of the item, as it was sent.", "streak-freeze"),
+  }).annotate({ identifier: "CausePurchase" }),
+  Schema.Struct({
     kind: Schema.Literal("revocation"),
     eventId: Schema.NullOr(EventId).annotate({ description: "Id of the revoked event." }),
     rewardId: Schema.NullOr(RewardId).annotate({ description: "Id of the revoked reward." }),
     spendId: Schema.NullOr(SpendId).annotate({ description: "Id of the revoked spend." }),
+    purchaseId: Schema.NullOr(PurchaseId).annotate({
+      description: "Id of the revoked purchase.",
+    }),
   }).annotate({ identifier: "CauseRevocation" }),
   Schema.Struct({ kind: Schema.Literal("backfill"), badgeId: BadgeId }).annotate({
     identifier: "CauseBackfill",
@@ -156,13 +167,12 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
   if (isOfLeague(fact)) return leagueMembers(fact)
   switch (fact.kind) {
     case "event.tracked":
-    case "reward.granted": {
-      const reply = replyOf(record) as EventReply | RewardReply
-      return { xp: reply.xp, points: reply.points, level: reply.level, ...furtherOf(reply) }
-    }
+    case "reward.granted":
     case "event.revoked":
     case "reward.revoked":
-      return undoneMembers(replyOf(record) as RevocationReply)
+    case "item.purchased":
+    case "item.refunded":
+      return summaryMembers(record, fact.kind)
     case "xp.earned":
     case "points.earned":
       return earnedMembers(fact)
@@ -302,10 +312,45 @@ const userMembers = (
   }
 }
 
-const undoneMembers = (reply: RevocationReply): MembersOf<"event.revoked"> => {
+const undoneMembers = (
+  reply: RevocationReply | PurchaseRefundReply,
+): MembersOf<"event.revoked"> => {
   const { expired, level, points, shortfall, xp } = reply
   const lost = expired !== undefined && { expired }
   return { xp, points, level, ...furtherOf(reply), shortfall, ...lost }
+}
+
+/** The members of the last fact of a record, which sums it up. */
+const summaryMembers = (record: JournalRecord, kind: SummaryKind): MembersOf<SummaryKind> => {
+  switch (kind) {
+    case "event.tracked":
+    case "reward.granted": {
+      const reply = replyOf(record) as EventReply | RewardReply
+      return { xp: reply.xp, points: reply.points, level: reply.level, ...furtherOf(reply) }
+    }
+    case "event.revoked":
+    case "reward.revoked":
+      return undoneMembers(replyOf(record) as RevocationReply)
+    default:
+      return itemMembers(record)
+  }
+}
+
+type SummaryKind =
+  | "event.tracked"
+  | "reward.granted"
+  | "event.revoked"
+  | "reward.revoked"
+  | "item.purchased"
+  | "item.refunded"
+
+const itemMembers = (record: JournalRecord): MembersOf<"item.purchased" | "item.refunded"> => {
+  const reply = replyOf(record) as PurchaseReply | PurchaseRefundReply
+  const { itemId, key, level, name, points, xp } = reply
+  const outcome = { xp, points, level, ...furtherOf(reply) }
+  return reply.kind === "purchase"
+    ? { itemId, key, name, price: reply.price, ...outcome }
+    : { itemId, key, name, price: reply.price, ...undoneMembers(reply) }
 }
 
 const badgeOf = ({
@@ -429,6 +474,7 @@ const showSource = (source: Source): MembersOf<"xp.earned">["source"] => {
   if ("streakId" in source) return { kind: "streak", id: source.streakId }
   if ("currencyId" in source) return { kind: "level", id: source.currencyId }
   if ("boardId" in source) return { kind: "leaderboard", id: source.boardId }
+  if ("itemId" in source) return { kind: "item", id: source.itemId }
   return "badgeId" in source
     ? { kind: "badge", id: source.badgeId }
     : { kind: "quest", id: source.questId }
@@ -454,11 +500,15 @@ const causeOf = (record: JournalRecord): CauseType => {
       const parts = "currencies" in cause && { currencies: cause.currencies }
       return { kind: "spend", spendId: recordId("spd", record), id, amount, ...parts, reason }
     }
+    case "purchase": {
+      const { id = null, item } = cause
+      return { kind: "purchase", purchaseId: recordId("pur", record), id, item }
+    }
     case "revocation": {
       const idIf = (of: typeof cause.of) =>
         cause.of === of ? recordId(revocablePrefix[of], cause) : null
       const [eventId, rewardId, spendId] = [idIf("event"), idIf("reward"), idIf("spend")]
-      return { kind: "revocation", eventId, rewardId, spendId }
+      return { kind: "revocation", eventId, rewardId, spendId, purchaseId: idIf("purchase") }
     }
     case "backfill":
       return { kind: "backfill", badgeId: cause.badgeId }

@@ -27,7 +27,6 @@ import { furtherOf } from "./Further.ts"
 import { membersOf, showPlace } from "./HistoryFact.ts"
 import type { MessageData } from "./MessageData.ts"
 import { kindOfFact, type MessageKind } from "./MessageKind.ts"
-import type { RefundReply, SpendReply } from "./SpendReply.ts"
 import { type EventReply, type RevocationReply, type RewardReply, replyOf } from "./UserReply.ts"
 
 export interface Message<Kind extends MessageKind = MessageKind> {
@@ -172,27 +171,28 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
       const outcome = { xp, points, level, ...furtherOf(reply) }
       return { ...common, eventId, action, ...times, metadata, ...outcome }
     }
-    case "points.spent": {
-      const { amount, reason, spendId, total } = replyOf(record) as SpendReply
-      return { ...common, spendId, amount, total, reason }
-    }
-    case "currency.spent": {
-      const { reason, spendId } = replyOf(record) as SpendReply
+    case "points.spent":
+    case "currency.spent":
       return {
         ...common,
-        spendId,
+        spendId: common.cause.id,
         ...membersOf(record, fact),
-        reason,
+        reason: (record.cause.kind === "spend" && record.cause.reason) || null,
       } as MessageData["currency.spent"]
-    }
-    case "currency.refunded": {
-      const { spendId } = replyOf(record) as RefundReply
-      return { ...common, spendId, ...membersOf(record, fact) } as MessageData["currency.refunded"]
-    }
-    case "points.refunded": {
-      const { amount, shortfall, spendId, total } = replyOf(record) as RefundReply
-      return { ...common, spendId, amount, total, shortfall }
-    }
+    case "points.refunded":
+    case "currency.refunded":
+      return {
+        ...common,
+        spendId: common.cause.id,
+        ...membersOf(record, fact),
+      } as MessageData["currency.refunded"]
+    case "item.purchased":
+    case "item.refunded":
+      return {
+        ...common,
+        purchaseId: common.cause.id,
+        ...membersOf(record, fact),
+      } as MessageData["item.purchased"]
     case "level.changed":
       return { ...common, from: fact.from, to: fact.to, levels: levelsGained(fact) }
     case "reward.granted": {
@@ -227,7 +227,7 @@ const showQuest = (quest: FactOf<"quest.created">["quest"], at: number) => ({
   updatedAt: isoTime(quest.updatedAt),
 })
 
-/** The cause of a record. `id` is the id of the event, reward or spend that was sent or revoked. */
+/** The cause of a record. `id` is the id of what was sent or revoked. */
 const showCause = (record: JournalRecord) => {
   const cause: Cause = record.cause
   switch (cause.kind) {
@@ -237,6 +237,8 @@ const showCause = (record: JournalRecord) => {
       return { kind: "reward", id: recordId("rwd", record) } as const
     case "spend":
       return { kind: "spend", id: recordId("spd", record) } as const
+    case "purchase":
+      return { kind: "purchase", id: recordId("pur", record) } as const
     case "revocation":
       return { kind: "revocation", id: recordId(revocablePrefix[cause.of], cause) } as const
     case "tick":

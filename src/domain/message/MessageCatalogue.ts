@@ -1,11 +1,12 @@
 /** The catalogue of messages: for each kind, when it is sent, its schema and an example. */
 import { Schema } from "effect"
+import { ownBoost } from "./BoostMembers.ts"
 import { boardEntries } from "./boardEntries.ts"
 import { enteredExperiment } from "./ExperimentMembers.ts"
-import { ownBoost } from "./FactMembers.ts"
 import { leagueEntries } from "./LeagueMessages.ts"
 import { type MessageData, messageSchema } from "./MessageData.ts"
 import type { MessageKind } from "./MessageKind.ts"
+import { purchaseEntries } from "./PurchaseMessages.ts"
 
 const event = { kind: "event", id: "evt_0mi8k3f2a4c92" } as const
 const clock = { kind: "clock", id: null } as const
@@ -98,7 +99,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     example: { ...of, cause: taken, amount: 5, total: 335 },
   },
   "points.spent": {
-    description: "A user spent points.",
+    description: "A user spent points, or an item cost some.",
     example: {
       ...of,
       cause: { kind: "spend", id: spendId },
@@ -109,7 +110,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     },
   },
   "points.refunded": {
-    description: "A spend was revoked.",
+    description: "A spend or a purchase was revoked, which returns points.",
     example: {
       ...of,
       cause: { kind: "revocation", id: spendId },
@@ -137,7 +138,8 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     example: { ...of, cause: taken, currency: "gems", amount: 5, total: 7 },
   },
   "currency.spent": {
-    description: "A user spent a currency other than points: one message for each currency.",
+    description:
+      "A user spent a currency other than points, or an item cost some: one message for each currency.",
     example: {
       ...of,
       cause: { kind: "spend", id: spendId },
@@ -149,7 +151,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     },
   },
   "currency.refunded": {
-    description: "A spend was revoked: one message for each currency.",
+    description: "A spend or a purchase was revoked: one message for each currency.",
     example: {
       ...of,
       cause: { kind: "revocation", id: spendId },
@@ -328,6 +330,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     },
   },
   ...boardEntries,
+  ...purchaseEntries(of),
   "team.joined": {
     description: "A user joined a team.",
     example: { ...of, cause: { kind: "join", id: null }, ...falcons },

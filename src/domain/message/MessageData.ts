@@ -1,11 +1,12 @@
 /** The schema of `data` for each kind of message. `MessageCatalogue.ts` has examples. */
 import { Schema } from "effect"
-import { questRecurrences, statuses } from "../project/Definition.ts"
 import { windowKinds } from "../values/Calendar.ts"
 import { closedWindow } from "./boardMembers.ts"
-import { factMembers, granted, Reward } from "./FactMembers.ts"
+import { factMembers, granted } from "./FactMembers.ts"
 import { leagueContents } from "./LeagueMessages.ts"
 import type { MessageKind } from "./MessageKind.ts"
+import { MessageQuest } from "./MessageQuest.ts"
+import { purchaseData } from "./PurchaseMessages.ts"
 
 const text = (description: string) => Schema.String.annotate({ description })
 const textOrNull = (description: string) => Schema.NullOr(Schema.String).annotate({ description })
@@ -26,6 +27,7 @@ const user = {
       "event",
       "reward",
       "spend",
+      "purchase",
       "revocation",
       "profile",
       "backfill",
@@ -40,7 +42,8 @@ const user = {
       "clock",
     ]).annotate({ description: "Kind of cause." }),
     id: Schema.NullOr(Schema.String).annotate({
-      description: "The event, reward or spend that was sent or, for `revocation`, revoked.",
+      description:
+        "The event, reward, spend or purchase that was sent or, for `revocation`, revoked.",
     }),
   }).annotate({
     identifier: "MessageCause",
@@ -51,23 +54,7 @@ const user = {
 
 const quest = {
   ...sequence,
-  quest: Schema.Struct({
-    id: text("Id of the quest."),
-    key: text("Key of the quest."),
-    title: text("Title of the quest."),
-    status: Schema.Literals(statuses).annotate({ description: "Status of the quest." }),
-    reward: Reward,
-    recurrence: Schema.Literals(questRecurrences).annotate({
-      description: "How often the quest starts again.",
-    }),
-    startsAt: Schema.NullOr(time("Start of the quest.")),
-    endsAt: Schema.NullOr(time("End of the quest.")),
-    createdAt: time("Time of creation."),
-    updatedAt: time("Time of the last change."),
-  }).annotate({
-    identifier: "MessageQuest",
-    description: "The quest afterwards; `GET /v1/quests/{id}` has all of it.",
-  }),
+  quest: MessageQuest,
 }
 
 const content = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
@@ -91,26 +78,26 @@ const data = {
   "points.revoked": content({ ...user, ...factMembers["points.revoked"] }),
   "points.spent": content({
     ...user,
-    spendId: text("Id of the spend."),
+    spendId: text("Id of the spend, or of the purchase of an item."),
     ...factMembers["points.spent"],
     reason: textOrNull("The reason sent with the spend."),
   }),
   "points.refunded": content({
     ...user,
-    spendId: text("The spend that was revoked."),
+    spendId: text("The spend or the purchase that was revoked."),
     ...factMembers["points.refunded"],
   }),
   "currency.earned": content({ ...user, ...factMembers["currency.earned"] }),
   "currency.revoked": content({ ...user, ...factMembers["currency.revoked"] }),
   "currency.spent": content({
     ...user,
-    spendId: text("Id of the spend."),
+    spendId: text("Id of the spend, or of the purchase of an item."),
     ...factMembers["currency.spent"],
     reason: textOrNull("The reason sent with the spend."),
   }),
   "currency.refunded": content({
     ...user,
-    spendId: text("The spend that was revoked."),
+    spendId: text("The spend or the purchase that was revoked."),
     ...factMembers["currency.refunded"],
   }),
   "currency.expired": content({ ...user, ...factMembers["currency.expired"] }),
@@ -162,6 +149,8 @@ const data = {
     ...factMembers["reward.revoked"],
   }),
   "leaderboard.disqualified": content({ ...user, ...factMembers["leaderboard.disqualified"] }),
+  "item.purchased": content({ ...user, ...purchaseData.purchased }),
+  "item.refunded": content({ ...user, ...purchaseData.refunded }),
   "leaderboard.window_closed": content({
     ...sequence,
     leaderboard: closedWindow.leaderboard,

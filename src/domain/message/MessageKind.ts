@@ -41,6 +41,8 @@ export const messageKinds = [
   "quest.updated",
   "reward.granted",
   "reward.revoked",
+  "item.purchased",
+  "item.refunded",
   "leaderboard.window_closed",
   "leaderboard.disqualified",
   "league.joined",

@@ -4,12 +4,12 @@
  */
 import type { Repeat } from "../decide/Repeat.ts"
 import type { AppliedBoost } from "../project/Boost.ts"
-import type { Badge, Gives } from "../project/Definition.ts"
+import type { Gives } from "../project/Definition.ts"
 import { unscaled } from "../project/Metric.ts"
 import type { Merge } from "../record/MergeRecord.ts"
 import type { Opening } from "../record/Opening.ts"
+import type { Purchase } from "../record/Purchase.ts"
 import {
-  type BadgeRef,
   decidedAt,
   type FactOf,
   type GrantedReward,
@@ -33,6 +33,13 @@ import {
   withLevel,
   withPending,
 } from "./Further.ts"
+import type { Outcome, QuestChange, Undone } from "./Outcome.ts"
+import {
+  boughtOf,
+  type PurchaseRefundReply,
+  type PurchaseReply,
+  returnedOf,
+} from "./PurchaseReply.ts"
 import {
   allBalances,
   type RefundReply,
@@ -41,39 +48,6 @@ import {
   type SpendReply,
   spendOf,
 } from "./SpendReply.ts"
-
-export interface QuestChange extends Omit<QuestRef, "period"> {
-  readonly status: "not_started" | "in_progress" | "completed" | "expired"
-  /** The completed share, 0 to 1. */
-  readonly progress: number
-  readonly alreadyCompleted: boolean
-  /** The completed quest has not paid, and waits to be claimed. */
-  readonly claimable?: true
-}
-
-/** The outcome of a record, in the terms of the API. Times are epoch milliseconds. */
-interface Outcome extends MembersOf<"event.tracked"> {
-  readonly userId: string
-  readonly badges: ReadonlyArray<{
-    readonly id: string
-    readonly key: string
-    readonly name: string
-    readonly tier?: BadgeRef["tier"] & {}
-    readonly times?: number
-    readonly earnedAt: number
-  }>
-  readonly badgesRevoked: ReadonlyArray<
-    Pick<Badge, "id" | "key" | "name"> & {
-      readonly tier?: BadgeRef["tier"] & {}
-      readonly times?: number
-    }
-  >
-  readonly quests: ReadonlyArray<QuestChange>
-  readonly streaks: ReadonlyArray<MembersOf<"streak.extended">>
-  readonly metrics: ReadonlyArray<MembersOf<"metric.changed">>
-  /** The personal boosts that an undo took back. */
-  readonly boostsRevoked: ReadonlyArray<MembersOf<"boost.revoked">>
-}
 
 export interface EventReply extends Outcome, Repeated {
   readonly kind: "event"
@@ -123,8 +97,6 @@ export interface RevocationReply extends Outcome, Undone {
   readonly id: string
 }
 
-type Undone = Pick<MembersOf<"event.revoked">, "shortfall" | "expired">
-
 /** The reply to a merge, the same to each repeat. */
 export interface MergeReply {
   readonly kind: "merge"
@@ -157,6 +129,8 @@ export type UserReply =
   | SpendReply
   | RevocationReply
   | RefundReply
+  | PurchaseReply
+  | PurchaseRefundReply
   | MergeReply
   | OpeningReply
   | DoneReply
@@ -168,15 +142,19 @@ export type ReplyTo<Command extends UserCommand> = Command extends TrackedEvent
     ? RewardReply
     : Command extends Spending
       ? SpendReply
-      : Command extends Revocation<"spend">
-        ? RefundReply
-        : Command extends Revocation
-          ? RevocationReply
-          : Command extends Merge
-            ? MergeReply
-            : Command extends Opening
-              ? OpeningReply
-              : DoneReply
+      : Command extends Purchase
+        ? PurchaseReply
+        : Command extends Revocation<"spend">
+          ? RefundReply
+          : Command extends Revocation<"purchase">
+            ? PurchaseRefundReply
+            : Command extends Revocation
+              ? RevocationReply
+              : Command extends Merge
+                ? MergeReply
+                : Command extends Opening
+                  ? OpeningReply
+                  : DoneReply
 
 /**
  * The reply to the command that caused `record`, a record of a user, or to a `repeat` of that
@@ -233,11 +211,12 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
       const rewardId = recordId("rwd", record)
       return { kind: "reward", ...repeated(repeat), ...outcome, rewardId, ...grantedOf(cause) }
     }
-    case "revocation": {
-      const of = cause.of === "event" ? "event" : "reward"
-      const id = recordId(revocablePrefix[of], cause)
-      return { kind: "revocation", ...outcome, of, id, ...shortfallOf(record) }
+    case "purchase": {
+      const purchaseId = recordId("pur", record)
+      return { kind: "purchase", ...repeated(repeat), ...outcome, purchaseId, ...boughtOf(record) }
     }
+    case "revocation":
+      return undoneReply(record, cause, outcome)
     case "opening":
       return {
         kind: "opening",
@@ -249,6 +228,20 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
     default:
       return { kind: "done", at: record.at, userId, badges: outcome.badges }
   }
+}
+
+const undoneReply = (
+  record: JournalRecord,
+  cause: Revocation,
+  outcome: Outcome,
+): RevocationReply | PurchaseRefundReply => {
+  const lost = shortfallOf(record)
+  if (cause.of === "purchase") {
+    const id = recordId("pur", cause)
+    return { kind: "revocation", ...outcome, of: "purchase", id, ...lost, ...returnedOf(record) }
+  }
+  const of = cause.of === "event" ? "event" : "reward"
+  return { kind: "revocation", ...outcome, of, id: recordId(revocablePrefix[of], cause), ...lost }
 }
 
 const repeated = (repeat: Repeat | undefined): Repeated =>
@@ -305,10 +298,7 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
       case "currency.earned":
       case "currency.revoked":
       case "currency.capped":
-        further = furtherAfter(further, fact)
-        if (fact.kind === "currency.earned" && fact.spendableAt !== undefined) {
-          further = withPending(further, fact, fact.spendableAt)
-        }
+        further = withCurrency(further, fact)
         break
       case "boost.earned":
       case "experiment.exposed":
@@ -327,6 +317,8 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
       case "reward.granted":
       case "event.revoked":
       case "reward.revoked":
+      case "item.purchased":
+      case "item.refunded":
         ;({ xp, points, level: after } = fact)
         if (fact.balances !== undefined) further = { ...further, balances: allBalances(fact) }
         break
@@ -348,6 +340,16 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
     metrics,
     boostsRevoked,
   }
+}
+
+const withCurrency = (
+  before: FurtherChange | undefined,
+  fact: Parameters<typeof furtherAfter>[1],
+): FurtherChange => {
+  const further = furtherAfter(before, fact)
+  return fact.kind === "currency.earned" && fact.spendableAt !== undefined
+    ? withPending(further, fact, fact.spendableAt)
+    : further
 }
 
 /** A badge that was revoked and earned again in the same record does not count as revoked. */
@@ -504,7 +506,8 @@ const withheldOf = ({ facts }: JournalRecord): EventReply["withheld"] => {
 
 const shortfallOf = (record: JournalRecord): Undone => {
   for (const fact of record.facts) {
-    if (fact.kind !== "event.revoked" && fact.kind !== "reward.revoked") continue
+    const isSum = fact.kind === "reward.revoked" || fact.kind === "item.refunded"
+    if (fact.kind !== "event.revoked" && !isSum) continue
     const { expired, shortfall } = fact
     return expired === undefined ? { shortfall } : { shortfall, expired }
   }

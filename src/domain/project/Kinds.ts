@@ -8,6 +8,7 @@ import type { Boost } from "./Boost.ts"
 import type { Currency } from "./Currency.ts"
 import type { Badge, Quest, Rule } from "./Definition.ts"
 import type { Experiment } from "./Experiment.ts"
+import type { Item } from "./Item.ts"
 import type { League } from "./League.ts"
 import type { Metric } from "./Metric.ts"
 import type { Segment } from "./Segment.ts"
@@ -26,6 +27,7 @@ export interface DefinitionByNoun {
   readonly leaderboard: Board
   readonly experiment: Experiment
   readonly league: League
+  readonly item: Item
 }
 
 export type Noun = keyof DefinitionByNoun
@@ -42,6 +44,7 @@ export const plurals = {
   leaderboard: "leaderboards",
   experiment: "experiments",
   league: "leagues",
+  item: "items",
 } as const satisfies Readonly<Record<Noun, string>>
 
 export type Plural = (typeof plurals)[Noun]
@@ -59,6 +62,7 @@ export const prefixes = {
   leaderboard: "ldb",
   experiment: "exp",
   league: "lga",
+  item: "itm",
 } as const satisfies Readonly<Record<Noun, IdPrefix>>
 
 export const nouns = Object.keys(plurals) as ReadonlyArray<Noun>

@@ -164,6 +164,7 @@ export const emptyProject: ProjectState = {
   leaderboards: builtInBoards,
   experiments: new Map(),
   leagues: new Map(),
+  items: new Map(),
   webhooks: new Map(),
   teams: noTeams,
   backfills: new Map(),

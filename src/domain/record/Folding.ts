@@ -23,6 +23,7 @@ type MapPart =
   | "experiments"
   | "teams"
   | "leagues"
+  | "purchases"
 
 /**
  * Returns a part for changes. The first change copies it from `before`; a record may have thousands

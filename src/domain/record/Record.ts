@@ -25,6 +25,7 @@ import type { LeagueCloseFact, LeagueFact, LeagueSeat } from "./LeagueFact.ts"
 import type { Absorb, Erasing, Merge, MergeEnd, MergeFact } from "./MergeRecord.ts"
 import type { Opening, OpeningFact } from "./Opening.ts"
 import type { Payment, PrizeFact } from "./Payment.ts"
+import type { Purchase, PurchaseFact } from "./Purchase.ts"
 import type { StreakFact, StreakPausing } from "./StreakFact.ts"
 import type { JoinTeam, LeaveTeam, TeamFact, TeamMembershipFact } from "./TeamFact.ts"
 import type { WindowFact } from "./WindowFact.ts"
@@ -91,12 +92,12 @@ export const spentBy = (spending: Spending): Amounts =>
   "currencies" in spending ? spending.currencies : { points: spending.amount }
 
 /** A command that may have an id of the caller. */
-export type Named = TrackedEvent | GrantedReward | Spending
+export type Named = TrackedEvent | GrantedReward | Spending | Purchase
 
 /**
- * Revokes the event, reward or spend of the record `sequence`. `at` is the time of the record,
+ * Revokes the event, reward, spend or purchase of the record `sequence`. `at` is the time of the record,
  * which distinguishes reused sequences. A command may also have `ownId`, an id of the caller: if
- * the user has no such record, the command is about the event, reward or spend with this id
+ * the user has no such record, the command is about what has this id
  * (`referenceOf`). A cause never has it.
  */
 export interface Revocation<Of extends Revocable = Revocable> {
@@ -107,7 +108,7 @@ export interface Revocation<Of extends Revocable = Revocable> {
   readonly ownId?: string | undefined
 }
 
-export type Revocable = "event" | "reward" | "spend"
+export type Revocable = "event" | "reward" | "spend" | "purchase"
 
 /** Changes the members of the profile that `change` has. */
 export interface ProfileChange {
@@ -159,6 +160,7 @@ export type UserCommand =
   | TrackedEvent
   | GrantedReward
   | Spending
+  | Purchase
   | Revocation
   | ProfileChange
   | Erasure
@@ -265,6 +267,7 @@ export type UserFact =
   | ExperimentFact
   | OpeningFact
   | LeagueFact
+  | PurchaseFact
   | { readonly kind: "level.changed"; readonly from: number; readonly to: number }
   /**
    * A use of a rule with a limit or a cooldown, in the `period` of the limit. `times: -1` revokes a
@@ -508,6 +511,7 @@ export const duplicateKey = (cause: Cause): string | undefined => {
     case "event":
     case "reward":
     case "spend":
+    case "purchase":
       return cause.id === undefined ? undefined : ownIdKey(cause.kind, cause.id)
     case "revocation":
       return revocationKey(cause.sequence)
@@ -529,37 +533,7 @@ const paymentKey = ({ payout, to }: Payment): string => `p${payout} ${to}`
 /** The deduplication key of the revocation of the record with this sequence. */
 export const revocationKey = (sequence: number): string => `v${sequence}`
 
-/** The deduplication key of an event, reward or spend with this id of the caller. */
+/** The deduplication key of an event, reward, spend or purchase with this id of the caller. */
 export const ownIdKey = (kind: Revocable, id: string): string => `${keyPrefix[kind]}${id}`
 
-const keyPrefix = { event: "e", reward: "r", spend: "s" } as const
-
-/*
- * The record that a revocation is about. An id of the caller (`ownId`) may look like an id of
- * Laurel. Laurel's id then takes precedence, even if its record is already revoked, so that a
- * repeated revocation never revokes another event.
- */
-
-/** The reference of a command to an earlier record. */
-export interface Reference<Command> {
-  /** The sequence of the record; 0: no record. */
-  readonly sequence: number
-  /** Whether the command is about the record with this sequence. */
-  readonly fits: (record: JournalRecord) => boolean
-  /** The deduplication key of the record if it does not fit. */
-  readonly key: string | undefined
-  /** The command, about the record that was found. */
-  readonly about: (record: JournalRecord) => Command
-}
-
-/** The reference of a command; `undefined` if it is about no earlier record. */
-export const referenceOf = (command: UserCommand): Reference<UserCommand> | undefined => {
-  if (command.kind !== "revocation") return undefined
-  const { kind, of, ownId } = command
-  return {
-    sequence: command.sequence,
-    fits: ({ at, cause }) => at === command.at && cause.kind === of,
-    key: ownId === undefined ? undefined : ownIdKey(of, ownId),
-    about: ({ at, sequence }) => ({ kind, of, sequence, at }),
-  }
-}
+const keyPrefix = { event: "e", reward: "r", spend: "s", purchase: "p" } as const

@@ -32,6 +32,7 @@ import {
   withPending,
 } from "../user/Lots.ts"
 import { emptyOn, unitedMetric } from "../user/MetricState.ts"
+import { unitedPurchases } from "../user/Purchases.ts"
 import { balanceAt } from "../user/Refill.ts"
 import { isKept, type StreakCounts } from "../user/Streak.ts"
 import { teamIn } from "../user/TeamMembership.ts"
@@ -107,6 +108,7 @@ const rules: { readonly [Part in Exclude<UnitedPart, OwnPart>]: Unite<ValueOf<Pa
   },
   teams: (mine, theirs, kind, { into, project }) =>
     teamIn(into, project, kind) === undefined ? theirs : mine,
+  purchases: (mine, theirs) => unitedPurchases(mine, theirs),
 }
 
 /**
@@ -130,6 +132,7 @@ export const otherParts = {
   pastZones: "kept",
   lastReward: "kept",
   lastSpend: "kept",
+  lastPurchase: "kept",
   leadsTo: "kept",
   absorbed: "united",
   erasing: "kept",
@@ -158,6 +161,7 @@ export const unitedParts = (pair: Pair): UnitedParts => {
     metrics: unitedMetrics(pair),
     experiments: unitedExperiments(pair),
     teams: unitedOf("teams", pair),
+    purchases: unitedOf("purchases", pair),
   }
   for (const part of Object.keys(parts) as ReadonlyArray<UnitedPart>) {
     if (parts[part]?.length === 0) delete parts[part]
@@ -400,7 +404,7 @@ const scoresOf = (scores: WindowScores): ReadonlyArray<UnitedScore> => {
  * the record of this merge.
  */
 export const absorbedWith = (from: UserState, frozen: number): ReadonlyArray<AbsorbedUser> => {
-  const { absorbed, badgeRecounts, id, lastReward, lastSpend } = from
+  const { absorbed, badgeRecounts, id, lastPurchase, lastReward, lastSpend } = from
   return [
     ...absorbed.map((one) => {
       const recounts = recountsThrough(one, badgeRecounts)
@@ -412,6 +416,7 @@ export const absorbedWith = (from: UserState, frozen: number): ReadonlyArray<Abs
       merged: 0,
       ...(lastReward > 0 && { lastReward }),
       ...(lastSpend > 0 && { lastSpend }),
+      ...(lastPurchase > 0 && { lastPurchase }),
       ...(badgeRecounts.size > 0 && { badgeRecounts: [...badgeRecounts] }),
     },
   ]

@@ -92,6 +92,17 @@ export const afterExpiry = (
   return state
 }
 
+/** The state after facts about balances other than that of xp. */
+export const afterBalances = (
+  user: UserState,
+  facts: ReadonlyArray<Fact>,
+  now: number,
+): UserState => {
+  const state: Folding = { ...user }
+  for (const fact of facts) foldBalance(state, user, fact, now)
+  return state
+}
+
 /** Sets the balance of a currency to the total of a fact. `spent`: what was spent more. */
 const setTotal = (
   state: Folding,

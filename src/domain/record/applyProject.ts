@@ -203,6 +203,7 @@ const archivedMax: Readonly<Record<Noun, number>> = {
   leaderboard: limits.archivedBoardsMax,
   experiment: limits.archivedExperimentsMax,
   league: limits.archivedLeaguesMax,
+  item: limits.archivedItemsMax,
 }
 
 const withDefinition = (

@@ -33,6 +33,7 @@ import {
 import { countIn, withCount } from "../values/Periods.ts"
 import { countEarning, foldBalance, forgive } from "./applyBalances.ts"
 import { applyMerge } from "./applyMerge.ts"
+import { countPurchase } from "./countPurchase.ts"
 import { eventDayOf } from "./EventDay.ts"
 import { type Folding, own } from "./Folding.ts"
 import { foldLeague, isOfLeague } from "./foldLeague.ts"
@@ -60,7 +61,7 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       break
     case "points.spent":
     case "currency.spent":
-      if (state.lastSpend !== record.sequence) {
+      if (record.cause.kind === "spend" && state.lastSpend !== record.sequence) {
         state.lastSpend = follow("spend", before.lastSpend, fact, record)
       }
       foldBalance(state, before, fact, decidedAt(record))
@@ -131,6 +132,10 @@ const foldProgress = (
       own(state, before, "experiments").set(experimentId, { ...exposure, at: decidedAt(record) })
       break
     }
+    case "item.purchased":
+    case "item.refunded":
+      foldPurchase(state, before, fact, record)
+      break
     case "user.opened":
       foldOpening(state, before, fact, record)
       break
@@ -195,6 +200,18 @@ const follow = (
 ): number => {
   assertBehind(what, sequence, before, last)
   return sequence
+}
+
+const foldPurchase = (
+  state: Folding,
+  before: UserState,
+  fact: FactOf<"item.purchased" | "item.refunded">,
+  record: JournalRecord,
+): void => {
+  const isBought = fact.kind === "item.purchased"
+  if (isBought) state.lastPurchase = follow("purchase", before.lastPurchase, fact, record)
+  else forgive(state, before, fact.shortfall)
+  countPurchase(own(state, before, "purchases"), fact, isBought ? 1 : -1)
 }
 
 const foldOpening = (
@@ -554,6 +571,8 @@ export const applyUser = (
     ruleUses: before.ruleUses,
     lastReward: before.lastReward,
     lastSpend: before.lastSpend,
+    lastPurchase: before.lastPurchase,
+    purchases: before.purchases,
     metrics: before.metrics,
     teams: before.teams,
     boosts: before.boosts,

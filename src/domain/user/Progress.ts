@@ -7,6 +7,7 @@ import {
   type Award,
   awardsOf,
   type Badge,
+  type Lifecycle,
   minusAmount,
   type Quest,
   questPeriodEnd,
@@ -230,9 +231,9 @@ export const badgeProgress = (
   return shown
 }
 
-/** Whether users see the badge before they have it: it counts now. */
-export const isShownAt = (badge: Badge, now: number): boolean => {
-  const status = statusAt(badge, now)
+/** Whether users see the definition: it is active, or paused. */
+export const isShownAt = (definition: Lifecycle, now: number): boolean => {
+  const status = statusAt(definition, now)
   return status === "active" || status === "paused"
 }
 

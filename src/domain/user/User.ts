@@ -24,6 +24,7 @@ import type { ActiveDays } from "./ActiveDays.ts"
 import type { LeagueState } from "./LeagueState.ts"
 import { type Expiring, type PendingLots, sumOfDays } from "./Lots.ts"
 import type { MetricState } from "./MetricState.ts"
+import type { Purchases } from "./Purchases.ts"
 import type { StreakCounts, StreakState } from "./Streak.ts"
 import type { Zones } from "./StreakPeriods.ts"
 
@@ -207,6 +208,7 @@ export interface AbsorbedUser {
   /** As in `UserState`; absent: none. */
   readonly lastReward?: number
   readonly lastSpend?: number
+  readonly lastPurchase?: number
   readonly badgeRecounts?: ReadonlyArray<readonly [badgeId: string, upTo: number]>
 }
 
@@ -256,9 +258,12 @@ export interface UserState {
   /** By the key of the streak. */
   readonly streakCounts: ReadonlyMap<string, StreakCounts>
   readonly ruleUses: ReadonlyMap<string, RuleUse>
-  /** The sequence of the latest reward by request, and of the latest spend; 0: none. */
+  /** The sequence of the latest reward by request, spend and purchase; 0: none. */
   readonly lastReward: number
   readonly lastSpend: number
+  readonly lastPurchase: number
+  /** By the id of the item; an item that the user never bought is absent. */
+  readonly purchases: ReadonlyMap<string, Purchases>
   /** By the id of the metric; a metric that no event counted for is absent. */
   readonly metrics: ReadonlyMap<string, MetricState>
   /** By the kind of team; one that was deleted stays until the user joins another. */
@@ -353,6 +358,8 @@ export const newcomer: UserState = {
   ruleUses: none,
   lastReward: 0,
   lastSpend: 0,
+  lastPurchase: 0,
+  purchases: none,
   metrics: none,
   teams: none,
   boosts: [],

@@ -79,6 +79,8 @@ export const idPrefixes = [
   "ldb",
   "exp",
   "lga",
+  "itm",
+  "pur",
   "whk",
   "prj",
   "key",
@@ -98,10 +100,10 @@ export interface RecordName {
 const timeDigits = 9
 
 /** Kinds of ids derived from a record. */
-type RecordPrefix = "evt" | "rwd" | "spd" | "msg" | "dlv"
+type RecordPrefix = "evt" | "rwd" | "spd" | "pur" | "msg" | "dlv"
 
 /**
- * Laurel's id of the event, reward or spend of a record, such as `evt_0mi8k3f2a4c92`: time and
+ * Laurel's id of the event, reward, spend or purchase of a record, such as `evt_0mi8k3f2a4c92`: time and
  * sequence of the record in base 36, so no index is needed to find it. The time distinguishes
  * records whose sequence was used twice, before and after a restore to an earlier point.
  */
@@ -129,7 +131,12 @@ let latestSequence = 0
 let latestDigits = `${latestAtDigits}0`
 
 /** The prefix of Laurel's ids of what can be revoked. */
-export const revocablePrefix = { event: "evt", reward: "rwd", spend: "spd" } as const
+export const revocablePrefix = {
+  event: "evt",
+  reward: "rwd",
+  spend: "spd",
+  purchase: "pur",
+} as const
 
 /** The record that an id made by `recordId` names; `undefined` for any other text. */
 export const recordNameOf = (prefix: RecordPrefix, id: string): RecordName | undefined => {

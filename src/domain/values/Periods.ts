@@ -61,3 +61,6 @@ export const withCount = (
   others.sort(([one], [other]) => one - other)
   return others.slice(-periodsMax)
 }
+
+/** The place of the kind of a period, other than `ever`, in `limitPeriods`. */
+export const periodKind = (period: number): number => period % 4

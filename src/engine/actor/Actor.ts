@@ -26,10 +26,10 @@ import type {
   Cause,
   Fact,
   JournalRecord,
-  Reference,
   Subject,
   UserCommand,
 } from "../../domain/record/Record.ts"
+import type { Reference } from "../../domain/record/Reference.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
@@ -106,6 +106,8 @@ export interface ActorKind<State, Command> {
     subject: Subject,
   ) => Result.Result<Decision, LaurelError | HistoryNeeded>
   readonly apply: (state: State, record: JournalRecord) => State
+  /** Called when a record of the actor was appended: the state has it, and it is not durable yet. */
+  readonly appended: (record: JournalRecord) => void
   /** Whether `Merges` takes the command. */
   readonly concernsMerge: (state: State, command: Command) => boolean
   /** The state before the first record. */

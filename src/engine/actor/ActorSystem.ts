@@ -30,10 +30,10 @@ import { HistoryNeeded, type Past } from "../../domain/record/Past.ts"
 import {
   type JournalRecord,
   type Kept,
-  type Reference,
   revocationKey,
   type UserCommand,
 } from "../../domain/record/Record.ts"
+import type { Reference } from "../../domain/record/Reference.ts"
 import { noneAbsorbed, type UserState } from "../../domain/user/User.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
@@ -492,6 +492,7 @@ export class ActorSystem {
       const { deduplicator, pending } = this.#options
       const previous = actor.kind.sequenceOf(actor.state)
       commit.append(encoded, previous, { actor, record, state, envelope })
+      actor.kind.appended(record)
       if (idempotency !== undefined) this.#options.idempotency.appended(record)
       actor.state = state
       if (facts.length > 0) actor.lastChange = sequence

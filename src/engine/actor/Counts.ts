@@ -30,6 +30,7 @@ import { eachBody, encodeValue, jsonOf } from "../../storage/Values.ts"
 import { DayCounts, type StoredDays } from "./DayCounts.ts"
 import { ErasedUsers, type StoredErased } from "./ErasedUsers.ts"
 import { LostSeats, type StoredSeats } from "./LostSeats.ts"
+import { Sales, type StoredSales } from "./Sales.ts"
 
 /*
  * How many events of each action an environment has had, and when it received the last one. An
@@ -198,6 +199,8 @@ export interface EnvironmentCounts {
   readonly quests: ReadonlyMap<string, QuestCounts>
   /** The users who have a badge or a tier, by its name (`heldNames`); without holders: absent. */
   readonly badges: ReadonlyMap<string, number>
+  /** The units of items that were sold and not refunded, by the item's id. */
+  readonly sold: ReadonlyMap<string, number>
 }
 
 export class Counts implements EnvironmentCounts {
@@ -210,12 +213,13 @@ export class Counts implements EnvironmentCounts {
   readonly erased = new ErasedUsers()
   /** The ranks in closed windows of leagues that users had who are gone. */
   readonly lostSeats = new LostSeats()
+  readonly sales = new Sales()
   /** Whether the counts have changed since the last snapshot. */
   changed = false
 
   fold(record: JournalRecord): void {
     const { cause, facts, subject } = record
-    for (const fact of facts) this.#fold(fact)
+    for (const fact of facts) this.#fold(fact, record.sequence)
     if (this.days.fold(record)) this.changed = true
     if (cause.kind === "erasure" && subject.actor === "user") {
       this.changed = true
@@ -230,7 +234,11 @@ export class Counts implements EnvironmentCounts {
     this.activity.count(cause.imported === true ? (cause.occurredAt ?? at) : at)
   }
 
-  #fold(fact: Fact): void {
+  get sold(): ReadonlyMap<string, number> {
+    return this.sales.sold
+  }
+
+  #fold(fact: Fact, sequence: number): void {
     switch (fact.kind) {
       case "user.created":
         this.changed = true
@@ -261,6 +269,11 @@ export class Counts implements EnvironmentCounts {
       case "badge.revoked":
         if (fact.last === true) this.#hold(fact.badgeId, -1)
         if (fact.tier !== undefined) this.#hold(awardName(fact.badgeId, fact.tier.key), -1)
+        break
+      case "item.purchased":
+      case "item.refunded":
+        this.changed = true
+        this.sales.durable(fact, sequence)
         break
       case "quest.started":
         this.#add(fact.questId, 1, 0)
@@ -300,7 +313,12 @@ export class Counts implements EnvironmentCounts {
 
   /** A copy that later records do not change. */
   copy(): EnvironmentCounts {
-    return { users: this.users, quests: new Map(this.quests), badges: new Map(this.badges) }
+    return {
+      users: this.users,
+      quests: new Map(this.quests),
+      badges: new Map(this.badges),
+      sold: new Map(this.sold),
+    }
   }
 
   /** Loads the counts that the snapshot has. */
@@ -316,6 +334,7 @@ export class Counts implements EnvironmentCounts {
       others = [0, 0],
       quests,
       seats = [],
+      sold = [],
       users,
     } = stored
     this.users = users
@@ -323,6 +342,7 @@ export class Counts implements EnvironmentCounts {
       this.quests.set(questId, { inProgress, completed })
     }
     for (const [name, holders] of badges) this.badges.set(name, holders)
+    this.sales.load(sold)
     this.actions.load(actions, others)
     this.activity.load(minutes)
     this.days.load(days)
@@ -340,6 +360,7 @@ export class Counts implements EnvironmentCounts {
       users: this.users,
       quests,
       badges: [...this.badges],
+      ...(this.sold.size > 0 && { sold: this.sales.stored() }),
       ...this.actions.stored(),
       minutes: this.activity.stored(),
       days: this.days.stored(),
@@ -361,6 +382,8 @@ interface Stored {
   readonly users: number
   readonly quests: ReadonlyArray<readonly [questId: string, inProgress: number, completed: number]>
   readonly badges: ReadonlyArray<readonly [name: string, holders: number]>
+  /** Absent without a sale. */
+  readonly sold?: StoredSales
   readonly actions: StoredActions
   readonly others: StoredOthers
   readonly minutes: StoredActivity

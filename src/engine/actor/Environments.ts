@@ -19,10 +19,10 @@ import {
   type Fact,
   type FactOf,
   type JournalRecord,
-  referenceOf,
   type Subject,
   type UserCommand,
 } from "../../domain/record/Record.ts"
+import { referenceOf } from "../../domain/record/Reference.ts"
 import { nextAbsence } from "../../domain/user/Absence.ts"
 import { mayExpire } from "../../domain/user/Expiry.ts"
 import { isAlias, recountedMetric, type UserState } from "../../domain/user/User.ts"
@@ -149,6 +149,7 @@ export class Environment {
           userOf(subject),
           this.standing,
           this.cohorts,
+          this.counts.sales.taken,
         )
         if (project.leagues.size > 0 && Result.isSuccess(decided)) {
           this.cohorts.reserve(decided.success.facts)
@@ -156,6 +157,7 @@ export class Environment {
         return decided
       },
       apply: applyUser,
+      appended: this.counts.sales.appended,
       concernsMerge,
       empty: undefined,
       stored: undefined,
@@ -385,6 +387,7 @@ const projectKind: ProjectActor["kind"] = {
   decide: (state, command, at) =>
     Result.map(decideProject(state, command, at), (facts) => ({ cause: request, facts })),
   apply: applyProject,
+  appended: () => {},
   empty: emptyProject,
   concernsMerge: () => false,
   stored: {
@@ -407,6 +410,7 @@ const directoryKind: ActorKind<DirectoryState, DirectoryCommand> = {
   decide: (state, command, at) =>
     Result.map(decideDirectory(state, command, at), (facts) => ({ cause: request, facts })),
   apply: applyDirectory,
+  appended: () => {},
   empty: emptyDirectory,
   concernsMerge: () => false,
   stored: { decode: ({ body }) => decodeDirectory(body), encode: encodeDirectory },

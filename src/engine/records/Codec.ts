@@ -9,6 +9,7 @@ import type { Currency } from "../../domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../domain/project/Definition.ts"
 import type { ApiKey, DirectoryState, Project } from "../../domain/project/Directory.ts"
 import type { Experiment } from "../../domain/project/Experiment.ts"
+import type { Item } from "../../domain/project/Item.ts"
 import type { League } from "../../domain/project/League.ts"
 import type { Metric } from "../../domain/project/Metric.ts"
 import type { ProjectState, Webhook } from "../../domain/project/Project.ts"
@@ -51,6 +52,7 @@ export const encodeProject = ({
   boosts,
   currencies,
   experiments,
+  items,
   leaderboards,
   leagues,
   metrics,
@@ -82,6 +84,7 @@ export const encodeProject = ({
     leaderboards,
     experiments,
     leagues,
+    items,
   })
   const texts = definitions.map(([name, all]) => `"${name}":${definitionsText(all)}`)
   return `${JSON.stringify(others).slice(0, -1)},${texts.join(",")}}`
@@ -103,6 +106,7 @@ export const decodeProject = (value: Uint8Array): ProjectState => {
     leaderboards: byId<Board>(stored.leaderboards),
     experiments: byId<Experiment>(stored.experiments),
     leagues: byId<League>(stored.leagues),
+    items: byId<Item>(stored.items),
     webhooks: byId<Webhook>(stored.webhooks),
     teams: { ...noTeams, next: stored.teams.next },
     backfills: new Map(stored.backfills),

@@ -56,7 +56,15 @@ const writeAbsorbed = (all: ReadonlyArray<AbsorbedUser>, names: Names): void => 
 }
 
 const writeOne = (
-  { badgeRecounts = [], frozen, lastReward = 0, lastSpend = 0, merged, userId }: AbsorbedUser,
+  {
+    badgeRecounts = [],
+    frozen,
+    lastPurchase = 0,
+    lastReward = 0,
+    lastSpend = 0,
+    merged,
+    userId,
+  }: AbsorbedUser,
   names: Names,
 ): void => {
   writeText(userId)
@@ -64,6 +72,7 @@ const writeOne = (
   writeNumber(merged)
   writeNumber(lastReward)
   writeNumber(lastSpend)
+  writeNumber(lastPurchase)
   writeNumber(badgeRecounts.length)
   for (const [badgeId, upTo] of badgeRecounts) {
     writeName(badgeId, names)
@@ -80,6 +89,7 @@ const readOne = (reader: Reader, names: Names): AbsorbedUser => {
   const merged = reader.number()
   const lastReward = reader.number()
   const lastSpend = reader.number()
+  const lastPurchase = reader.number()
   const badgeRecounts = Array.from(
     { length: reader.count() },
     () => [reader.name(names), reader.number()] as const,
@@ -91,6 +101,7 @@ const readOne = (reader: Reader, names: Names): AbsorbedUser => {
     merged,
     ...(lastReward > 0 && { lastReward }),
     ...(lastSpend > 0 && { lastSpend }),
+    ...(lastPurchase > 0 && { lastPurchase }),
     ...(badgeRecounts.length > 0 && { badgeRecounts }),
   }
 }

@@ -43,6 +43,7 @@ import { readExpiring, readPending, writeExpiring, writePending } from "./LotByt
 import { mergeTags, readMerges, writeMerges } from "./MergeBytes.ts"
 import { readMetric, writeMetric } from "./MetricBytes.ts"
 import type { Names } from "./Names.ts"
+import { purchaseTags, readPurchases, writePurchases } from "./PurchaseBytes.ts"
 import { readQuest, writeQuest } from "./QuestBytes.ts"
 import {
   BadState,
@@ -94,6 +95,7 @@ export const tags = {
   teams: 25,
   leagues: 26,
   experiments: 30,
+  ...purchaseTags,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -175,6 +177,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   writeMap(tags.teams, user.teams, names, writeMembership)
   writeMap(tags.leagues, user.leagues, names, writeLeague)
   writeMap(tags.experiments, user.experiments, names, writeExposure)
+  writePurchases(user, names, begins)
   return written()
 }
 
@@ -325,6 +328,8 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     ruleUses: none,
     lastReward: 0,
     lastSpend: 0,
+    lastPurchase: 0,
+    purchases: none,
     metrics: none,
     teams: none,
     boosts: [],
@@ -442,6 +447,7 @@ const readLater = (state: Building, tag: number, count: number, names: Names): v
       state.experiments = readMap(count, names, () => readExposure(reader, names))
       return
     default:
+      if (readPurchases(state, tag, reader, count, names)) return
       if (!readMerges(state, tag, reader, count, names)) throw bad(`section ${tag} is unknown`)
   }
 }

@@ -16,6 +16,7 @@ import { Actions, Events } from "./Events.ts"
 import { Experiments } from "./Experiments.ts"
 import { Facts } from "./Facts.ts"
 import { Ingest } from "./Ingest.ts"
+import { Items } from "./Items.ts"
 import { Leaderboard } from "./Leaderboard.ts"
 import { Leaderboards } from "./Leaderboards.ts"
 import { Leagues } from "./Leagues.ts"
@@ -23,6 +24,7 @@ import { Metrics } from "./Metrics.ts"
 import { Openings } from "./Opening.ts"
 import { NotReady } from "./Problems.ts"
 import { Projects } from "./Projects.ts"
+import { Purchases } from "./Purchases.ts"
 import { Quests } from "./Quests.ts"
 import { Recaps } from "./Recaps.ts"
 import { completeReference, introduction, stateScopes } from "./Reference.ts"
@@ -103,6 +105,7 @@ const declared = HttpApi.make("laurel")
     Openings,
     Rewards,
     Spends,
+    Purchases,
     Quests,
     Leaderboard,
     Rules,
@@ -116,6 +119,7 @@ const declared = HttpApi.make("laurel")
     Experiments,
     Teams,
     Leagues,
+    Items,
     Projects,
     DefinitionFiles,
     TestClocks,

@@ -27,6 +27,7 @@ interface Positions extends Readonly<Record<Plural, readonly [createdAt: number,
   /** The record with which the next page begins. */
   readonly rewards: readonly [sequence: number]
   readonly spends: readonly [sequence: number]
+  readonly purchases: readonly [sequence: number]
   readonly deliveries: readonly [sequence: number, index: number]
   readonly actions: readonly [action: string]
   /** The last record of the page, and when it was decided; an erased record has the time 0. */
@@ -54,6 +55,7 @@ const partsOf: { readonly [List in ListName]: Parts } = {
   history: ["number", "number"],
   rewards: ["number"],
   spends: ["number"],
+  purchases: ["number"],
   deliveries: ["number", "number"],
   actions: ["string"],
   facts: ["number", "number"],

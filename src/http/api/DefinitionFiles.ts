@@ -1,6 +1,6 @@
 /**
  * Definitions as a file: all settings, currencies, metrics, segments, streaks, badges, quests,
- * rules, boosts, leaderboards, leagues and experiments of an environment.
+ * rules, boosts, leaderboards, leagues, experiments and items of an environment.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -19,6 +19,7 @@ import {
   boostId,
   currencyId,
   experimentId,
+  itemId,
   leaderboardId,
   leagueId,
   metricId,
@@ -27,6 +28,7 @@ import {
   segmentId,
   streakId,
 } from "./examples/exampleIds.ts"
+import { NewItem } from "./Items.ts"
 import { NewLeaderboard } from "./Leaderboards.ts"
 import { NewLeague } from "./Leagues.ts"
 import { NewMetric } from "./Metrics.ts"
@@ -194,6 +196,18 @@ export const DefinitionsFile = Schema.Struct({
       "leagues",
     ),
   ),
+  items: Schema.optionalKey(
+    listOf(
+      Schema.Struct({
+        id: idOf("itm", itemId),
+        ...NewItem.fields,
+        key,
+        status: fileStatus,
+      }).annotate({ identifier: "FileItem" }),
+      limits.itemsMax,
+      "items",
+    ),
+  ),
 }).annotate({
   identifier: "DefinitionsFile",
   description:
@@ -301,7 +315,7 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
         OpenApi.annotations({
           summary: "Export definitions",
           description:
-            "Returns settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues and experiments in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
+            "Returns settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments and items in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
         }),
       ),
     HttpApiEndpoint.post("diff", "/v1/definitions/diff", {
@@ -337,6 +351,6 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
     OpenApi.annotations({
       title: "Definitions",
       description:
-        "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues and experiments as one file.",
+        "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments and items as one file.",
     }),
   )

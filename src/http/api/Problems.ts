@@ -181,6 +181,14 @@ export const BoostNotFound = problem("BoostNotFound", ["boost_not_found"])
 export const CurrencyNotFound = problem("CurrencyNotFound", ["currency_not_found"])
 export const MetricNotFound = problem("MetricNotFound", ["metric_not_found"])
 export const EventNotFound = problem("EventNotFound", ["event_not_found"])
+export const ItemNotFound = problem("ItemNotFound", ["item_not_found"])
+export const PurchaseNotFound = problem("PurchaseNotFound", ["purchase_not_found"])
+/** The user, the item or a currency of its price. */
+export const BuyerNotFound = problem(
+  "BuyerNotFound",
+  ["user_not_found", "item_not_found", "currency_not_found"],
+  { item_not_found: { instance: "/v1/users/user-42/purchases" } },
+)
 export const RewardNotFound = problem("RewardNotFound", ["reward_not_found"])
 /** The badge, a currency, a streak or the boost of a reward. */
 export const RewardedNotFound = problem("RewardedNotFound", [
@@ -337,6 +345,40 @@ export const RepairConflict = declare(
     }),
     differs: differs("For `id_reused`", "/repair"),
   }),
+)
+const purchaseConflicts = [
+  "item_not_active",
+  "not_in_segment",
+  "limit_reached",
+  "sold_out",
+  "insufficient_balance",
+  "currency_not_spendable",
+  "balance_overflow",
+  "id_reused",
+  "idempotency_in_progress",
+] as const
+const purchasePath = { instance: "/v1/users/user-42/purchases" }
+export const PurchaseConflict = declare(
+  "PurchaseConflict",
+  purchaseConflicts,
+  Schema.Struct({
+    ...members,
+    code: codeOf(purchaseConflicts),
+    balances: Schema.optionalKey(Schema.Record(Schema.String, Schema.Int)).annotate({
+      description:
+        "For `insufficient_balance`: what the user can spend of each currency whose balance is too small, by key.",
+    }),
+    differs: differs("For `id_reused`", "/item"),
+  }),
+  {
+    insufficient_balance: purchasePath,
+    currency_not_spendable: purchasePath,
+    balance_overflow: purchasePath,
+    id_reused: {
+      ...purchasePath,
+      detail: "An earlier purchase of the user has this id and other content: /item.",
+    },
+  },
 )
 export const VersionConflict = declare(
   "VersionConflict",

@@ -1,13 +1,7 @@
 /** The outcomes of revoking events and rewards. */
 import { Schema } from "effect"
-import {
-  furtherOutcome,
-  LevelChange,
-  OwnBoost,
-  ownBoost,
-  Tier,
-  Times,
-} from "../../domain/message/FactMembers.ts"
+import { OwnBoost, ownBoost } from "../../domain/message/BoostMembers.ts"
+import { furtherOutcome, LevelChange, Tier, Times } from "../../domain/message/FactMembers.ts"
 import { BadgeId, BadgeKey, BadgeName, UserId } from "./Common.ts"
 import { changedMetrics, QuestOutcome } from "./Events.ts"
 import { eventRevocation, rewardRevocation } from "./examples/userExamples.ts"
@@ -21,7 +15,7 @@ const revoked = (what: string) =>
 const missing = (what: string) =>
   Schema.Int.annotate({ description: `Amount of ${what} missing.`, examples: [0] })
 
-const undone = {
+export const undone = {
   userId: UserId,
   xp: revoked("xp"),
   points: revoked("points"),

@@ -1,10 +1,10 @@
 /** Shapes of users. */
 import { Schema } from "effect"
+import { ownBoost } from "../../domain/message/BoostMembers.ts"
 import { EnteredExperiment, enteredExperiment } from "../../domain/message/ExperimentMembers.ts"
 import {
   Balances,
   claimable,
-  ownBoost,
   profileMembers,
   Tier,
   Times,

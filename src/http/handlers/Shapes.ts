@@ -2,20 +2,6 @@
 import { Effect } from "effect"
 import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import type { Conditional, IfMatch } from "../../domain/decide/Decided.ts"
-import {
-  badgeMetricFaults,
-  badgeReferenceFaults,
-  boostReferenceFaults,
-  currencyFaults,
-  currencyReferenceFaults,
-  freezeReferenceFaults,
-  listedBadgeFaults,
-  metricReferenceFaults,
-  prerequisiteFaults,
-  rankedFaults,
-  segmentReferenceFaults,
-  streakReferenceFaults,
-} from "../../domain/decide/definitionChecks.ts"
 import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import type { SettingsChange } from "../../domain/decide/Settings.ts"
 import { furtherOf } from "../../domain/message/Further.ts"
@@ -52,7 +38,6 @@ import type { UserState } from "../../domain/user/User.ts"
 import { canonicalTimeZone } from "../../domain/values/Calendar.ts"
 import {
   type ErrorCode,
-  type Fault,
   invalidRequest,
   type LaurelError,
   laurelError,
@@ -480,103 +465,6 @@ export const memberOf = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null && Object.hasOwn(value, name)
     ? (value as Readonly<Record<string, unknown>>)[name]
     : undefined
-
-/** The faults of references in the body of a rule, quest, badge, boost or leaderboard, for `Operation.moreFaults`. */
-export const referenceFaults =
-  (engine: Engine["Service"]) =>
-  (body: unknown, { environment }: Caller): ReadonlyArray<Fault> => {
-    const state = Effect.runSync(engine.readProject(environment))
-    const faults: Array<Fault> = []
-    const badgeId = memberOf(memberOf(body, "reward"), "badgeId")
-    if (typeof badgeId === "string") {
-      faults.push(...badgeReferenceFaults(state, badgeId, "/reward/badgeId"))
-    }
-    const currencies = memberOf(body, "currencies")
-    if (Array.isArray(currencies)) {
-      const keys = currencies.slice(0, limits.boostCurrenciesMax)
-      if (keys.every((key) => typeof key === "string")) {
-        faults.push(...currencyFaults(state, keys, "/currencies"))
-      }
-    }
-    const paid = memberOf(memberOf(body, "reward"), "currencies")
-    if (typeof paid === "object" && paid !== null && !Array.isArray(paid)) {
-      const named = Object.entries(paid).filter(([, amount]) => amount !== null)
-      const amounts = Object.fromEntries(named.slice(0, limits.currenciesMax)) as Amounts
-      faults.push(...currencyReferenceFaults(state, amounts, "/reward/currencies"))
-    }
-    const gift = memberOf(memberOf(body, "reward"), "boost")
-    const key = memberOf(gift, "key")
-    if (typeof key === "string") {
-      faults.push(...boostReferenceFaults(state, { key, minutes: 0 }, "/reward/boost/key"))
-    }
-    const frozen = memberOf(memberOf(body, "reward"), "freezes")
-    if (typeof frozen === "object" && frozen !== null && !Array.isArray(frozen)) {
-      const named = Object.entries(frozen).filter(([, amount]) => amount !== null)
-      const amounts = Object.fromEntries(named.slice(0, limits.streaksMax)) as Amounts
-      faults.push(...freezeReferenceFaults(state, amounts, "/reward/freezes"))
-    }
-    const criteria = memberOf(body, "criteria")
-    const streak = memberOf(criteria, "streak")
-    if (memberOf(criteria, "kind") === "streak" && typeof streak === "string") {
-      faults.push(...streakReferenceFaults(state, streak, "/criteria/streak"))
-    }
-    faults.push(...scoreFaults(state, memberOf(body, "score")))
-    const compared = memberOf(body, "metric")
-    if (typeof compared === "string")
-      faults.push(...metricReferenceFaults(state, compared, "/metric"))
-    const segment = memberOf(body, "segment")
-    if (typeof segment === "string") faults.push(...segmentReferenceFaults(state, segment))
-    const steps = memberOf(body, "steps")
-    if (Array.isArray(steps)) {
-      for (const [index, step] of steps.slice(0, limits.questStepsMax).entries()) {
-        const metric = memberOf(step, "metric")
-        if (typeof metric !== "string") continue
-        faults.push(...metricReferenceFaults(state, metric, `/steps/${index}/metric`))
-      }
-    }
-    const metric = memberOf(criteria, "metric")
-    if (memberOf(criteria, "kind") === "metric" && typeof metric === "string") {
-      faults.push(...badgeMetricFaults(state, metric, "/criteria/metric"))
-    }
-    faults.push(
-      ...namedFaults(body, "prerequisites", limits.prerequisitesMax, (name) =>
-        prerequisiteFaults(state, { key: "", prerequisites: [name] }),
-      ),
-    )
-    if (memberOf(criteria, "kind") === "badges") {
-      faults.push(
-        ...namedFaults(criteria, "badges", limits.listedBadgesMax, (name) =>
-          listedBadgeFaults(state, "", [name]),
-        ).map((fault) => ({ ...fault, pointer: `/criteria${fault.pointer}` })),
-      )
-    }
-    return faults
-  }
-
-/** The faults of what a leaderboard ranks by. */
-const scoreFaults = (state: ProjectState, score: unknown): ReadonlyArray<Fault> => {
-  const currency = memberOf(score, "currency")
-  if (typeof currency === "string") return rankedFaults(state, { currency })
-  const metric = memberOf(score, "metric")
-  if (typeof metric === "string") return rankedFaults(state, { metric })
-  const streak = memberOf(score, "streak")
-  return typeof streak === "string" ? rankedFaults(state, { streak }) : []
-}
-
-/** The faults of the texts of a list, at most `max` of them. */
-const namedFaults = (
-  body: unknown,
-  member: string,
-  max: number,
-  faultsOf: (name: string) => ReadonlyArray<Fault>,
-): ReadonlyArray<Fault> => {
-  const names = memberOf(body, member)
-  return (Array.isArray(names) ? names.slice(0, max) : []).flatMap((name, index) =>
-    typeof name === "string"
-      ? faultsOf(name).map((fault) => ({ ...fault, pointer: `/${member}/${index}` }))
-      : [],
-  )
-}
 
 /* Settings. */
 

@@ -16,6 +16,7 @@ import type { Boost } from "../../domain/project/Boost.ts"
 import { type Currency, type CurrencyLevels, isBuiltIn } from "../../domain/project/Currency.ts"
 import type { Badge, Definition, Quest, Rule, Targeted } from "../../domain/project/Definition.ts"
 import type { Experiment } from "../../domain/project/Experiment.ts"
+import type { Item } from "../../domain/project/Item.ts"
 import {
   type DefinitionByNoun,
   definitionIn,
@@ -44,6 +45,7 @@ import { newBoard } from "./boardHandlers.ts"
 import { newBoost } from "./boostHandlers.ts"
 import { newCurrency } from "./currencyHandlers.ts"
 import { newExperiment } from "./experimentHandlers.ts"
+import { newItem } from "./itemHandlers.ts"
 import { newLeague } from "./leagueHandlers.ts"
 import { newMetric } from "./metricHandlers.ts"
 import { newQuest } from "./questHandlers.ts"
@@ -119,7 +121,7 @@ const commandOf = ({
 const itemsOf = <N extends Noun>(file: File, noun: N) =>
   file[plurals[noun]] as unknown as ReadonlyArray<AnyItem & ItemOf<N>> | undefined
 
-type ItemOf<N extends Noun> = Item<(typeof plurals)[N]>
+type ItemOf<N extends Noun> = InFile<(typeof plurals)[N]>
 
 /** How a file has the definitions of a kind. */
 interface Form<N extends Noun> {
@@ -139,6 +141,7 @@ const forms: { readonly [N in Noun]: Form<N> } = {
   leaderboard: { made: newBoard, shown: (board) => fileBoard(board) },
   experiment: { made: newExperiment, shown: (experiment) => fileExperiment(experiment) },
   league: { made: newLeague, shown: (league) => fileLeague(league) },
+  item: { made: newItem, shown: (item) => fileItem(item) },
 }
 
 /** The members of a definition of every kind in a file. */
@@ -168,7 +171,7 @@ const fileOf = (state: ProjectState, now: number): File => {
 const shownIn = <N extends Noun>(noun: N, definition: DefinitionByNoun[N]): object =>
   forms[noun].shown(definition)
 
-type Item<Of extends Plural> = NonNullable<File[Of]>[number]
+type InFile<Of extends Plural> = NonNullable<File[Of]>[number]
 
 /**
  * `members` without values that are undefined, null, false or empty: a file leaves out defaults.
@@ -229,7 +232,7 @@ const fileCurrency = (currency: Currency) => {
     ...given({ max, earnLimit, refill, pendingDays, expiry }),
     ...(levels !== null && { levels: fileLevels(levels) }),
   }
-  return fileDefinition(currency, own) as Item<"currencies">
+  return fileDefinition(currency, own) as InFile<"currencies">
 }
 
 const fileLevels = ({ curve, of, table }: CurrencyLevels) => ({
@@ -246,7 +249,7 @@ const fileLevels = ({ curve, of, table }: CurrencyLevels) => ({
 const fileSegment = (segment: Segment) => {
   const { conditions, match, name } = segment
   const own = { name, ...(match !== "all" && { match }), conditions }
-  return fileDefinition(segment, own) as Item<"segments">
+  return fileDefinition(segment, own) as InFile<"segments">
 }
 
 const fileMetric = (metric: Metric) => {
@@ -257,7 +260,7 @@ const fileMetric = (metric: Metric) => {
     actions,
     ...given({ where, value, decimals: decimals || undefined, unit }),
   }
-  return fileDefinition(metric, own) as Item<"metrics">
+  return fileDefinition(metric, own) as InFile<"metrics">
 }
 
 const fileStreak = (streak: Streak) => {
@@ -288,7 +291,7 @@ const fileStreak = (streak: Streak) => {
       repair: repair === null ? undefined : given({ ...repair }),
     }),
   }
-  return fileDefinition(streak, own) as Item<"streaks">
+  return fileDefinition(streak, own) as InFile<"streaks">
 }
 
 const fileBadge = (badge: Badge) => {
@@ -307,7 +310,7 @@ const fileBadge = (badge: Badge) => {
       reward: fileReward(reward),
     }),
   }
-  return fileDefinition(badge, own) as Item<"badges">
+  return fileDefinition(badge, own) as InFile<"badges">
 }
 
 const fileReward = ({ badgeId, boost, currencies, freezes, points, xp }: Rule["reward"]) =>
@@ -326,7 +329,7 @@ const fileQuest = (quest: Quest) => {
       claim: claim === "auto" ? null : claim,
     }),
   }
-  return fileDefinition(quest, own) as Item<"quests">
+  return fileDefinition(quest, own) as InFile<"quests">
 }
 
 const fileRule = (rule: Rule) => {
@@ -343,7 +346,7 @@ const fileRule = (rule: Rule) => {
     }),
     ...given({ limit, cooldownSeconds }),
   }
-  return fileDefinition(rule, own) as Item<"rules">
+  return fileDefinition(rule, own) as InFile<"rules">
 }
 
 const fileBoost = (boost: Boost) => {
@@ -356,7 +359,7 @@ const fileBoost = (boost: Boost) => {
     ...given({ weekly, timeZone: zone }),
     ...(personal && { personal }),
   }
-  return fileDefinition(boost, own) as Item<"boosts">
+  return fileDefinition(boost, own) as InFile<"boosts">
 }
 
 const fileBoard = (board: Board) => {
@@ -375,13 +378,13 @@ const fileBoard = (board: Board) => {
       keepWindows,
     }),
   }
-  return fileDefinition(board, own) as Item<"leaderboards">
+  return fileDefinition(board, own) as InFile<"leaderboards">
 }
 
 const fileExperiment = (experiment: Experiment) => {
   const { metric, name, variants } = experiment
   const own = { name, variants, ...given({ metric }) }
-  return fileDefinition(experiment, own) as Item<"experiments">
+  return fileDefinition(experiment, own) as InFile<"experiments">
 }
 
 const fileLeague = (league: League) => {
@@ -394,8 +397,23 @@ const fileLeague = (league: League) => {
     ...(window !== leagueDefaults.window && { window }),
     ...(graceMinutes !== leagueDefaults.graceMinutes && { graceMinutes }),
   }
-  return fileDefinition(league, own) as Item<"leagues">
+  return fileDefinition(league, own) as InFile<"leagues">
 }
+
+const fileItem = (item: Item) => {
+  const { limit, name, price, reward, stock } = item
+  const own = {
+    name,
+    price,
+    ...given({ reward: fileReward(reward), limit: limit && fileLimit(limit), stock }),
+  }
+  return fileDefinition(item, own) as InFile<"items">
+}
+
+const fileLimit = ({ per, times }: NonNullable<Item["limit"]>) => ({
+  times,
+  ...(per !== "ever" && { per }),
+})
 
 /** The change that a fact of an applied file describes. */
 const changeOf = (fact: Fact) => {

@@ -33,13 +33,13 @@ import type { ErrorCode, Fault, LaurelError } from "../../domain/values/Errors.t
 import type { Answer, Engine, Idempotency, ProjectCode } from "../../engine/Engine.ts"
 import type { OperationRequest } from "../contract/Operation.ts"
 import { askPrepared } from "./askPrepared.ts"
+import { referenceFaults } from "./referenceFaults.ts"
 import {
   foundOr,
   onlyIf,
   type PageAsked,
   type PageQuery,
   pageAsked,
-  referenceFaults,
   shownVersion,
 } from "./Shapes.ts"
 

@@ -20,6 +20,7 @@ import { eventHandlers } from "./eventHandlers.ts"
 import { experimentHandlers } from "./experimentHandlers.ts"
 import { factHandlers } from "./factHandlers.ts"
 import { ingestHandlers } from "./ingestHandlers.ts"
+import { itemHandlers, purchaseHandlers } from "./itemHandlers.ts"
 import { leagueHandlers } from "./leagueHandlers.ts"
 import { metricHandlers } from "./metricHandlers.ts"
 import { openingHandlers } from "./openingHandlers.ts"
@@ -127,6 +128,7 @@ export const handlersOf = (
     openings: openingHandlers(engine, turns),
     rewards: rewardHandlers(engine, turns),
     spends: spendHandlers(engine),
+    purchases: purchaseHandlers(engine),
     actions: actionHandlers(engine),
     users: userHandlers(engine, streams.accounts, erasureMs),
     quests: questHandlers(engine),
@@ -142,6 +144,7 @@ export const handlersOf = (
     experiments: experimentHandlers(engine),
     teams: teamHandlers(engine),
     leagues: leagueHandlers(engine),
+    items: itemHandlers(engine),
     project: projectHandlers(engine),
     definitions: definitionFileHandlers(engine),
     testClock: testClockHandlers(engine),

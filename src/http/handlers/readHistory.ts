@@ -1,6 +1,6 @@
 /**
- * Reads back what users did and were given: a single event, reward or spend by its id, a user's
- * rewards and spends in pages, and a user's history in pages.
+ * Reads back what users did and were given: a single event, reward, spend or purchase by its id, a user's
+ * rewards, spends and purchases in pages, and a user's history in pages.
  *
  * An id of Laurel has the sequence and the time of its record. The record must have that time, be
  * of the environment, and be an accepted command of the kind: a forged id finds nothing else.
@@ -26,7 +26,7 @@ import type { Position } from "../api/Cursor.ts"
 
 /* Single records. */
 
-/** The record of an event, reward or spend that was accepted. */
+/** The record of an event, reward, spend or purchase that was accepted. */
 export type RecordOf<Kind extends Revocable> = JournalRecord & {
   readonly subject: Extract<Subject, { readonly actor: "user" }>
   readonly cause: Extract<Cause, { readonly kind: Kind }>
@@ -84,10 +84,10 @@ export const readRevocation = (
     revokedAt: revocation === undefined ? null : isoTime(decidedAt(revocation)),
   }))
 
-/* Rewards and spends. */
+/* Rewards, spends and purchases. */
 
 /** The kinds whose records lead to each other: each names the user's record of its kind before it. */
-export type Listed = "reward" | "spend"
+export type Listed = "reward" | "spend" | "purchase"
 
 export interface ListedRecords<Kind extends Listed> {
   readonly records: ReadonlyArray<RecordOf<Kind>>
@@ -135,12 +135,9 @@ export const readListed = Effect.fnUntraced(function* <Kind extends Listed>(
   return { records, next: isDone() ? undefined : Math.max(...heads) }
 })
 
-/** The sequence of the user's reward or spend before this one; 0: there is none. */
+/** The sequence of the user's record of its kind before this one; 0: there is none. */
 const beforeOf = ({ facts }: JournalRecord): number => {
-  for (const fact of facts) {
-    if (fact.kind === "points.spent" || fact.kind === "currency.spent") return fact.before ?? 0
-    if (fact.kind === "reward.granted" || fact.kind === "streak.repaired") return fact.before ?? 0
-  }
+  for (const fact of facts) if ("before" in fact) return fact.before ?? 0
   return 0
 }
 

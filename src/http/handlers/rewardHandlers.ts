@@ -124,7 +124,7 @@ const spends = {
 } as const
 
 /** A page of the user's records of one kind, shown with `show`. */
-const readPage = Effect.fnUntraced(function* <Kind extends Listed, A>(
+export const readPage = Effect.fnUntraced(function* <Kind extends Listed, A>(
   engine: Engine["Service"],
   environment: string,
   userId: string,
@@ -134,7 +134,7 @@ const readPage = Effect.fnUntraced(function* <Kind extends Listed, A>(
     lastsOf,
     list,
   }: {
-    readonly list: "rewards" | "spends"
+    readonly list: "rewards" | "spends" | "purchases"
     readonly kind: Kind
     readonly lastsOf: (user: UserState) => ReadonlyArray<number>
   },

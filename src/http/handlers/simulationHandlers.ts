@@ -24,8 +24,9 @@ import { boostReplacement, newBoost } from "./boostHandlers.ts"
 import { currencyReplacement, newCurrency } from "./currencyHandlers.ts"
 import { newMetric } from "./metricHandlers.ts"
 import { newQuest, questReplacement } from "./questHandlers.ts"
+import { referenceFaults } from "./referenceFaults.ts"
 import { newRule, ruleReplacement } from "./ruleHandlers.ts"
-import { memberOf, referenceFaults, settingsChange, showRepeat } from "./Shapes.ts"
+import { memberOf, settingsChange, showRepeat } from "./Shapes.ts"
 import { newStreak, streakReplacement } from "./streakHandlers.ts"
 
 type ProjectHandlers = Handlers<typeof Projects, { readonly simulate: EventInput }>
@@ -77,7 +78,7 @@ const below = (pointer: string, faults: ReadonlyArray<Fault>): ReadonlyArray<Fau
   faults.map((fault) => ({ ...fault, pointer: `${pointer}${fault.pointer}` }))
 
 /** The kinds that a preview may try. */
-type Tried = Exclude<Noun, "segment" | "leaderboard" | "league" | "experiment">
+type Tried = Exclude<Noun, "segment" | "leaderboard" | "league" | "experiment" | "item">
 
 type Preview = typeof PreviewRequest.Type
 
@@ -189,6 +190,7 @@ const showSource = (source: Source) => {
   if ("streakId" in source) return { kind: "streak", id: source.streakId } as const
   if ("currencyId" in source) return { kind: "level", id: source.currencyId } as const
   if ("boardId" in source) throw new Error("An event pays no prize")
+  if ("itemId" in source) throw new Error("An event buys no item")
   return "badgeId" in source
     ? ({ kind: "badge", id: source.badgeId } as const)
     : ({ kind: "quest", id: source.questId } as const)

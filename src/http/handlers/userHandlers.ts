@@ -3,7 +3,7 @@ import type { Accounts } from "../../accounts/Accounts.ts"
 import type { RevocationReply, RewardReply } from "../../domain/message/UserReply.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
-import type { GrantedReward, Revocable, Revocation, Spending } from "../../domain/record/Record.ts"
+import type { GrantedReward, Spending } from "../../domain/record/Record.ts"
 import { segmentsOf } from "../../domain/user/Membership.ts"
 import { questProgress } from "../../domain/user/Progress.ts"
 import type { Profile, UserState } from "../../domain/user/User.ts"
@@ -14,7 +14,6 @@ import {
   type LaurelError,
   laurelError,
 } from "../../domain/values/Errors.ts"
-import { recordNameOf, revocablePrefix } from "../../domain/values/Ids.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Answer, Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
@@ -24,10 +23,10 @@ import type { ChangedStreak } from "../api/Streaks.ts"
 import type { ProfileChange, StartedQuest, User } from "../api/UserShapes.ts"
 import type { Users } from "../api/Users.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import type { OperationRequest } from "../contract/Operation.ts"
 import type { StreamedReply } from "../stream/StreamedReply.ts"
 import { openingBody, openingOf } from "./openingHandlers.ts"
 import { readHistoryFacts } from "./readHistory.ts"
+import { revoke, undone } from "./revocations.ts"
 import {
   foundOr,
   furtherParts,
@@ -452,90 +451,44 @@ const rewardReply = ({ reply, replayed }: Answer<RewardReply>) => ({
 
 /* Revocations. */
 
-type RevocationRequest = Pick<
-  OperationRequest<{ readonly id: string }, unknown, unknown>,
-  "caller" | "idempotency" | "params"
->
-
 const revocationHandlers = (
   engine: Engine["Service"],
 ): Pick<UserHandlers, "refund" | "revokeReward" | "revokeEvent"> => {
-  const revoke = <Of extends Revocable>(
-    { caller, idempotency, params }: RevocationRequest,
-    of: Of,
-    id: string,
-  ) => {
-    const name = recordNameOf(revocablePrefix[of], id) ?? noRecord
-    const command: Revocation<Of> = { kind: "revocation", of, ...name, ownId: id }
-    return engine.askUser(caller.environment, { userId: params.id, command }, idempotency)
-  }
   return {
     refund: {
       handle: (request) =>
-        Effect.map(revoke(request, "spend", request.params.spendId), ({ replayed, reply }) => {
-          const { amount, repairUndone, shortfall, spendId, total, userId } = reply
-          const points = { refunded: amount, total }
-          const body = { spendId, userId, points, shortfall: { points: shortfall } }
-          const further = { ...furtherParts(reply), ...(repairUndone && { repairUndone }) }
-          return { body: { ...body, ...further }, replayed }
-        }),
+        Effect.map(
+          revoke(engine, request, "spend", request.params.spendId),
+          ({ replayed, reply }) => {
+            const { amount, repairUndone, shortfall, spendId, total, userId } = reply
+            const points = { refunded: amount, total }
+            const body = { spendId, userId, points, shortfall: { points: shortfall } }
+            const further = { ...furtherParts(reply), ...(repairUndone && { repairUndone }) }
+            return { body: { ...body, ...further }, replayed }
+          },
+        ),
     },
     revokeReward: {
       handle: (request) =>
-        Effect.map(revoke(request, "reward", request.params.rewardId), ({ replayed, reply }) => ({
-          body: { rewardId: reply.id, ...undone(reply) },
-          replayed,
-        })),
+        Effect.map(
+          revoke(engine, request, "reward", request.params.rewardId),
+          ({ replayed, reply }) => ({
+            body: { rewardId: reply.id, ...undone(reply) },
+            replayed,
+          }),
+        ),
     },
     revokeEvent: {
       handle: (request) =>
-        Effect.map(revoke(request, "event", request.params.eventId), ({ replayed, reply }) => ({
-          body: { eventId: reply.id, ...undone(reply), ...changedMetrics(reply) },
-          replayed,
-        })),
+        Effect.map(
+          revoke(engine, request, "event", request.params.eventId),
+          ({ replayed, reply }) => ({
+            body: { eventId: reply.id, ...undone(reply), ...changedMetrics(reply) },
+            replayed,
+          }),
+        ),
     },
   }
 }
 
 const changedMetrics = ({ metrics }: RevocationReply) => (metrics.length === 0 ? {} : { metrics })
-
-/** The name for an id that does not have the form of Laurel's ids. No record has it. */
-const noRecord = { sequence: 0, at: 0 } as const
-
-const undone = ({
-  badgesRevoked,
-  balances,
-  boostsRevoked,
-  currencies,
-  expired,
-  freezes,
-  level,
-  points,
-  quests,
-  shortfall,
-  userId,
-  xp,
-}: RevocationReply) => ({
-  userId,
-  xp: { revoked: 0 - xp.earned, total: xp.total },
-  points: { revoked: 0 - points.earned, total: points.total },
-  ...(currencies !== undefined && { currencies: revokedOf(currencies) }),
-  ...(freezes !== undefined && { freezes: revokedOf(freezes) }),
-  ...(balances !== undefined && { balances }),
-  level,
-  badges: badgesRevoked,
-  ...(boostsRevoked.length > 0 && { boosts: boostsRevoked }),
-  quests,
-  shortfall,
-  ...(expired !== undefined && { expired }),
-})
-
-const revokedOf = (changes: {
-  readonly [key: string]: { readonly earned: number; readonly total: number }
-}) =>
-  Object.fromEntries(
-    Object.entries(changes).map(([key, { earned, total }]) => [
-      key,
-      { revoked: 0 - earned, total },
-    ]),
-  )

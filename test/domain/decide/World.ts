@@ -6,6 +6,7 @@ import { type LeagueSeats, noSeats } from "../../../src/domain/decide/Leagues.ts
 import { type ReplyTo, replyOf } from "../../../src/domain/message/UserReply.ts"
 import type { Amounts, Currency } from "../../../src/domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../../src/domain/project/Definition.ts"
+import type { Item } from "../../../src/domain/project/Item.ts"
 import { type League, termsOf } from "../../../src/domain/project/League.ts"
 import type { Metric } from "../../../src/domain/project/Metric.ts"
 import {
@@ -18,6 +19,7 @@ import type { Segment } from "../../../src/domain/project/Segment.ts"
 import type { Streak } from "../../../src/domain/project/StreakDefinition.ts"
 import { applyUser } from "../../../src/domain/record/applyUser.ts"
 import type { Absorb } from "../../../src/domain/record/MergeRecord.ts"
+import type { Purchase } from "../../../src/domain/record/Purchase.ts"
 import type {
   Fact,
   GrantedReward,
@@ -32,6 +34,7 @@ import type { LaurelError } from "../../../src/domain/values/Errors.ts"
 import {
   badgeWith,
   currencyWith,
+  itemWith,
   leagueWith,
   metricWith,
   questWith,
@@ -51,6 +54,8 @@ export interface Done<Command extends UserCommand> {
 }
 
 export class World {
+  /** The units of items that other users bought, by id. */
+  readonly sold = new Map<string, number>()
   now: number
   project: ProjectState = emptyProject
   user: UserState | undefined
@@ -93,6 +98,13 @@ export class World {
   currency(currency: Partial<Currency>): Currency {
     const made = currencyWith(currency)
     this.define({ kind: "currency.updated", currency: made })
+    return made
+  }
+
+  item(item: Partial<Item>): Item {
+    const made = itemWith(item)
+    const known = this.project.items.has(made.id)
+    this.define({ kind: known ? "item.updated" : "item.created", item: made })
     return made
   }
 
@@ -174,6 +186,7 @@ export class World {
         subject.userId,
         undefined,
         { ...noSeats, rankOf: () => this.ranked },
+        (itemId) => this.sold.get(itemId) ?? 0,
       ),
     )
   }
@@ -209,6 +222,15 @@ export class World {
 
   refund({ record: { at, sequence }, record }: Done<Spending>): Done<Revocation<"spend">> {
     return this.do({ kind: "revocation", of: "spend", sequence, at }, record)
+  }
+
+  buy(item: string, more: Pick<Purchase, "id"> = {}): Done<Purchase> {
+    return this.do<Purchase>({ kind: "purchase", item, ...more })
+  }
+
+  /** Undoes a purchase. */
+  giveBack({ record: { at, sequence }, record }: Done<Purchase>): Done<Revocation<"purchase">> {
+    return this.do({ kind: "revocation", of: "purchase", sequence, at }, record)
   }
 
   /** Takes in the user of another world with the same definitions, who was merged into this one. */

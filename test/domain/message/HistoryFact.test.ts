@@ -93,6 +93,8 @@ const everything = () => {
   world.do({ kind: "join", teamId: "a" })
   world.do({ kind: "leave", teamId: "a" })
   world.do(prizePayment("u1", world.now))
+  world.item({ price: { points: 1 }, reward: { xp: 5, points: 0, badgeId: null } })
+  world.giveBack(world.buy("itm_1"))
   const visitor = new World("2026-11-07T12:00:00Z")
   visitor.grant(5)
   world.absorb(visitor, "visitor")
@@ -182,11 +184,12 @@ describe("The facts in a history", () => {
       eventId: recordId("evt", undone!),
       rewardId: null,
       spendId: null,
+      purchaseId: null,
     })
     const spendId = recordId("spd", world.records[8]!)
     const spending = { kind: "spend", spendId, id: "s1", amount: 4, reason: "Freeze" }
     expect(causeOf(8)).toEqual(spending)
-    const refund = { kind: "revocation", eventId: null, rewardId: null, spendId }
+    const refund = { kind: "revocation", eventId: null, rewardId: null, spendId, purchaseId: null }
     expect(causeOf(9)).toEqual(refund)
     expect(causeOf(13)).toEqual({ kind: "clock" })
     expect(causeOf(15)).toMatchObject({

@@ -107,6 +107,8 @@ const everything = (): World => {
   world.do({ kind: "tick" })
   world.streak({ repair: { withinDays: 9, price: null } })
   world.refund(world.do<Spending>({ kind: "spend", currencies: {}, repair: "daily" }))
+  world.item({ price: { points: 1 } })
+  world.giveBack(world.buy("itm_1"))
   const visitor = new World("2026-11-05T12:00:00Z")
   visitor.grant(5)
   world.do(prizePayment("u1", world.now))

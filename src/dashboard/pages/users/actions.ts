@@ -52,7 +52,22 @@ export const revokeSpend = (visit: PlaceVisit, id: string): Answer =>
     },
   )
 
-type Undone = BodyOf<"users.revokeEvent"> | BodyOf<"users.revokeReward">
+/** Refunds a purchase. */
+export const revokePurchase = (visit: PlaceVisit, id: string): Answer =>
+  undo(
+    visit,
+    id,
+    visit.ask("purchases.revoke", { params: { id, purchaseId: visit.params.purchase! } }),
+    ({ price, ...undone }) => {
+      const back = Object.entries(price).map(([key, { refunded }]) => `${count(refunded)} ${key}`)
+      return `Given back: ${back.join(", ")}. ${undoneText(undone)}`
+    },
+  )
+
+type Undone =
+  | BodyOf<"users.revokeEvent">
+  | BodyOf<"users.revokeReward">
+  | Omit<BodyOf<"purchases.revoke">, "price">
 
 const undo = <Body>(
   visit: PlaceVisit,

@@ -90,6 +90,7 @@ const expiredText = (lost: ReadonlyArray<string>): string =>
 const sourceText = ({ id, kind }: FactOf<"xp.earned">["source"], base: string): Content => {
   if (kind === "reward") return "by the reward"
   if (kind === "criteria") return "by its criteria"
+  if (kind === "item") return "by the item"
   // Ids begin with a time, so only their ends tell them apart.
   const list = kind === "level" ? "currencies" : `${kind}s`
   return html`by <a href="${base}/${list}/${id}">${kind} <code>…${id?.slice(-6)}</code></a>`
@@ -180,6 +181,18 @@ const streakText = (fact: StreakFact, base: string): Content => {
   }
 }
 
+const itemText = (fact: FactOf<"item.purchased"> | FactOf<"item.refunded">): Content => {
+  if (fact.kind === "item.refunded") {
+    return html`Item ${isolated(fact.name)}: ${undone("purchase undone", { ...fact, kind: "event.revoked" })}`
+  }
+  return html`Item ${isolated(fact.name)} bought for ${amountsText(fact.price)}${gainText(fact)}`
+}
+
+const gainText = (outcome: Outcome): string => {
+  const text = outcomeText(outcome)
+  return text === "" ? "" : `: ${text}`
+}
+
 const badgeText = (
   fact: FactOf<"badge.earned"> | FactOf<"badge.revoked">,
   base: string,
@@ -215,7 +228,7 @@ const leagueWords = {
 } as const
 
 const summaryText = (
-  fact: FactOf<"event.tracked" | "event.revoked" | "reward.granted" | "reward.revoked">,
+  fact: Extract<Fact, { readonly kind: `${"event" | "reward" | "item"}.${string}` }>,
 ): Content => {
   switch (fact.kind) {
     case "event.tracked":
@@ -225,6 +238,9 @@ const summaryText = (
       return undone("Event undone", fact as FactOf<"event.revoked">)
     case "reward.revoked":
       return undone("Reward undone", { ...fact, kind: "event.revoked" })
+    case "item.purchased":
+    case "item.refunded":
+      return itemText(fact)
   }
 }
 
@@ -237,6 +253,8 @@ const factText = (fact: Fact, base: string): Content => {
     case "event.revoked":
     case "reward.granted":
     case "reward.revoked":
+    case "item.purchased":
+    case "item.refunded":
       return summaryText(fact)
     case "xp.earned":
     case "points.earned":
@@ -347,10 +365,20 @@ const ownId = (cause: Cause): string | undefined => {
       return cause.rewardId
     case "spend":
       return cause.spendId
+    case "purchase":
+      return cause.purchaseId
     default:
       return undefined
   }
 }
+
+/** The id of what a revocation undid. */
+const undoneId = ({
+  eventId,
+  purchaseId,
+  rewardId,
+  spendId,
+}: Extract<Cause, { readonly kind: "revocation" }>) => eventId ?? rewardId ?? spendId ?? purchaseId
 
 /** The cause of a fact, without the metadata of its event. */
 const causeText = (cause: Cause): Content => {
@@ -362,7 +390,9 @@ const causeText = (cause: Cause): Content => {
     case "spend":
       return html`${cause.currencies === undefined ? "Points" : "Currencies"} spent${reasonText(cause.reason)}`
     case "revocation":
-      return html`Undo of <code>${cause.eventId ?? cause.rewardId ?? cause.spendId}</code>`
+      return html`Undo of <code>${undoneId(cause)}</code>`
+    case "purchase":
+      return html`Purchase of <code>${cause.item}</code>`
     case "backfill":
       return html`Backfill of badge <code>${cause.badgeId}</code>`
     case "prize":
@@ -494,9 +524,7 @@ const historyTable = ({ page, path, visit }: HistoryView): Html => {
   const groups = groupsOf(page.facts)
   const metadata = new MetadataShare()
   const undone = new Set(
-    groups.flatMap(({ cause }) =>
-      cause.kind === "revocation" ? [cause.eventId ?? cause.rewardId ?? cause.spendId] : [],
-    ),
+    groups.flatMap(({ cause }) => (cause.kind === "revocation" ? [undoneId(cause)] : [])),
   )
   const rows = groups.map((group) => {
     const { at, cause, facts } = group
@@ -533,7 +561,9 @@ const undoButton = (
     detail: html`${causeText(cause)}: ${
       cause.kind === "spend"
         ? "gives back its points, except those whose event or reward was undone since."
-        : "takes back what it gave, such as xp, points, badges and quest progress. Closed leaderboards and streak days stay."
+        : cause.kind === "purchase"
+          ? "gives back the price, puts the unit back in stock, and takes back what the item gave."
+          : "takes back what it gave, such as xp, points, badges and quest progress. Closed leaderboards and streak days stay."
     } An undo cannot be undone.`,
     action: `${path}/${what}s/${id}/revoke`,
   })

@@ -20,6 +20,7 @@ import {
   exportUser,
   mergeUser,
   revokeEvent,
+  revokePurchase,
   revokeReward,
   revokeSpend,
   setHidden,
@@ -184,6 +185,11 @@ export const userRoutes: ReadonlyArray<Route> = [
     `${path}/:user/spends/:spend/revoke`,
     "spend.revoke",
     about((visit, { id }) => revokeSpend(visit, id)),
+  ),
+  placeForm(
+    `${path}/:user/purchases/:purchase/revoke`,
+    "purchase.revoke",
+    about((visit, { id }) => revokePurchase(visit, id)),
   ),
   placeForm(
     `${path}/:user/export`,

@@ -7,6 +7,7 @@ import {
   deliveryId,
   exampleCursors,
   experimentId,
+  itemId,
   later,
   leaderboardId,
   leagueId,
@@ -368,6 +369,15 @@ export const definitionsFile = {
         { key: "bronze", name: "Bronze", promote: 10, demote: 0 },
         { key: "silver", name: "Silver", promote: 0, demote: 5 },
       ],
+    },
+  ],
+  items: [
+    {
+      id: itemId,
+      key: "streak-freeze",
+      name: "Streak freeze",
+      price: { gems: 5 },
+      reward: { freezes: { daily: 1 } },
     },
   ],
 } as const

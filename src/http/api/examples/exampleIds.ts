@@ -21,11 +21,13 @@ export const segmentId = "seg_01a1fc1e64c07345932e273286b5ca30"
 export const leaderboardId = "ldb_01a1fc1e64c07345932e273286b5ca30"
 export const experimentId = "exp_01a1fc1e64c07345932e273286b5ca30"
 export const leagueId = "lga_01a1fc1e64c07345932e273286b5ca30"
+export const itemId = "itm_01a1fc1e64c07345932e273286b5ca30"
 export const streakId = "stk_01a1fc1e64c07345932e273286b5ca30"
 export const webhookId = "whk_01a1fc1e64c07345932e273286b5ca30"
 export const eventId = "evt_0mi8k3f2a4c92"
 export const rewardId = "rwd_0mi8k3f2a4c92"
 export const spendId = "spd_0mi8k3f2a4c92"
+export const purchaseId = "pur_0mi8k3f2a4c92"
 export const deliveryId = "dlv_0mi8k3f2a4c92_1"
 export const messageId = "msg_0mi8k3f2a4c92_1"
 
@@ -64,10 +66,13 @@ export const exampleCursors = {
   teamMembers: "1WyJ0ZWFtTWVtYmVycyIsMjYwMTQ4Mzc0OCwidXNlci00MiJdR7acHg",
   leagues:
     "1WyJsZWFndWVzIiwyNjAxNDgzNzQ4LDE3OTM1MjU0MDAwMDAsImxnYV8wMWExZmMxZTY0YzA3MzQ1OTMyZTI3MzI4NmI1Y2EzMCJd6z0E2g",
+  items:
+    "1WyJpdGVtcyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJpdG1fMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXfI9k8A",
   webhooks:
     "1WyJ3ZWJob29rcyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJ3aGtfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXVm57po",
   history: "1WyJoaXN0b3J5IiwyNjAxNDgzNzQ4LDIwNDg3OCwwXaHVpBc",
   rewards: "1WyJyZXdhcmRzIiwyNjAxNDgzNzQ4LDIwNDg3OF1HwqA_",
+  purchases: "1WyJwdXJjaGFzZXMiLDI2MDE0ODM3NDgsMjA0ODc4XVhXAPM",
   spends: "1WyJzcGVuZHMiLDI2MDE0ODM3NDgsMjA0ODc4XV93xgo",
   deliveries: "1WyJkZWxpdmVyaWVzIiwyNjAxNDgzNzQ4LDIwNDg3OCwwXTmJGas",
   cohorts: "1WyJjb2hvcnRzIiwyNjAxNDgzNzQ4LDEyXQE2qPc",

@@ -5,6 +5,7 @@ import {
   countedBadgeId,
   deliveryId,
   experimentId,
+  itemId,
   leaderboardId,
   leagueId,
   metricId,
@@ -26,6 +27,7 @@ export interface Occurrence {
 
 const events = "/v1/events"
 const badge = `/v1/badges/${countedBadgeId}`
+const purchases = `/v1/users/${userId}/purchases`
 const quest = `/v1/quests/${questId}`
 const repair = `/v1/users/${userId}/streaks/daily/repair`
 const webhook = `/v1/webhooks/${webhookId}`
@@ -96,6 +98,15 @@ export const occurrences = {
     `/v1/users/${userId}/points/spend/spd_0mi8k3f2a4c92`,
     "The user has no spend with this id, or it was already revoked.",
   ),
+  item_not_found: at(`/v1/items/${itemId}`, "No item of this project has this id or key."),
+  purchase_not_found: at(
+    `/v1/users/${userId}/purchases/pur_0mi8k3f2a4c92`,
+    "The user has no purchase with this id, or it was already revoked.",
+  ),
+  item_not_active: at(purchases, "The item's status is paused."),
+  not_in_segment: at(purchases, "The item is for members of the segment active-learners."),
+  limit_reached: at(purchases, "The user has bought 2 of 2 in this week."),
+  sold_out: at(purchases, "All 100 units are sold."),
   webhook_not_found: at(webhook, "No webhook of this project has this id."),
   delivery_not_found: at(
     `${webhook}/deliveries/${deliveryId}`,

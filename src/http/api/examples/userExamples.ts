@@ -15,6 +15,7 @@ import {
   time,
   userId,
 } from "./exampleIds.ts"
+import { causePurchase } from "./itemExamples.ts"
 import { ownTeam } from "./teamExamples.ts"
 
 /* Replies to events, rewards, simulations and revocations. */
@@ -467,6 +468,7 @@ const causeRevocation = {
   eventId,
   rewardId: null,
   spendId: null,
+  purchaseId: null,
 } as const
 
 /** One cause of each kind. */
@@ -474,6 +476,7 @@ export const causes = [
   causeEvent,
   causeReward,
   causeSpend,
+  causePurchase,
   causeRevocation,
   { kind: "backfill", badgeId },
   causePrize,

@@ -1,0 +1,213 @@
+/** Operations on items, which users buy for amounts of currencies. */
+import { Schema } from "effect"
+import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Reward } from "../../domain/message/FactMembers.ts"
+import { limitPeriods } from "../../domain/values/Periods.ts"
+import { limits } from "../../Limits.ts"
+import { ApiKey, integer, OpenTo, oneOf, pageFields, text } from "./Common.ts"
+import {
+  amountsBy,
+  listQuery,
+  NewReward,
+  newMembers,
+  patchMembers,
+  patchWords,
+  pathOf,
+  RewardPatch,
+  shownMembers,
+  statusWords,
+} from "./DefinitionShapes.ts"
+import { definitionEndpoints } from "./definitionEndpoints.ts"
+import { itemId } from "./examples/exampleIds.ts"
+import { item, itemForSale, itemPage } from "./examples/itemExamples.ts"
+import {
+  ArchivedConflict,
+  ItemNotFound,
+  KeyInProgress,
+  readProblems,
+  writeProblems,
+} from "./Problems.ts"
+
+const Name = text(1, limits.titleCharactersMax).annotate({
+  description: "Name for people.",
+  examples: ["Streak freeze"],
+})
+
+const isNoPart = (): boolean => false
+const priced = integer(1, limits.amountMax)
+
+const Price = amountsBy(priced, isNoPart, limits.itemPricesMax).annotate({
+  description:
+    "What it costs: amounts of spendable currencies, by key, `points` included. A purchase takes all of them or nothing.",
+  examples: [{ gems: 5 }],
+})
+
+const Times = integer(1, limits.limitTimesMax).annotate({
+  description: "Units per user and period.",
+  examples: [2],
+})
+const Per = oneOf(limitPeriods).annotate({
+  description:
+    "The period, in the project's time zone: clock hours, days, ISO weeks, months. `ever` never resets. Default `ever`.",
+  examples: ["week"],
+})
+const limitWords =
+  "How many units a user can buy. Refunded units do not count. Default: any number."
+
+const Stock = integer(0, limits.itemStockMax).annotate({
+  description:
+    "How many units are ever for sale, sold ones included: to add 10 units, raise it by 10. Below what was sold, none is left; nothing is taken from buyers. Default: any number.",
+  examples: [100],
+})
+
+export const NewItem = Schema.Struct({
+  ...newMembers("name"),
+  name: Name,
+  price: Price,
+  reward: Schema.optionalKey(NewReward),
+  limit: Schema.optionalKey(
+    Schema.Struct({ times: Times, per: Schema.optionalKey(Per) }).annotate({
+      identifier: "ItemLimit",
+      description: limitWords,
+      examples: [{ times: 2, per: "week" }],
+    }),
+  ),
+  stock: Schema.optionalKey(Stock),
+}).annotate({
+  identifier: "NewItem",
+  description: "An item to create.",
+  examples: [
+    { name: "Streak freeze", price: { gems: 5 }, reward: { freezes: { daily: 1 } } },
+    { name: "Signed poster", price: { gems: 50, points: 1000 }, limit: { times: 1 }, stock: 10 },
+  ],
+})
+
+export const ItemPatch = Schema.Struct({
+  ...patchMembers,
+  name: Schema.optionalKey(Name),
+  price: Schema.optionalKey(
+    amountsBy(Schema.NullOr(priced), isNoPart, limits.itemPricesMax).annotate({
+      description: "Amounts by currency; null removes one.",
+      examples: [{ gems: 6 }],
+    }),
+  ),
+  reward: Schema.optionalKey(Schema.NullOr(RewardPatch)).annotate({
+    description: "What a purchase gives; null: nothing.",
+    examples: [{ xp: 120 }],
+  }),
+  limit: Schema.optionalKey(
+    Schema.NullOr(
+      Schema.Struct({
+        times: Schema.optionalKey(Times),
+        per: Schema.optionalKey(Per),
+      }).annotate({ identifier: "ItemLimitPatch", examples: [{ times: 3 }] }),
+    ).annotate({ description: limitWords, examples: [{ times: 3 }] }),
+  ),
+  stock: Schema.optionalKey(Schema.NullOr(Stock)),
+}).annotate({
+  identifier: "ItemPatch",
+  examples: [{ stock: 110 }, { price: { gems: 6 } }, { status: "paused" }],
+})
+
+const fields = {
+  id: Schema.String.annotate({ description: "Laurel's id of the item.", examples: [itemId] }),
+  ...shownMembers,
+  name: Schema.String.annotate({ description: "Name for people.", examples: ["Streak freeze"] }),
+  price: Schema.Record(Schema.String, Schema.Int).annotate({
+    description: "What it costs, by currency.",
+    examples: [{ gems: 5 }],
+  }),
+  reward: Reward,
+  limit: Schema.NullOr(Schema.Struct({ times: Times, per: Per })).annotate({
+    description: "How many units a user can buy; null: any number.",
+    examples: [item.limit],
+  }),
+  stock: Schema.NullOr(Schema.Int).annotate({
+    description: "How many units are ever for sale, sold ones included; null: any number.",
+    examples: [100],
+  }),
+}
+
+export const Item = Schema.Struct(fields).annotate({
+  identifier: "Item",
+  description: "An item that users can buy.",
+  examples: [item],
+})
+
+export const ItemForSale = Schema.Struct({
+  ...fields,
+  sold: Schema.Int.annotate({
+    description: "Units sold and not refunded, also to users who were erased since.",
+    examples: [40],
+  }),
+  left: Schema.NullOr(Schema.Int).annotate({
+    description: "Units left; null: any number.",
+    examples: [60],
+  }),
+}).annotate({
+  identifier: "ItemForSale",
+  description: "An item, and how many units are sold and left.",
+  examples: [itemForSale],
+})
+
+export const ItemPage = Schema.Struct({
+  items: Schema.Array(ItemForSale).annotate({ description: "In the order of creation." }),
+  ...pageFields("items"),
+}).annotate({
+  identifier: "ItemPage",
+  description: "A page of the items.",
+  examples: [itemPage],
+})
+
+export const Items = HttpApiGroup.make("items")
+  .add(
+    ...definitionEndpoints({
+      path: "/v1/items",
+      params: pathOf("item", itemId),
+      readers: OpenTo.clients,
+      notFound: ItemNotFound,
+      create: {
+        payload: NewItem,
+        success: Item,
+        summary: "Create an item",
+        description: `The reward counts for levels, badges and \`earnLimit\`, but scores in no window of a leaderboard, and no boost multiplies it. Without one, your app delivers the item, for example on the message \`item.purchased\`. Users buy it with \`POST /v1/users/{id}/purchases\` while it is active: from \`startsAt\` on, before \`endsAt\`, and, with a \`segment\`, as members of it. An environment holds at most ${limits.itemsMax} items that are not archived.`,
+      },
+      list: {
+        query: listQuery("items"),
+        success: ItemPage,
+        summary: "List items",
+        description:
+          "Lists the items of the key's project and environment: all except archived ones, or all with the given status. Publishable keys see active and paused items that are for every user, and user tokens also those for a segment of their user.",
+      },
+      get: {
+        success: ItemForSale,
+        summary: "Read an item",
+        description: "Returns an item by its id or key, with the units that are sold and left.",
+      },
+      update: {
+        payload: ItemPatch,
+        success: Item,
+        error: [...writeProblems, ItemNotFound, ArchivedConflict],
+        summary: "Change an item",
+        description: `${patchWords}
+
+The change applies to purchases from now on. A refund returns the price that was paid. What a user has bought counts for a new \`limit\`, too.
+
+${statusWords}`,
+      },
+      delete: {
+        success: HttpApiSchema.NoContent.annotate({ description: "The item is archived." }),
+        error: [...readProblems, ItemNotFound, KeyInProgress],
+        summary: "Archive an item",
+        description:
+          "The item is no longer for sale; purchases stay, and can be refunded. It still reads by its id or key and in the list with `status=archived`. Archiving twice returns 404.",
+      },
+    }),
+  )
+  .middleware(ApiKey)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Items",
+      description: "What users can buy, and the stock of it.",
+    }),
+  )

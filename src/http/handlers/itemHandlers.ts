@@ -1,0 +1,179 @@
+/** Items as definitions, and purchases of users. */
+import { Effect } from "effect"
+import { isClient } from "../../accounts/Accounts.ts"
+import type { ItemChange } from "../../domain/decide/ItemDefinitions.ts"
+import { furtherOf } from "../../domain/message/Further.ts"
+import type { PurchaseReply } from "../../domain/message/PurchaseReply.ts"
+import { replyOf } from "../../domain/message/UserReply.ts"
+import { type Item, leftOf } from "../../domain/project/Item.ts"
+import { decidedAt } from "../../domain/record/Record.ts"
+import { isShownAt } from "../../domain/user/Progress.ts"
+import type { UserState } from "../../domain/user/User.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { isoTime } from "../../domain/values/isoTime.ts"
+import type { Engine, StorageCode } from "../../engine/Engine.ts"
+import type { ItemPatch, Items, NewItem } from "../api/Items.ts"
+import type { PurchaseDetails, Purchases } from "../api/Purchases.ts"
+import type { Handlers } from "../contract/Interpreter.ts"
+import { kindOperations } from "./definitionOperations.ts"
+import { type RecordOf, readByEitherId, readRevocation } from "./readHistory.ts"
+import { revoke, undone } from "./revocations.ts"
+import { readPage } from "./rewardHandlers.ts"
+import {
+  allParts,
+  foundOr,
+  mayKnow,
+  named,
+  newMembers,
+  partsChange,
+  patchOf,
+  replacementOf,
+  showBadges,
+  showDefinition,
+  showRepeat,
+  wholeReward,
+} from "./Shapes.ts"
+
+export const itemHandlers = (engine: Engine["Service"]): Handlers<typeof Items> =>
+  kindOperations(engine, "item", {
+    made: newItem,
+    changed: itemChange,
+    show: showItem,
+    found: (item, shown, { environment }) =>
+      Effect.map(soldIn(engine)(environment), (complete) => complete(item, shown)),
+    listed: soldIn(engine),
+    isVisible: (item, caller, now) =>
+      (!isClient(caller) || isShownAt(item, now)) && mayKnow(engine, item, caller, now),
+  })
+
+export const newItem = (payload: typeof NewItem.Type, id: string) => {
+  const { limit, name, price, reward = {}, stock = null } = payload
+  return {
+    id,
+    ...newMembers(payload),
+    name,
+    price,
+    reward: allParts(reward),
+    limit: limit === undefined ? null : { per: "ever" as const, ...limit },
+    stock,
+  }
+}
+
+/**
+ * The change of an item to the one that `payload` describes. Key and metadata stay, and so does the
+ * status if `payload` has none.
+ */
+export const itemReplacement = (payload: typeof NewItem.Type): ItemChange => {
+  const { reward, ...members } = replacementOf(newItem(payload, ""), payload)
+  return { ...members, reward: wholeReward(reward) }
+}
+
+const itemChange = ({ reward, ...patch }: typeof ItemPatch.Type): ItemChange =>
+  named({
+    ...patchOf(patch),
+    reward: reward === null ? wholeReward(allParts({})) : reward && partsChange(reward),
+  })
+
+const showItem = (item: Item, now: number) => showDefinition(item, now)
+
+/** Adds to an item the units that are sold and left. */
+const soldIn = (engine: Engine["Service"]) => (environment: string) =>
+  Effect.map(
+    engine.readCounts(environment),
+    (counts) => (item: Item, shown: ReturnType<typeof showItem>) => {
+      const sold = counts.sold.get(item.id) ?? 0
+      return { ...shown, sold, left: leftOf(item, sold) }
+    },
+  )
+
+/* Purchases. */
+
+export const purchaseHandlers = (engine: Engine["Service"]): Handlers<typeof Purchases> => {
+  const show = showPurchase(engine)
+  return {
+    create: {
+      handle: ({ caller, idempotency, params, payload }) => {
+        const message = { userId: params.id, command: { kind: "purchase", ...payload } } as const
+        const asked = engine.askUser(caller.environment, message, idempotency)
+        return Effect.map(asked, ({ replayed, reply }) => {
+          const { duplicate, revoked } = showRepeat(reply)
+          const repeat = { duplicate, ...(revoked && { revoked }) }
+          return { body: { ...purchaseBody(reply), ...repeat }, replayed }
+        })
+      },
+    },
+    list: {
+      handle: ({ caller: { environment }, params: { id }, query }) =>
+        Effect.map(readPage(engine, environment, id, query, purchases, show), ({ end, items }) => ({
+          body: { purchases: items, ...end },
+        })),
+    },
+    get: {
+      handle: ({ caller: { environment }, params: { id, purchaseId } }) =>
+        Effect.gen(function* () {
+          const found = yield* readByEitherId(engine, environment, id, "purchase", purchaseId)
+          return { body: yield* show(yield* foundOr(found, purchaseNotFound)) }
+        }),
+    },
+    revoke: {
+      handle: (request) =>
+        Effect.map(
+          revoke(engine, request, "purchase", request.params.purchaseId),
+          ({ replayed, reply }) => {
+            const { id: purchaseId, itemId, key, name, price } = reply
+            return { body: { purchaseId, itemId, key, name, price, ...undone(reply) }, replayed }
+          },
+        ),
+    },
+  }
+}
+
+/** The outcome of a purchase. */
+const purchaseBody = (reply: PurchaseReply) => {
+  const { badges, balances, itemId, key, level, name, points, price, purchaseId, userId, xp } =
+    reply
+  return {
+    purchaseId,
+    userId,
+    itemId,
+    key,
+    name,
+    price,
+    xp,
+    points,
+    ...furtherOf(reply),
+    balances: balances ?? { xp: xp.total, points: points.total },
+    level,
+    badges: showBadges(badges),
+  }
+}
+
+const purchases = {
+  list: "purchases",
+  kind: "purchase",
+  lastsOf: ({ absorbed, lastPurchase }: UserState) => [
+    lastPurchase,
+    ...absorbed.flatMap((one) => one.lastPurchase ?? []),
+  ],
+} as const
+
+const showPurchase =
+  (engine: Engine["Service"]) =>
+  (
+    record: RecordOf<"purchase">,
+  ): Effect.Effect<typeof PurchaseDetails.Type, LaurelError<StorageCode>> =>
+    Effect.map(readRevocation(engine, record), (revocation) => {
+      const { id = null } = record.cause
+      const purchasedAt = isoTime(decidedAt(record))
+      return {
+        ...purchaseBody(replyOf(record) as PurchaseReply),
+        id,
+        purchasedAt,
+        ...revocation,
+      }
+    })
+
+const purchaseNotFound = laurelError(
+  "purchase_not_found",
+  "The user has no purchase with this id, or the journal no longer has it.",
+)
