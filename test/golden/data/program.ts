@@ -137,6 +137,8 @@ export const asksOf = async (url: string, key: string): Promise<ReadonlyArray<As
     "/v1/badges",
     "/v1/boosts",
     "/v1/experiments",
+    "/v1/leagues",
+    "/v1/users/bob/leagues/cup",
     "/v1/metrics",
     "/v1/webhooks",
     "/v1/actions",
