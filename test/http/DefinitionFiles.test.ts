@@ -164,11 +164,11 @@ describe("A file of definitions", () => {
     await fill(sandbox)
     const file = await exported(sandbox)
     const plan = (await send(production, "diff", file)).json
-    expect(plan).toMatchObject({ created: 14, updated: 1, deleted: 0 })
+    expect(plan).toMatchObject({ created: 15, updated: 1, deleted: 0 })
     const { members: _, ...settings } = plan.changes[0]
     const done = await applied(production, file)
     expect(done.changes[0]).toEqual(settings)
-    expect(done.changes.length).toBe(15)
+    expect(done.changes.length).toBe(16)
     expect(await exported(production)).toEqual(file)
     for (const path of [
       "/v1/rules",
@@ -291,7 +291,7 @@ describe("A file of definitions", () => {
       streaks: [],
     }
     expect((await applied(place, less)).changes).toEqual([])
-    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 14 })
+    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 15 })
     const { settings: _, ...left } = await exported(place)
     expect(left).toEqual({ currencies: [], ...less, segments: [] })
   })
