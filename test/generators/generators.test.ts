@@ -76,6 +76,9 @@ describe("redocly and spectral", () => {
         "#/paths/~1openapi.json/get/responses",
         "#/paths/~1docs/get/responses",
       ],
+      // PostHog's libraries send to this path.
+      "redocly no-path-trailing-slash": ["#/paths/~1v1~1ingest~1posthog~1batch~1"],
+      "spectral path-keys-no-trailing-slash": ["paths//v1/ingest/posthog/batch/"],
     })
   })
 })

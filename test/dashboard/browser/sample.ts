@@ -249,6 +249,8 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
   const event = await post("/events", { userId: "ada", action: "SHARED" })
   const reward = await post("/users/ada/rewards", { type: "points", amount: 20 })
   const spend = await post("/users/ada/points/spend", { amount: 5, reason: "Streak freeze" })
+  const item = await post("/items", { name: longName, price: { points: 1 }, reward: { xp: 1 } })
+  const purchase = await post("/users/ada/purchases", { item: item.key })
   await post(`/webhooks/${webhook.id}/test`, undefined)
   const { deliveries } = await ask(url, key, "GET", `/webhooks/${webhook.id}/deliveries`)
   return {
@@ -257,6 +259,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     event: event.eventId,
     reward: reward.rewardId,
     spend: spend.spendId,
+    purchase: purchase.purchaseId,
     rule: rule.id,
     badge: badge.id,
     boost: boost.id,

@@ -87,7 +87,7 @@ const resultsView = (results: Results): Html => {
   ]
   return html`<h3>Users ${measure === "share" ? "with" : "by"} ${whatOf(results)}</h3>
 <ul>${variants.slice(1).map((variant) => sentence(results, variant))}</ul>
-${table("Results", heads, rows)}
+${table(`Results: ${results.retention ?? results.metric ?? ""}`, heads, rows)}
 <p class="hint">Counted ${isoTime(countedAt)}.${leftOut > 0 && ` ${count(leftOut)} merged users had different variants, and are left out.`}</p>`
 }
 
