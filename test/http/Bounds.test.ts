@@ -101,7 +101,8 @@ const probesOf = (document: Json, root: Json, body: Json): ReadonlyArray<Probe> 
 }
 
 /** A batch reports the faults of an item in the result of the item. */
-const isBatch = (path: string) => /^\/v1\/(events|rewards)\/\w+$/.test(path)
+const isBatch = (path: string) =>
+  /^\/v1\/(events|rewards|users\/opening|ingest\/\w+)\/\w+\/?$/.test(path)
 
 const bodyBytesMax = (path: string): number =>
   path.startsWith("/v1/definitions/") ? limits.definitionsBytesMax : limits.bodyBytesMax

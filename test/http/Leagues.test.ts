@@ -396,7 +396,7 @@ describe("leagues", () => {
       ["/divisions/1/key", "duplicate"],
     ])
     expect(await created({ divisions: [{ ...bronze, promote: 2, demote: 2 }] })).toEqual([
-      ["/divisions/0/demote", "out_of_range"],
+      ["/divisions/0/demote", "invalid_value"],
     ])
     expect((await place.delete("/v1/currencies/gems")).status).toBe(204)
     await place.post("/v1/currencies", { key: "coins", name: "Coins" })

@@ -94,7 +94,7 @@ const leagueFaults = (state: ProjectState, league: League): ReadonlyArray<Fault>
     keys.add(key)
     if (promote + demote <= cohortSize) continue
     const detail = `must be, with promote, at most cohortSize, which is ${cohortSize}`
-    faults.push({ pointer: `/divisions/${index}/demote`, code: "out_of_range", detail })
+    faults.push({ pointer: `/divisions/${index}/demote`, code: "invalid_value", detail })
   }
   return faults
 }

@@ -62,10 +62,12 @@ export const decideRepair = (
     currencies: price,
     repair: key,
   }
-  return Result.map(spentFacts(user, project, price, now), (spent) => {
+  // The first fact names the spend before this one.
+  const first = behind(user.lastSpend)
+  return Result.map(spentFacts(user, project, price, now, first), (spent) => {
     const { current } = streakNow(next, definition, zones, now)
     const [from, to] = days
-    const last = spent.length === 0 ? behind(user.lastSpend) : undefined
+    const last = spent.length === 0 ? first : undefined
     const repaired = { kind: "streak.repaired", key, from, to, current, streak: next } as const
     const facts = [...spent, { ...repaired, ...last }]
     return { cause, facts: settled(user, project, now, facts) }

@@ -330,7 +330,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     },
   },
   ...boardEntries,
-  ...purchaseEntries(of),
+  ...purchaseEntries(of, further),
   "team.joined": {
     description: "A user joined a team.",
     example: { ...of, cause: { kind: "join", id: null }, ...falcons },

@@ -39,18 +39,26 @@ const examples = {
     price: { gems: { refunded: 5, shortfall: 0 } },
     xp: { earned: 0, total: 1_250 },
     points: { earned: 0, total: 340 },
+    currencies: {},
+    capped: [],
     freezes: { daily: { earned: -1, total: 1 } },
     level,
+    levels: {},
     balances: { xp: 1_250, points: 340, gems: 12 },
     shortfall: { xp: 0, points: 0 },
+    expired: {},
+    pending: [],
   },
 } as const
 
-/** When each is sent, with an example. `of`: the members of every message of a user. */
-export const purchaseEntries = <Of>(of: Of) => ({
+/**
+ * When each is sent, with an example. `of`: the members of every message of a user; `further`: those
+ * of what was earned in other currencies, freezes and boosts.
+ */
+export const purchaseEntries = <Of, Further>(of: Of, further: Further) => ({
   "item.purchased": {
     description: "A user bought an item. What the item paid has messages of its own, too.",
-    example: { ...of, ...examples.purchased },
+    example: { ...of, ...further, ...examples.purchased },
   },
   "item.refunded": {
     description: "A purchase was revoked: the price was returned, and the reward revoked.",

@@ -249,3 +249,20 @@ describe("The undo of a repair", () => {
     expect(standing(world).current).toBe(1)
   })
 })
+
+describe("A repair and a spend of one user", () => {
+  it("name one another, whichever comes first", () => {
+    const world = worldWith({ repair: { withinDays: 3, price: { points: 1 } } })
+    trackOn(world, 2, 3)
+    world.grant(10, "points")
+    const first = world.spend(1).record
+    world.at(at(6))
+    world.do({ kind: "tick" })
+    const repaired = repair(world).record
+    const last = world.spend(1).record
+    const before = ({ facts }: typeof first) =>
+      facts.flatMap((fact) => (fact.kind === "points.spent" ? [fact.before] : []))
+    expect([before(repaired), before(last)]).toEqual([[first.sequence], [repaired.sequence]])
+    expect(world.user?.lastSpend).toBe(last.sequence)
+  })
+})

@@ -88,10 +88,15 @@ describe("A record of a reward or a spend", () => {
     ...(before !== undefined && { before }),
   })
 
+  const recordFor = (sequence: number, fact: Fact): JournalRecord => {
+    const record = recordOf(sequence, fact)
+    return fact.kind === "points.spent" ? { ...record, cause: { kind: "spend", amount: 1 } } : record
+  }
+
   it("is applied when it names the last record of its kind", () => {
     const facts = [granted(), spent(), granted(6), granted(8), spent(7)]
     let user = ada
-    for (const [index, fact] of facts.entries()) user = applyUser(user, recordOf(6 + index, fact))!
+    for (const [index, fact] of facts.entries()) user = applyUser(user, recordFor(6 + index, fact))!
     expect(user).toMatchObject({ lastReward: 9, lastSpend: 10 })
   })
 
@@ -102,7 +107,7 @@ describe("A record of a reward or a spend", () => {
         new BrokenInvariant(`Record 6 names ${before ?? 0} as the last reward, not 3`),
       )
     }
-    expect(() => applyUser(user, recordOf(6, spent(3)))).toThrow(
+    expect(() => applyUser(user, recordFor(6, spent(3)))).toThrow(
       new BrokenInvariant("Record 6 names 3 as the last spend, not 4"),
     )
   })
