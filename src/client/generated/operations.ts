@@ -53,10 +53,6 @@ export const operations = {
   recaps: {
     get: "GET users/*/recap query",
   },
-  analytics: {
-    activity: "GET analytics/activity query",
-    retention: "GET analytics/retention query",
-  },
   facts: {
     list: "GET facts query",
   },
@@ -153,7 +149,6 @@ export const operations = {
     get: "GET experiments/*",
     update: "PATCH experiments/* body key",
     delete: "DELETE experiments/* - key",
-    results: "GET experiments/*/results query",
   },
   teams: {
     list: "GET teams query",

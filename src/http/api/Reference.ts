@@ -127,6 +127,15 @@ const headerNames = (status: number, keyed: boolean, kept: boolean): Array<Heade
 // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document is JSON
 type Json = any
 
+/** The reply of an operation that a request may ask for as a table, with `format=csv`. */
+const csvTable = (): Json => ({
+  schema: {
+    type: "string",
+    description: "The same as a table with a head line.",
+    examples: ["from,to,users\r\n2026-11-01,2026-11-01,40\r\n"],
+  },
+})
+
 /** Adds the headers, types the numbers in queries, and removes what the reader does not need. */
 export const completeReference = (document: Record<string, Json>): Record<string, Json> => {
   simplify(document)
@@ -159,6 +168,7 @@ export const completeReference = (document: Record<string, Json>): Record<string
       }
       const takes = (field: string) => operation.parameters.some(({ name }: Json) => name === field)
       if (takes("if-none-match")) operation.responses["304"] = notModified()
+      if (takes("format")) operation.responses["200"].content["text/csv"] = csvTable()
       for (const [status, response] of Object.entries<Json>(operation.responses)) {
         const kept = takes("idempotency-key")
         const names = headerNames(Number(status), operation.security.length > 0, kept)

@@ -90,7 +90,9 @@ describe("A record of a reward or a spend", () => {
 
   const recordFor = (sequence: number, fact: Fact): JournalRecord => {
     const record = recordOf(sequence, fact)
-    return fact.kind === "points.spent" ? { ...record, cause: { kind: "spend", amount: 1 } } : record
+    return fact.kind === "points.spent"
+      ? { ...record, cause: { kind: "spend", amount: 1 } }
+      : record
   }
 
   it("is applied when it names the last record of its kind", () => {

@@ -78,7 +78,12 @@ describe("Counts", () => {
       yield* engine.askUser(sandbox, event("u3", "TAP"))
       yield* engine.askUser(sandbox, event("u3", "TAP"))
       const quests = new Map([["q1", { inProgress: 1, completed: 1 }]])
-      expect(yield* engine.readCounts(sandbox)).toEqual({ users: 3, quests, badges: new Map(), sold: new Map() })
+      expect(yield* engine.readCounts(sandbox)).toEqual({
+        users: 3,
+        quests,
+        badges: new Map(),
+        sold: new Map(),
+      })
       expect(yield* engine.readCounts(production)).toEqual(recount([]))
     }),
   )
