@@ -198,7 +198,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
         }),
     ),
     metrics: metricProgress(user, project, now),
-    boosts: user.boosts,
+    boosts: user.boosts.toSorted(byTimes),
     activity: user.activity && {
       first: dateOf(user.activity.firstDay),
       last: dateOf(lastDayOf(user.activity)),
@@ -382,7 +382,7 @@ export const modelView = (
         }),
     ),
     metrics: metricsShown(log, profile, place, now),
-    boosts: ownedBy(log),
+    boosts: ownedBy(log).toSorted(byTimes),
     activity: activityOf(log, recentSince(now)),
     experiments: byKey(
       enteredBy(log).map(({ at, before, experimentId, variant }) => [
@@ -485,6 +485,10 @@ const timesOf = (one: {
   startsAt: Date.parse(one.startsAt),
   endsAt: Date.parse(one.endsAt),
 })
+
+/** Boosts of one record have no order among themselves. */
+const byTimes = (one: Owned, other: Owned): number =>
+  one.startsAt - other.startsAt || one.endsAt - other.endsAt || (one.key < other.key ? -1 : 1)
 
 const byStart = (one: Owned, other: Owned): number =>
   JSON.stringify(one) < JSON.stringify(other) ? -1 : 1
