@@ -17,6 +17,9 @@ import type { ReferenceFiles } from "./ReferenceThread.ts"
  * a media type. `leftOut` therefore gives a media type to optional parameters, so that each snippet
  * runs as it stands.
  *
+ * Of a reply with several media types the reader puts a choice into a button, which no reader of the
+ * screen finds: it gets JSON alone. The description of `format` names the table.
+ *
  * The colours have the contrast that WCAG AA demands on the reader's backgrounds. `repairs` corrects
  * markup of the reader that axe reports, as soon as the reader adds or changes it. After its change,
  * an element no longer matches the selector.
@@ -83,6 +86,8 @@ new MutationObserver((changes) => {
 fetch("/openapi.json").then((reply) => reply.json()).then((document) => {
   for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path))) {
     operation.parameters = operation.parameters.map(leftOut);
+    const { content } = operation.responses["200"] ?? {};
+    if (content?.["application/json"]) delete content["text/csv"];
   }
   show(document);
 });
