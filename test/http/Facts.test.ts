@@ -156,4 +156,16 @@ describe("The facts of all users", () => {
     const sequences = new Set(first.facts.map(({ fact }: UserFact) => fact.sequence))
     expect([sequences.size, first.hasMore]).toEqual([2, true])
   })
+
+  it("end a page without a limit after the default number, with a whole record", async () => {
+    const place = await newPlace()
+    const { cursor } = await readAll(place)
+    for (let round = 0; round < 10; round++) await place.track("ann", "RUN")
+    const { facts, hasMore } = (await place.get(`/v1/facts?cursor=${cursor}`)).json
+    const last = facts.at(-1).fact.sequence
+    const before = facts.filter(({ fact }: UserFact) => fact.sequence !== last)
+    expect(facts.length).toBeGreaterThanOrEqual(limits.pageDefault)
+    expect(before.length).toBeLessThan(limits.pageDefault)
+    expect(hasMore).toBe(true)
+  })
 })

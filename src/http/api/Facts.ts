@@ -58,7 +58,7 @@ export const Facts = HttpApiGroup.make("facts")
       query: {
         limit: Schema.optionalKey(
           wholeNumber(1, limits.factsPageMax).annotate({
-            description: "Facts after which the page ends. Default: 100.",
+            description: `Facts after which the page ends. Default: ${limits.pageDefault}.`,
             examples: [1_000],
           }),
         ),
