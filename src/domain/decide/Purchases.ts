@@ -62,7 +62,7 @@ export const decidePurchase = (
   const refusal =
     notForSale(item, now) ?? notForUser(item, { user, project, now }) ?? soldOut(item, sold)
   if (refusal !== undefined) return Result.fail(refusal)
-  return Result.flatMap(spentFacts(user, project, item.price, now), (paid) =>
+  return Result.flatMap(spentFacts(user, project, item.price, now, undefined), (paid) =>
     bought(user, project, command, now, item, paid),
   )
 }

@@ -44,13 +44,16 @@ const ofPoints = (refusal: LaurelError<AmountRefusal>): LaurelError<SpendRefusal
     ? laurelError("insufficient_points", refusal.detail, { balance: refusal.balances!.points! })
     : refusal
 
-/** What a spend of these amounts takes from each currency, or its refusal. */
+/**
+ * The facts that take these amounts, or the refusal. `first`: members of the first fact. A spend names
+ * the user's spend before it; `undefined`: the record is no spend.
+ */
 export const spentFacts = (
   user: UserState,
   project: ProjectState,
   amounts: Amounts,
   now: number,
-  first?: ReturnType<typeof behind>,
+  first: ReturnType<typeof behind> | undefined,
 ): Result.Result<ReadonlyArray<Fact>, LaurelError<AmountRefusal>> => {
   const refusal = unspendable(user, project, amounts, now)
   if (refusal !== undefined) return Result.fail(refusal)
