@@ -32,7 +32,7 @@ import { openWindows } from "./openWindows.ts"
 type Indexes = { -readonly [Kind in WindowKind]?: number }
 
 /** The parts of a decision in progress (`Draft`) that scores need. */
-interface Scoring {
+export interface Scoring {
   readonly facts: Array<Fact>
   readonly user: UserState | undefined
   readonly project: ProjectState

@@ -48,10 +48,10 @@ import { foldLeague } from "../record/foldLeague.ts"
 import type { DivisionRef, LeagueFact, LeagueRef, LeagueSeat } from "../record/LeagueFact.ts"
 import type { Fact, FactOf, JournalRecord } from "../record/Record.ts"
 import { type LeagueEntry, type LeagueState, newInLeague } from "../user/LeagueState.ts"
-import type { Membership } from "../user/Membership.ts"
 import type { UserState } from "../user/User.ts"
 import { windowOfDay, type Zone, zoneOf } from "../values/Calendar.ts"
 import { refuse } from "../values/Errors.ts"
+import type { Scoring } from "./Boards.ts"
 import type { Decided } from "./Decided.ts"
 
 /** A cohort. `window` and `division` are indexes. */
@@ -88,24 +88,13 @@ export const leagueClosedThrough = (
 export const leagueClosesAt = (league: League, zone: Zone, window: number): number =>
   zone.windowBounds(league.window, window).endsAt + graceMsOf(league)
 
-/** The parts of a decision in progress (`Draft`) that scores need. */
-interface Scoring {
-  readonly facts: Array<Fact>
-  readonly user: UserState | undefined
-  readonly project: ProjectState
-  readonly membership: Membership
-  readonly now: number
-  readonly occurredAt: number
-  /** The local day of the project on which the event occurred. */
-  readonly day: number
-  readonly zone: Zone
+/** The parts of a decision in progress (`Draft`) that scores in leagues need. */
+interface LeagueScoring extends Omit<Scoring, "measured"> {
   readonly seats: LeagueSeats
-  /** What the decision has credited of a currency. */
-  readonly gained: (key: string) => number
 }
 
 /** Scores in the leagues of the currencies that the decision has credited. */
-export const creditLeagues = (draft: Scoring): void => {
+export const creditLeagues = (draft: LeagueScoring): void => {
   const { project } = draft
   if (project.leagues.size === 0) return
   for (const [currency, leagues] of leaguesByCurrency(project.leagues)) {
@@ -115,7 +104,7 @@ export const creditLeagues = (draft: Scoring): void => {
   }
 }
 
-const creditLeague = (draft: Scoring, league: League, amount: number): void => {
+const creditLeague = (draft: LeagueScoring, league: League, amount: number): void => {
   const { facts, membership, occurredAt, project, seats, user, zone } = draft
   if (!paysAt(league, occurredAt) || !membership.has(league.segment)) return
   const state = user?.leagues.get(league.id) ?? newInLeague
@@ -126,7 +115,7 @@ const creditLeague = (draft: Scoring, league: League, amount: number): void => {
 
 /** The window that the event counts for; `undefined`: it takes no more scores. */
 const countingWindow = (
-  { day, now, project, zone }: Scoring,
+  { day, now, project, zone }: LeagueScoring,
   league: League,
   { entry, waiting }: LeagueState,
 ): number | undefined => {

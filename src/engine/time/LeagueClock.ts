@@ -25,8 +25,8 @@ import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Cohorts } from "../boards/Cohorts.ts"
-import type { CommitWaiter } from "../commit/GroupCommit.ts"
 import { sleepUnlessOpened } from "./Clock.ts"
+import type { ClosingOptions } from "./WindowClock.ts"
 
 /** The parts of an environment that the clock needs. */
 interface LeagueEnvironment {
@@ -35,19 +35,8 @@ interface LeagueEnvironment {
   readonly project: { readonly state: ProjectState; readonly durable: ProjectState }
 }
 
-interface LeagueClockOptions<Environment extends LeagueEnvironment> {
-  /** How often the clock is looked at, in case it was set. */
-  readonly clockCheckMs: number
-  readonly environments: Iterable<Environment> & { of(id: string): Environment }
-  readonly now: () => number
-  /** Calls the waiter when everything appended so far is durable. */
-  readonly afterCommit: (waiter: CommitWaiter) => void
-  /** Asks the project actor to close windows; calls back with whether it did. */
-  readonly close: (
-    environment: Environment,
-    command: CloseLeagues,
-    over: (closed: boolean) => void,
-  ) => void
+interface LeagueClockOptions<Environment extends LeagueEnvironment>
+  extends ClosingOptions<Environment, CloseLeagues> {
   readonly askUsers: (
     environment: Environment,
     messages: ReadonlyArray<{ readonly userId: string; readonly command: Tick }>,

@@ -34,7 +34,8 @@ interface WindowedEnvironment {
   readonly project: { readonly state: ProjectState }
 }
 
-interface WindowClockOptions<Environment extends WindowedEnvironment> {
+/** What the clocks that close windows need. `Command` closes windows. */
+export interface ClosingOptions<Environment, Command> {
   /** How often the clock is looked at, in case it was set. */
   readonly clockCheckMs: number
   readonly environments: Iterable<Environment> & { of(id: string): Environment }
@@ -44,10 +45,15 @@ interface WindowClockOptions<Environment extends WindowedEnvironment> {
   /** Asks the project actor to close windows; calls back with whether it did. */
   readonly close: (
     environment: Environment,
-    command: CloseWindows,
+    command: Command,
     over: (closed: boolean) => void,
   ) => void
 }
+
+type WindowClockOptions<Environment extends WindowedEnvironment> = ClosingOptions<
+  Environment,
+  CloseWindows
+>
 
 export class WindowClock<Environment extends WindowedEnvironment> {
   readonly #options: WindowClockOptions<Environment>

@@ -280,10 +280,25 @@ export const mayKnow = (
   return new Membership({ userId, user, project, now }).has(segment)
 }
 
+/** What a user earned by a reward or a purchase, and the balances afterwards. */
+export const earnedMembers = (
+  reply: Parameters<typeof furtherOf>[0] &
+    Pick<RewardReply, "badges" | "balances" | "level" | "points" | "xp">,
+) => {
+  const { badges, balances, level, points, xp } = reply
+  return {
+    xp,
+    points,
+    ...furtherOf(reply),
+    balances: balances ?? { xp: xp.total, points: points.total },
+    level,
+    badges: showBadges(badges),
+  }
+}
+
 /** The outcome of a reward. */
 export const rewardBody = (reply: RewardReply) => {
-  const { amount, badgeId, badges, balances, level, points, reward, rewardId, type, userId, xp } =
-    reply
+  const { amount, badgeId, reward, rewardId, type, userId } = reply
   return {
     rewardId,
     userId,
@@ -292,12 +307,7 @@ export const rewardBody = (reply: RewardReply) => {
     amount,
     badgeId,
     ...showRepeat(reply),
-    xp,
-    points,
-    ...furtherOf(reply),
-    balances: balances ?? { xp: xp.total, points: points.total },
-    level,
-    badges: showBadges(badges),
+    ...earnedMembers(reply),
   }
 }
 

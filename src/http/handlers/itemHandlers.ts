@@ -2,7 +2,6 @@
 import { Effect } from "effect"
 import { isClient } from "../../accounts/Accounts.ts"
 import type { ItemChange } from "../../domain/decide/ItemDefinitions.ts"
-import { furtherOf } from "../../domain/message/Further.ts"
 import type { PurchaseReply } from "../../domain/message/PurchaseReply.ts"
 import { replyOf } from "../../domain/message/UserReply.ts"
 import { type Item, leftOf } from "../../domain/project/Item.ts"
@@ -21,6 +20,7 @@ import { revoke, undone } from "./revocations.ts"
 import { readPage } from "./rewardHandlers.ts"
 import {
   allParts,
+  earnedMembers,
   foundOr,
   mayKnow,
   named,
@@ -28,7 +28,6 @@ import {
   partsChange,
   patchOf,
   replacementOf,
-  showBadges,
   showDefinition,
   showRepeat,
   wholeReward,
@@ -130,22 +129,8 @@ export const purchaseHandlers = (engine: Engine["Service"]): Handlers<typeof Pur
 
 /** The outcome of a purchase. */
 const purchaseBody = (reply: PurchaseReply) => {
-  const { badges, balances, itemId, key, level, name, points, price, purchaseId, userId, xp } =
-    reply
-  return {
-    purchaseId,
-    userId,
-    itemId,
-    key,
-    name,
-    price,
-    xp,
-    points,
-    ...furtherOf(reply),
-    balances: balances ?? { xp: xp.total, points: points.total },
-    level,
-    badges: showBadges(badges),
-  }
+  const { itemId, key, name, price, purchaseId, userId } = reply
+  return { purchaseId, userId, itemId, key, name, price, ...earnedMembers(reply) }
 }
 
 const purchases = {
