@@ -2,7 +2,7 @@
 export const activityLimits = {
   /** How many days ago the days and cohorts of analytics may begin. */
   analyticsDaysMax: 400,
-  /** The days of which an environment keeps the numbers of events, xp, badges and quests. */
+  /** An environment keeps daily counts of events, xp, badges and quests for this many days. */
   dayCountsMax: 402,
   /**
    * Counts of active users take at most one part in so many of the time. A read waits for a count if

@@ -41,7 +41,7 @@ const together = 1_000
 const windowsOfBoard = 4
 const pageLength = 100
 
-/** Boards of as few currencies as their limit allows, each of which an event credits. */
+/** Boards spread over the fewest currencies that the limit of boards per currency allows. An event credits each currency. */
 const commandsOf = (boards: number): ReadonlyArray<ProjectCommand> => {
   const currencies = Array.from(
     { length: Math.max(1, Math.ceil(boards / limits.boardsOfCurrencyMax)) },

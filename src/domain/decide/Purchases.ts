@@ -6,8 +6,8 @@
  * What an item pays counts for levels, badges and `earnLimit` as other rewards do, but it is no event:
  * it scores in no window of a leaderboard, and no boost multiplies it.
  *
- * Of several reasons to refuse, the first one of this order is told: no such item, not for sale, not in
- * the segment, the limit, the stock, the balances. The last names each balance that is too small.
+ * A refusal has one reason, checked in this order: no such item, not for sale, not in the segment, the
+ * limit, the stock, the balances. The last one names each balance that is too small.
  *
  * The stock is of the whole environment, and the decision is that of one user. `sold` has all purchases
  * that were decided in the environment, durable or not, so two users never get the same unit: decision

@@ -41,7 +41,7 @@ export const leagueDefaults = {
   graceMinutes: 0,
 } as const
 
-/** By what a window closes. `divisions`: how many move up and down, the lowest division first. */
+/** The rules that settle a closed window. `divisions`: how many users move up and down, the lowest division first. */
 export interface LeagueTerms {
   readonly size: number
   readonly divisions: ReadonlyArray<readonly [promote: number, demote: number]>
@@ -52,7 +52,7 @@ export const termsOf = ({ cohortSize, divisions }: League): LeagueTerms => ({
   divisions: divisions.map(({ demote, promote }) => [promote, demote]),
 })
 
-/** The latest window of a league that was closed, and by what. */
+/** The latest closed window of a league, and the rules that settle it. */
 export interface LeagueClose {
   readonly index: number
   readonly terms: LeagueTerms

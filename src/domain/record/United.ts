@@ -11,7 +11,8 @@
  * - An experiment that one of them has entered, both have (`UnitedExperiments.ts`).
  * - Scores of open windows add up. Those of closed windows stay as they were. Who is disqualified on a
  *   leaderboard makes both so.
- * - The user who stays keeps its teams. Of a kind of which it has none, it gets the team of the other.
+ * - The user who stays keeps its teams. If it has no team of a kind, it joins the other user's team of
+ *   that kind.
  * - Profile, time zones and the time of the creation are those of the user who stays.
  *
  * A part of the state that this file does not know does not compile.

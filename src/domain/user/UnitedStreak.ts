@@ -1,6 +1,6 @@
 /**
- * The streak of two users who became one. It is computed anew from the periods, freezes, pauses and repairs of
- * both, so it does not matter in which order the two had them.
+ * The streak of two merged users. It is recomputed from the periods, freezes, pauses and repairs of
+ * both, so their order does not matter.
  */
 import { type FreezeGrant, noStreak, type StreakState, streakNow, walked } from "./Streak.ts"
 import { joined, type StreakRules, unitedRanges, type Zones } from "./StreakPeriods.ts"

@@ -6,8 +6,8 @@
  * Invariants:
  * - Nobody is paid twice: a payment has a name (`duplicateKey`), so a repeat finds the first record.
  * - Nobody is left out: a payout ends only when each of its users was paid, or refused for good: the
- *   user is gone, is hidden, or cannot hold more. After a crash it goes on behind the last step that the
- *   journal has, and asks the users since then again. A defect of one user is logged and passed over.
+ *   user is gone, is hidden, or cannot hold more. After a crash the payout resumes after the last step in
+ *   the journal, and asks the later users again. A defect of one user is logged and passed over.
  * - Positions and ranks are those of the closed board, in memory or stored, whose rows never move.
  *   Who has left it since is a gap and gets nothing.
  *

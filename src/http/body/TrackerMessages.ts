@@ -153,7 +153,7 @@ const eventItem = (
 }
 
 const noAction =
-  "must be a name of which at most 64 capitals, digits and underscores are left, the first of them a letter"
+  "must be a name that becomes 1 to 64 capitals, digits and underscores, beginning with a letter"
 
 /** The action of an event with this name. */
 const actionOf = (name: string): string =>

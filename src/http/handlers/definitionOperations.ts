@@ -102,7 +102,7 @@ export const kindOperations = <
       shown: Shown,
       caller: Caller,
     ) => Effect.Effect<Found>
-    /** Completes the definitions of a list by what is read once for all; by default nothing. */
+    /** Adds members to the definitions of a list from one read for all of them. Default: adds none. */
     readonly listed?: (
       environment: string,
     ) => Effect.Effect<(definition: DefinitionByNoun[N], shown: Shown) => Listed>

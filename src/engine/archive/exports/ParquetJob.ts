@@ -8,7 +8,7 @@
  *
  * - The records are those of the journal up to its last durable one, and users and balances are as of
  *   that record.
- * - Whoever is erased is in no table, also while the journal still has the records.
+ * - No table has an erased user, even while the journal still has the user's records.
  * - Definitions, keys, webhooks and accounts are in no table: they have secrets.
  *
  * Memory: what `SavedState` holds, which are the stored states of all users as in a server; the
