@@ -205,7 +205,7 @@ const withRemoved = <
   freezes: mergedOver(freezes, reward.freezes),
 })
 
-const mergedOver = (saved: object, typed: object | null): object | null =>
+export const mergedOver = (saved: object, typed: object | null): object | null =>
   typed && { ...Object.fromEntries(Object.keys(saved).map((key) => [key, null])), ...typed }
 
 export const rewardPatch = (form: Form, reward: Reward) => withRemoved(rewardOf(form), reward)
@@ -256,6 +256,7 @@ export const paymentFields = ({ faults, form }: Pick<Draft, "faults" | "form">, 
     value: form.text(`${name}.currencies`),
     hint: html`The key and the amount of each, such as <code>gems 5, hearts 1</code>.`,
     faults,
+    below: true,
   }),
   textField({
     name: `${name}.freezes`,
@@ -263,6 +264,7 @@ export const paymentFields = ({ faults, form }: Pick<Draft, "faults" | "form">, 
     value: form.text(`${name}.freezes`),
     hint: html`The key of the streak and the number of each, such as <code>daily 1</code>.`,
     faults,
+    below: true,
   }),
   textField({
     name: `${name}.boost`,
