@@ -33,6 +33,7 @@ import { boardRoutes } from "./pages/definitions/boards.ts"
 import { boostRoutes } from "./pages/definitions/boosts.ts"
 import { currencyRoutes } from "./pages/definitions/currencies.ts"
 import { experimentRoutes } from "./pages/definitions/experiments.ts"
+import { itemRoutes } from "./pages/definitions/items.ts"
 import { leagueRoutes } from "./pages/definitions/leagues.ts"
 import { metricRoutes } from "./pages/definitions/metrics.ts"
 import { questRoutes } from "./pages/definitions/quests.ts"
@@ -104,6 +105,7 @@ export const routes: ReadonlyArray<Route> = [
   ...boostRoutes,
   ...boardRoutes,
   ...experimentRoutes,
+  ...itemRoutes,
   ...leagueRoutes,
   ...currencyRoutes,
   ...segmentRoutes,

@@ -57,6 +57,7 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["/quests", "Quests"],
   ["/badges", "Badges"],
   ["/boosts", "Boosts"],
+  ["/items", "Items"],
   ["/currencies", "Currencies"],
   ["/segments", "Segments"],
   ["/experiments", "Experiments"],

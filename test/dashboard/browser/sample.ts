@@ -249,7 +249,15 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
   const event = await post("/events", { userId: "ada", action: "SHARED" })
   const reward = await post("/users/ada/rewards", { type: "points", amount: 20 })
   const spend = await post("/users/ada/points/spend", { amount: 5, reason: "Streak freeze" })
-  const item = await post("/items", { name: longName, price: { points: 1 }, reward: { xp: 1 } })
+  const item = await post("/items", {
+    name: longName,
+    price: { points: 1 },
+    reward: { xp: 1 },
+    limit: { times: 20, per: "month" },
+    stock: 1_000_000,
+    startsAt: "2026-11-01T00:00:00Z",
+    endsAt: "2030-11-01T00:00:00Z",
+  })
   const purchase = await post("/users/ada/purchases", { item: item.key })
   await post(`/webhooks/${webhook.id}/test`, undefined)
   const { deliveries } = await ask(url, key, "GET", `/webhooks/${webhook.id}/deliveries`)
@@ -259,6 +267,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     event: event.eventId,
     reward: reward.rewardId,
     spend: spend.spendId,
+    item: item.id,
     purchase: purchase.purchaseId,
     rule: rule.id,
     badge: badge.id,

@@ -23,6 +23,7 @@ import type { Reply } from "../../view/Replies.ts"
 import { teamPath, userPath } from "../../view/Users.ts"
 import { historySection, readHistory } from "./history.ts"
 import { inProduction } from "./inProduction.ts"
+import { purchasesSection } from "./purchases.ts"
 
 /* A user's badges, quests, streaks and metrics, the first 100 of each. */
 
@@ -155,6 +156,7 @@ export const userPage = Effect.fnUntraced(function* (
     ranks.push([windowLabels[window], rankLink(base, userId, window, me?.rank)])
   }
   const path = userPath(base, userId)
+  const purchases = yield* purchasesSection(visit, userId, path)
   return show(
     `User ${titled(userId)}`,
     html`${noticeOf(visit)}
@@ -168,6 +170,7 @@ ${questsSection(progress, base)}
 ${streaksSection(progress)}
 ${segmentsSection(segments, base)}
 ${metricsSection(metrics)}
+${purchases}
 ${historySection({ visit, path, page })}`,
     error,
   )

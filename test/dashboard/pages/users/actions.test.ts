@@ -254,6 +254,28 @@ describe("Undoing", () => {
     expect((await readUser("covered"))!.points).toBe(0)
   })
 
+  it("refunds a purchase, which the page lists, and says so in the audit log", async () => {
+    await sandbox("POST", "/items", { key: "hat", name: "A <hat>", price: { points: 5 }, stock: 1 })
+    await sandbox("POST", "/users/shopper/rewards", { type: "points", amount: 6 })
+    const path = `${base}/users/shopper`
+    expect((await places.admin.get(path)).text).toContain("The user has bought nothing yet.")
+    const { purchaseId } = await sandbox("POST", "/users/shopper/purchases", { item: "hat" })
+    const address = `${path}/purchases/${purchaseId}/revoke`
+    const { text } = await places.admin.get(path)
+    expect(text).toContain("The user gets back 5 points")
+    expect(text).toContain(`action="${address}"`)
+    const { after } = await send(address, { idempotencyKey: "refund" })
+    expect(after).toContain("Given back: 5 points.")
+    expect(after).toContain("refunded <time")
+    expect((await readUser("shopper"))?.points).toBe(6)
+    expect((await sandbox("GET", "/items/hat")).left).toBe(1)
+    const log = (await places.admin.get(`${base}/log?action=purchase.revoke`)).text
+    expect(log).toContain("purchase.revoke")
+    expect(log).toContain(purchaseId)
+    const again = await send(address, { idempotencyKey: "another" })
+    expect(again.text).toContain("The user has no purchase with this id")
+  })
+
   it("reaches no event of another environment or user", async () => {
     const bank = places.api("bank", "sandbox")
     const production = places.api("shop", "production")
