@@ -3,6 +3,8 @@
  * it, and levels and badges that it reaches pay. It scores in no window and on no leaderboard of
  * definitions.
  *
+ * A user who was merged is paid through the user who stays, by the name of the payment once.
+ *
  * A payment cannot be undone: the window is closed, and its ranks are final. A spend takes back what
  * was paid by mistake.
  */
@@ -23,7 +25,9 @@ export const decidePayment = (
   { madeAt = 0, rewards = [], ...cause }: Payment,
   now: number,
 ): Result.Result<Decision, LaurelError<PaymentRefusal>> => {
-  if (user === undefined || user.createdAt > madeAt) {
+  // Who takes in the user `to` may have been created later.
+  const isOther = user !== undefined && cause.to === user.id && user.createdAt > madeAt
+  if (user === undefined || isOther) {
     return refuse("user_not_found", "The user was erased before the payment.")
   }
   if (user.profile.hidden || isDisqualified(user, cause.prize.boardId)) {

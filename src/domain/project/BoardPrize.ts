@@ -2,7 +2,8 @@
  * The prizes of a leaderboard: rewards for ranks in a window, paid once it has closed.
  *
  * The ranks are those at the close, so hidden users are skipped. Who leaves the leaderboard between
- * the close and the payment gets nothing, and nobody moves up.
+ * the close and the payment gets nothing, and nobody moves up. Who takes in a winner by a merge gets
+ * the prize.
  */
 import type { WindowKind } from "../values/Calendar.ts"
 import type { Gives } from "./Definition.ts"

@@ -38,6 +38,7 @@ import { noneAbsorbed, type UserState } from "../../domain/user/User.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type Broken, brokenBy, isDamagedRecord } from "../../storage/Storage.ts"
+import { owedTo } from "../boards/Winners.ts"
 import type { GroupCommit } from "../commit/GroupCommit.ts"
 import type { Deduplicator } from "../dedupe/Deduplicator.ts"
 import type { Idempotency, IdempotencyKeys } from "../dedupe/Idempotency.ts"
@@ -182,6 +183,9 @@ export class ActorSystem {
       orRefused: (...before) => this.#orRefused(...before),
       committed: this.#committed,
       standingIn: (environment) => options.environments.of(environment).standing,
+      payoutsOf: (environment) => options.environments.of(environment).project.state.payouts,
+      owedTo: (environment, user) =>
+        owedTo(options.storage, options.environments.of(environment), user),
     })
   }
 

@@ -9,6 +9,8 @@
  * - The actor of the frozen user waits for the user who stays, never the other way round, except
  *   that an erasure waits for its aliases. A frozen user that is in the list `absorbed` asks no more,
  *   so none of them waits for the erasure.
+ * - The rows of the frozen user on closed boards go with the end of the merge. Prizes that payouts still
+ *   owe it are paid to the user who stays before that (`#payOwed`).
  * - A merge or an erasure that cannot go on now, for lack of room or space, stays as it is and
  *   refuses the command. The next command goes on, or the agenda after `mergeRetryMs`.
  *
@@ -16,6 +18,8 @@
  */
 import { Effect } from "effect"
 import { absorbedAlready, leadingTo, type Standing } from "../../domain/decide/Merge.ts"
+import type { Payout } from "../../domain/project/Payout.ts"
+import type { Payment } from "../../domain/record/Payment.ts"
 import type { JournalRecord, UserCommand } from "../../domain/record/Record.ts"
 import type { LeadsTo, UserState } from "../../domain/user/User.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
@@ -26,6 +30,7 @@ import {
   type Envelope,
   type LogAnnotations,
   outcomeUnknown,
+  recordDamaged,
   storageUnavailable,
 } from "./Actor.ts"
 import type { Answers } from "./Answers.ts"
@@ -53,6 +58,13 @@ interface MergesOptions {
   /** Ends with true when every record appended so far is durable. */
   readonly committed: Effect.Effect<boolean>
   readonly standingIn: (environment: string) => Standing
+  /** The payouts that are under way, durable or not. */
+  readonly payoutsOf: (environment: string) => ReadonlyMap<string, Payout>
+  /** What the durable payouts under way have for a user. */
+  readonly owedTo: (
+    environment: string,
+    user: UserState,
+  ) => Effect.Effect<ReadonlyArray<Payment>, Broken>
 }
 
 /** Whether a command of the user is one for `Merges`. */
@@ -90,9 +102,15 @@ export class Merges {
       case "erasure":
         if (command.aliasOf !== undefined) return handle(actor, envelope)
         break
+      case "payment": {
+        const { createdAt, id } = stateOf(actor) as UserState
+        // The payment may be for an earlier user with this id, who was erased.
+        if (command.to !== id || createdAt <= (command.madeAt ?? 0)) break
+        answers.refuseWith(actor, envelope, merged)
+        return undefined
+      }
       case "tick":
       case "backfill":
-      case "payment":
         answers.refuseWith(actor, envelope, merged)
         return undefined
     }
@@ -124,9 +142,7 @@ export class Merges {
     const { answers, orRefused, take } = this.#options
     const refused = yield* orRefused(actor, envelope, this.#absorb(actor, envelope))
     const ended =
-      refused === undefined
-        ? Effect.as(this.#decide(actor, endOf(actor, true), envelope).decided, undefined)
-        : this.#giveUp(actor, envelope, refused)
+      refused === undefined ? this.#end(actor, envelope) : this.#giveUp(actor, envelope, refused)
     const refusal = yield* orRefused(actor, envelope, ended)
     // The merge cannot go on now, or its end met a defect.
     if (stateOf(actor).leadsTo?.done === false) {
@@ -135,6 +151,21 @@ export class Merges {
     }
     const wait = take(actor, envelope)
     if (wait !== undefined) yield* wait
+  })
+
+  /** Ends the merge of a frozen user whom the other has absorbed; returns the refusal, if any. */
+  readonly #end = Effect.fnUntraced(function* (
+    this: Merges,
+    actor: AnyActor,
+    envelope: AnyEnvelope,
+  ): Effect.fn.Return<LaurelError | undefined, Broken> {
+    const settled = new Set<string>()
+    while (this.#isOpen(actor, settled)) {
+      const refusal = yield* this.#payOwed(actor, envelope, settled)
+      if (refusal !== undefined) return refusal
+    }
+    yield* this.#decide(actor, endOf(actor, true), envelope).decided
+    return undefined
   })
 
   readonly #merge = Effect.fnUntraced(function* (
@@ -153,6 +184,13 @@ export class Merges {
     const refused = yield* orRefused(actor, envelope, this.#absorb(actor, envelope))
     if (refused === undefined) {
       // The end answers the caller.
+      const settled = new Set<string>()
+      while (this.#isOpen(actor, settled)) {
+        const unpaid = yield* orRefused(actor, envelope, this.#payOwed(actor, envelope, settled))
+        if (unpaid === undefined) continue
+        answers.refuseWith(actor, envelope, unpaid)
+        return
+      }
       const wait = handle(actor, envelope, endOf(actor, true))
       if (wait !== undefined) yield* wait
       return
@@ -190,6 +228,39 @@ export class Merges {
       refusal?.code === absorbedAlready ? undefined : refusal,
     )
   }
+
+  /** Whether a payout is under way that `#payOwed` has not looked at. */
+  #isOpen(actor: AnyActor, settled: ReadonlySet<string>): boolean {
+    for (const id of this.#options.payoutsOf(environmentOf(actor)).keys()) {
+      if (!settled.has(id)) return true
+    }
+    return false
+  }
+
+  /**
+   * Pays the user who stays what payouts owe the frozen one, and lists these in `settled`. Returns the
+   * refusal, if any. A window may close meanwhile: the caller asks `#isOpen` in the turn of the end.
+   */
+  readonly #payOwed = Effect.fnUntraced(function* (
+    this: Merges,
+    actor: AnyActor,
+    { annotations }: AnyEnvelope,
+    settled: Set<string>,
+  ): Effect.fn.Return<LaurelError | undefined, Broken> {
+    const { committed, owedTo, payoutsOf } = this.#options
+    const environment = environmentOf(actor)
+    const open = [...payoutsOf(environment).keys()]
+    // A payout is paid by the durable board.
+    if (!(yield* committed)) return storageUnavailable
+    const user = stateOf(actor) as UserState
+    for (const payment of yield* owedTo(environment, user)) {
+      const refusal = yield* this.#ask(environment, user.leadsTo!.into, payment, annotations)
+      const mayPass = refusal !== undefined && refusal.detail !== recordDamaged.detail
+      if (mayPass && isPassing(refusal)) return refusal
+    }
+    for (const id of open) settled.add(id)
+    return undefined
+  })
 
   /** Begins the erasure of a user and its aliases. */
   readonly #eraseAll = Effect.fnUntraced(function* (

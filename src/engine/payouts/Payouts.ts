@@ -8,8 +8,11 @@
  * - Nobody is left out: a payout ends only when each of its users was paid, or refused for good: the
  *   user is gone, is hidden, or cannot hold more. After a crash the payout resumes after the last step in
  *   the journal, and asks the later users again. A defect of one user is logged and passed over.
+ * - A payout that meets a defect or a damaged record is logged, and tried again after
+ *   `payoutCrashRetryMs`. The other payouts of the environment go on meanwhile.
  * - Positions and ranks are those of the closed board, in memory or stored, whose rows never move.
- *   Who has left it since is a gap and gets nothing.
+ *   Who has left it since is a gap and gets nothing. The merge of a user pays who stays before the row
+ *   becomes a gap (`actor/Merges.ts`).
  *
  * Ownership: this class asks the actors of users and of the project, and changes no state itself.
  *
@@ -18,7 +21,6 @@
  */
 import { Cause, Effect, FiberSet } from "effect"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
-import { rankAtClose, winningRanks } from "../../domain/project/BoardPrize.ts"
 import type { Payout } from "../../domain/project/Payout.ts"
 import { isAdvancing } from "../../domain/project/Project.ts"
 import type { Payment } from "../../domain/record/Payment.ts"
@@ -31,7 +33,7 @@ import { recordDamaged, type UserMessage } from "../actor/Actor.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
 import { Ended, insist } from "../badges/BackfillRun.ts"
 import type { BoardRow } from "../boards/BoardSource.ts"
-import { openClosedBoard } from "../boards/ClosedBoard.ts"
+import { openBoardOf, Winners } from "../boards/Winners.ts"
 
 type PaymentTo = UserMessage<Payment>
 
@@ -86,32 +88,36 @@ export class Payouts {
     if (this.#fork === undefined || this.#running.has(environment.id)) return
     if (environment.project.durable.payouts.size === 0) return
     this.#running.add(environment.id)
-    this.#fork(
-      this.#work(environment).pipe(
-        Effect.catchTag("Ended", () => Effect.void),
-        // A damaged record or a defect must not end the process: it would do so at each start.
-        Effect.catchCause((cause) =>
-          Cause.hasDies(cause) || isDamagedRecord(Cause.squash(cause))
-            ? Effect.logError("A payout crashed; it goes on with the next start", cause)
-            : Effect.failCause(cause),
-        ),
-      ),
-    )
+    this.#fork(Effect.catchTag(this.#work(environment), "Ended", () => Effect.void))
   }
 
   readonly #work = Effect.fnUntraced(function* (
     this: Payouts,
     environment: Environment,
   ): Effect.fn.Return<void, Broken | Ended> {
+    const crashed = new Set<string>()
     while (true) {
-      const [next] = environment.project.durable.payouts
+      const { payouts } = environment.project.durable
       // In the same turn as the look, so that a payout that comes later begins its own fiber.
-      if (next === undefined) {
+      if (payouts.size === 0) {
         this.#running.delete(environment.id)
         return
       }
+      const next = [...payouts].find(([id]) => !crashed.has(id))
+      if (next === undefined) {
+        yield* Effect.sleep(limits.payoutCrashRetryMs)
+        crashed.clear()
+        continue
+      }
       const [id, payout] = next
-      yield* new PayoutRun(this.#parts, environment, id, payout).pay
+      yield* Effect.catchCause(new PayoutRun(this.#parts, environment, id, payout).pay, (cause) => {
+        // These must not end the process: they would do so at each start.
+        if (!Cause.hasDies(cause) && !isDamagedRecord(Cause.squash(cause))) {
+          return Effect.failCause(cause)
+        }
+        crashed.add(id)
+        return Effect.logError("A payout crashed; it is tried again", { payout: id }, cause)
+      })
     }
   })
 }
@@ -122,6 +128,7 @@ class PayoutRun {
   readonly #environment: Environment
   readonly #id: string
   readonly #payout: Payout
+  readonly #winners: Winners
   #paid: number
 
   constructor(parts: PayoutsParts, environment: Environment, id: string, payout: Payout) {
@@ -129,22 +136,22 @@ class PayoutRun {
     this.#environment = environment
     this.#id = id
     this.#payout = payout
+    this.#winners = new Winners(id, payout)
     this.#paid = payout.paid
   }
 
   readonly pay: Effect.Effect<void, Broken | Ended> = Effect.gen({ self: this }, function* () {
-    const { next: begin, prizes, total } = this.#payout
-    const ranks = prizes.map((prize) => winningRanks(prize, total))
+    const { next: begin, total } = this.#payout
+    const { first, last } = this.#winners
     // The row of a rank is not before the position of the rank.
-    let next = Math.max(begin, Math.min(...ranks.map(([from]) => from)) - 1)
-    const last = Math.max(...ranks.map(([, to]) => to))
+    let next = Math.max(begin, first - 1)
     let step = next
     while (this.#isUnderWay) {
       const end = next + this.#parts.groupUsersMax
       const rows = yield* this.#rows(next, end)
       if (rows === undefined) break
-      const winners = rows.filter((row) => this.#rankOf(row) <= last)
-      yield* this.#payAll(winners.flatMap((row) => this.#paymentTo(row, ranks) ?? []))
+      const winners = rows.filter((row) => this.#winners.rankOf(row) <= last)
+      yield* this.#payAll(winners.flatMap((row) => this.#messageTo(row) ?? []))
       next = end
       if (winners.length < rows.length || next >= total) break
       if (next - step >= this.#parts.stepRows) {
@@ -171,36 +178,14 @@ class PayoutRun {
 
   /** The rows from a position to another; `undefined`: the board is gone. */
   readonly #rows = Effect.fnUntraced(function* (this: PayoutRun, from: number, end: number) {
-    const { boards, id: environment } = this.#environment
-    const { boardId: board, index, window: kind } = this.#payout.place
-    if (kind === "all_time") return undefined
-    const place = { environment, board, kind, index }
-    const source = yield* openClosedBoard(this.#parts.storage, boards, place)
+    const { storage } = this.#parts
+    const source = yield* openBoardOf(storage, this.#environment, this.#payout)
     return source && (yield* source.rows(from, Math.min(end, source.size)))
   })
 
-  #rankOf(row: BoardRow): number {
-    return rankAtClose(row, this.#payout.ties)
-  }
-
-  #paymentTo(
-    row: BoardRow,
-    ranks: ReadonlyArray<ReturnType<typeof winningRanks>>,
-  ): PaymentTo | undefined {
-    const { madeAt, place, prizes } = this.#payout
-    const rank = this.#rankOf(row)
-    const won = prizes.filter((_, index) => {
-      const [from, to] = ranks[index]!
-      return rank >= from && rank <= to
-    })
-    if (won.length === 0) return undefined
-    const { userId } = row
-    const rewards = won.map(({ reward }) => reward)
-    const prize = { ...place, rank }
-    return {
-      userId,
-      command: { kind: "payment", payout: this.#id, to: userId, prize, rewards, madeAt },
-    }
+  #messageTo(row: BoardRow): PaymentTo | undefined {
+    const command = this.#winners.paymentTo(row)
+    return command && { userId: row.userId, command }
   }
 
   /** Asks users until none has to be asked again. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { BoardTies } from "../../../src/domain/project/BoardDefinition.ts"
 import type { BoardPrize } from "../../../src/domain/project/BoardPrize.ts"
@@ -54,6 +54,9 @@ const grantAll = Effect.fnUntraced(function* (
 
 const hide = ({ engine }: Fixture, userId: string, hidden = true) =>
   engine.askUser(sandbox, { userId, command: { kind: "profile", change: { hidden } } })
+
+const merge = ({ engine }: Fixture, userId: string, into: string) =>
+  engine.askUser(sandbox, { userId, command: { kind: "merge", into } })
 
 /** Lets payouts go on until none is under way, and snapshots be taken. */
 const paid = Effect.fnUntraced(function* ({ engine }: Fixture, turns = 1_000) {
@@ -181,6 +184,102 @@ describe("Prizes of a leaderboard", () => {
     }),
   )
 
+  it.effect("go to who stays when a winner is merged before the payment, once", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T10:00:00Z")
+      const fixture = yield* startInMemory({}, small)
+      yield* offer(fixture, [ranks(1, 4, 5)])
+      yield* grantAll(fixture, { ada: 50, bob: 40, cyd: 30, dan: 20 })
+      yield* at("2026-11-05T00:00:00Z")
+      // Who stays is created after the close, and a merge leads on to another.
+      yield* grantAll(fixture, { kim: 1, lea: 1 })
+      for (const [from, into] of [
+        ["cyd", "kim"],
+        ["dan", "lea"],
+        ["lea", "bob"],
+      ] as const) {
+        yield* merge(fixture, from, into)
+      }
+      yield* paid(fixture)
+      // A merge of a user who was paid moves the prize with the balance.
+      yield* merge(fixture, "ada", "kim")
+      expect(yield* pointsOf(fixture, ["bob", "kim"])).toEqual({ bob: 10, kim: 10 })
+      const payments = fixture.committed.filter(({ cause }) => cause.kind === "payment")
+      expect(payments.map(({ cause }) => "to" in cause && cause.to).toSorted()).toEqual([
+        "ada",
+        "bob",
+        "cyd",
+        "dan",
+      ])
+      yield* fixture.close()
+    }),
+  )
+
+  it.effect("of an erased user do not go to who takes in another user with the same id", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T10:00:00Z")
+      const fixture = yield* startInMemory({}, small)
+      yield* offer(fixture, [ranks(1, 3, 5)])
+      yield* grantAll(fixture, { ada: 50, bob: 40, cyd: 30 })
+      yield* at("2026-11-05T00:00:00Z")
+      yield* fixture.engine.askUser(sandbox, { userId: "cyd", command: { kind: "erasure" } })
+      yield* grantAll(fixture, { cyd: 1 })
+      yield* merge(fixture, "cyd", "bob")
+      yield* paid(fixture)
+      expect(yield* pointsOf(fixture, ["ada", "bob"])).toEqual({ ada: 5, bob: 5 })
+      yield* fixture.close()
+    }),
+  )
+
+  it.effect("go on after a defect, without a restart", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T10:00:00Z")
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* start(MemoryStorage.make({ state }), small)
+      yield* first.engine.askProject(sandbox, {
+        kind: "createLeaderboard",
+        leaderboard: {
+          id: "ldb_1",
+          name: "More xp",
+          score: { currency: "xp" },
+          prizes: [ranks(1, 7, 1_000)],
+        },
+      })
+      yield* offer(first, prizes)
+      yield* grantAll(first, scores)
+      yield* at("2026-11-05T00:00:00Z")
+      yield* yieldToEventLoop
+      // The last snapshot stores the closed boards.
+      yield* first.close()
+      const memory = MemoryStorage.make({ state })
+      let defects = 0
+      const fixture = yield* start(
+        {
+          ...memory,
+          readEntries: (range) =>
+            range.table === "boards" && range.reverse === true && defects < 2
+              ? Stream.die(new Error(`Defect ${++defects}`))
+              : memory.readEntries(range),
+        },
+        small,
+      )
+      expect((yield* fixture.engine.readProject(sandbox)).payouts.size).toBe(2)
+      const isPaid = Effect.map(
+        fixture.engine.readProject(sandbox),
+        ({ payouts }) => payouts.size === 0,
+      )
+      for (let turn = 0; turn < 200 && !(yield* isPaid); turn++) {
+        yield* TestClock.adjust(limits.payoutCrashRetryMs / 20)
+        yield* yieldToEventLoop
+      }
+      expect([defects, yield* isPaid]).toEqual([2, true])
+      const won = expected(scores, [...prizes, ranks(1, 7, 1_000)])
+      expect(yield* pointsOf(fixture, Object.keys(scores))).toEqual(won)
+      expect(fixture.broken).toEqual([])
+      yield* fixture.close()
+    }),
+  )
+
   it.effect("count in no window and on no further leaderboard of the currency", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T10:00:00Z")
@@ -302,10 +401,23 @@ const dying = (
   }
 }
 
+/** Ends when the window is closed. */
+const closed = Effect.fnUntraced(function* (state: MemoryStorage.MemoryState) {
+  const isClosed = () =>
+    recordsOf(state).some(({ facts }) => facts[0]?.kind === "leaderboard.window_closed")
+  while (!isClosed()) yield* yieldToEventLoop
+})
+
 describe("A server that is killed while it pays prizes", () => {
-  for (const isKept of [true, false]) {
+  for (const [isKept, isMerging] of [
+    [true, false],
+    [false, false],
+    [true, true],
+    [false, true],
+  ] as const) {
     const words = isKept ? "is in the journal and has no answer" : "is lost"
-    it.effect(`pays each winner once, whichever write ${words}`, () =>
+    const also = isMerging ? " and merges a winner" : ""
+    it.effect(`pays each winner once${also}, whichever write ${words}`, () =>
       Effect.gen(function* () {
         let isOver = false
         for (let writes = 0; !isOver; writes++) {
@@ -317,22 +429,32 @@ describe("A server that is killed while it pays prizes", () => {
           yield* first.close("kill")
           const second = yield* start(dying(state, writes, isKept), small)
           yield* at("2026-11-05T00:00:00Z")
+          const merging = yield* Effect.forkChild(
+            isMerging
+              ? Effect.andThen(closed(state), Effect.ignore(merge(second, "dan", "gus")))
+              : Effect.void,
+          )
           for (let turn = 0; turn < 40; turn++) {
             yield* TestClock.adjust(limits.payoutPauseMs)
             yield* yieldToEventLoop
           }
           isOver = factsOf(second, "leaderboard.prizes_paid").length > 0
+          yield* Fiber.interrupt(merging)
           yield* second.close("kill")
           // Some of these starts store the closed board before they pay.
           const third = yield* start(MemoryStorage.make({ state }), small)
           if (writes % 3 === 0) yield* TestClock.adjust(quiet.snapshotIntervalMs)
+          if (isMerging) yield* Effect.andThen(closed(state), merge(third, "dan", "gus"))
           yield* paid(third)
-          expect(yield* pointsOf(third, Object.keys(scores))).toEqual(expected(scores, prizes))
+          const all = expected(scores, prizes)
+          const { dan, gus, ...others } = all
+          const won = isMerging ? { ...others, gus: dan! + gus! } : all
+          expect(yield* pointsOf(third, Object.keys(won))).toEqual(won)
           yield* third.close()
           const payments = recordsOf(state).filter(({ cause }) => cause.kind === "payment")
           expect(payments).toHaveLength(6)
           const fourth = yield* start(MemoryStorage.make({ state }), small)
-          expect(yield* pointsOf(fourth, Object.keys(scores))).toEqual(expected(scores, prizes))
+          expect(yield* pointsOf(fourth, Object.keys(won))).toEqual(won)
           yield* fourth.close()
         }
       }),
