@@ -3,7 +3,13 @@
  * synchronously from memory, because every request passes them.
  */
 import { Context } from "effect"
-import type { CallerScope, EnvironmentName, KeyKind, Tier } from "../domain/project/Directory.ts"
+import type {
+  CallerScope,
+  EnvironmentName,
+  KeyKind,
+  Tier,
+  TokenScope,
+} from "../domain/project/Directory.ts"
 import type { AddressRanges } from "./AddressRanges.ts"
 import type { KeyUse } from "./KeyUses.ts"
 
@@ -29,6 +35,8 @@ export interface Caller {
   /** When a user token was made, and when it expires; epoch milliseconds. */
   readonly issuedAt?: number
   readonly expiresAt?: number
+  /** What a user token may do only if its maker says so. */
+  readonly tokenScopes?: ReadonlyArray<TokenScope>
   readonly projectId: string
   readonly environmentName: EnvironmentName
   readonly environment: string
@@ -78,7 +86,12 @@ export class Accounts extends Context.Service<
      */
     readonly isInForce: (caller: Caller) => boolean
     /** Makes a token of a user; `undefined` unless the caller has a secret key in force. */
-    readonly makeToken: (caller: Caller, userId: string, seconds: number) => MadeToken | undefined
+    readonly makeToken: (
+      caller: Caller,
+      userId: string,
+      seconds: number,
+      scopes?: ReadonlyArray<TokenScope>,
+    ) => MadeToken | undefined
     /**
      * Changes whenever any key changes or expires. A result of `authenticate` may be cached as long
      * as it is the same.

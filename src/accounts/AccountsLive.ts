@@ -17,6 +17,7 @@ import {
   isKeyInForce,
   type KeyKind,
   type RotationOverlap,
+  type TokenScope,
 } from "../domain/project/Directory.ts"
 import { type LaurelError, laurelError } from "../domain/values/Errors.ts"
 import { isoTime } from "../domain/values/isoTime.ts"
@@ -88,10 +89,15 @@ class KnownKeys {
   }
 
   /** See `Accounts.makeToken`. */
-  makeToken(caller: Caller, userId: string, seconds: number): MadeToken | undefined {
+  makeToken(
+    caller: Caller,
+    userId: string,
+    seconds: number,
+    scopes: ReadonlyArray<TokenScope> = [],
+  ): MadeToken | undefined {
     this.latest()
     const erasedAt = this.#engine.erasedAt(caller.environment, userId)
-    return this.#index.makeToken(caller, userId, seconds, this.#engine.now(), erasedAt)
+    return this.#index.makeToken(caller, userId, seconds, scopes, this.#engine.now(), erasedAt)
   }
 
   /** See `Accounts.isInForce`. */
@@ -137,7 +143,8 @@ class KnownKeys {
 const accountsOf = (known: KnownKeys): Accounts["Service"] =>
   Accounts.of({
     authenticate: (text) => known.authenticate(text),
-    makeToken: (caller, userId, seconds) => known.makeToken(caller, userId, seconds),
+    makeToken: (caller, userId, seconds, scopes) =>
+      known.makeToken(caller, userId, seconds, scopes),
     isInForce: (caller) => known.isInForce(caller),
     get version() {
       return known.version()

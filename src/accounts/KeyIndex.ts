@@ -13,6 +13,7 @@ import {
   isKeyInForce,
   limitOf,
   scopeOf,
+  type TokenScope,
 } from "../domain/project/Directory.ts"
 import type { Caller, KeyRestrictions, MadeToken } from "./Accounts.ts"
 import { AddressRanges } from "./AddressRanges.ts"
@@ -87,6 +88,7 @@ export class KeyIndex {
     { keyId, kind }: Caller,
     userId: string,
     seconds: number,
+    scopes: ReadonlyArray<TokenScope>,
     now: number,
     erasedAt: number,
   ): MadeToken | undefined {
@@ -96,7 +98,8 @@ export class KeyIndex {
     const expiresAt = Math.floor(endsAt / 1_000) * 1_000
     const earliest = erasedAt === 0 ? 0 : Math.floor(erasedAt / 1_000) + 1
     const issuedAt = 1_000 * Math.max(Math.floor(now / 1_000), earliest)
-    return { token: this.#tokens!.make({ keyId, userId, issuedAt, expiresAt }), expiresAt }
+    const token = this.#tokens!.make({ keyId, userId, issuedAt, expiresAt, scopes })
+    return { token, expiresAt }
   }
 
   #keyOf(text: string): IndexedKey | undefined {
@@ -129,10 +132,18 @@ const callerOf = ({ projects }: DirectoryState, key: ApiKey, uses: KeyUses): Cal
  * The caller with a token that the key made. The key's address ranges do not apply: they are the
  * ranges of servers.
  */
-const userCaller = (key: Caller, { expiresAt, issuedAt, userId }: UserToken): Caller => {
+const userCaller = (key: Caller, token: UserToken): Caller => {
+  const { expiresAt, issuedAt, scopes, userId } = token
   const origins = key.restrictions?.origins
   const restrictions = origins && { origins, addresses: undefined }
-  return { ...key, kind: "user", scope: "user", userId, issuedAt, expiresAt, restrictions }
+  const ofToken = {
+    userId,
+    issuedAt,
+    expiresAt,
+    ...(scopes && { tokenScopes: scopes }),
+    restrictions,
+  }
+  return { ...key, kind: "user", scope: "user", ...ofToken }
 }
 
 const restrictionsOf = ({ allowedCidrs, allowedOrigins }: ApiKey): KeyRestrictions | undefined =>

@@ -13,6 +13,7 @@
  * as texts, so each token has exactly one form.
  */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto"
+import { type TokenScope, tokenScopes } from "../domain/project/Directory.ts"
 import { limits } from "../Limits.ts"
 
 /** Times are epoch milliseconds, whole seconds. */
@@ -21,6 +22,8 @@ export interface UserToken {
   readonly userId: string
   readonly issuedAt: number
   readonly expiresAt: number
+  /** Absent: none. */
+  readonly scopes?: ReadonlyArray<TokenScope>
 }
 
 const header = `${Buffer.from('{"alg":"HS256","typ":"JWT"}').toString("base64url")}.`
@@ -40,12 +43,14 @@ export class UserTokens {
     this.#key = createSecretKey(createHmac("sha256", secret).update("user tokens").digest())
   }
 
-  make({ expiresAt, issuedAt, keyId, userId }: UserToken): string {
+  make({ expiresAt, issuedAt, keyId, scopes = [], userId }: UserToken): string {
     const claims = {
       iss: keyId,
       sub: userId,
       iat: Math.floor(issuedAt / 1_000),
       exp: Math.floor(expiresAt / 1_000),
+      // Words with spaces between them, as in RFC 8693.
+      ...(scopes.length > 0 && { scope: scopes.join(" ") }),
     }
     const signed = header + Buffer.from(JSON.stringify(claims)).toString("base64url")
     return `${signed}.${this.#signature(signed)}`
@@ -73,8 +78,10 @@ export class UserTokens {
       return undefined
     }
     const claims = JSON.parse(Buffer.from(text.slice(header.length, end), "base64url").toString())
-    const { exp, iat, iss, sub } = claims
-    return { keyId: iss, userId: sub, issuedAt: iat * 1_000, expiresAt: exp * 1_000 }
+    const { exp, iat, iss, scope = "", sub } = claims
+    const scopes = tokenScopes.filter((one) => scope.split(" ").includes(one))
+    const times = { issuedAt: iat * 1_000, expiresAt: exp * 1_000 }
+    return { keyId: iss, userId: sub, ...times, ...(scopes.length > 0 && { scopes }) }
   }
 
   #signature(signed: string): string {

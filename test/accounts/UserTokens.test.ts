@@ -1,6 +1,7 @@
 import { createHmac, createSecretKey } from "node:crypto"
 import { describe, expect, it } from "vitest"
 import { looksLikeToken, UserTokens } from "../../src/accounts/UserTokens.ts"
+import { tokenScopes } from "../../src/domain/project/Directory.ts"
 import { limits } from "../../src/Limits.ts"
 
 const secret = createSecretKey(Buffer.alloc(32, 7))
@@ -23,6 +24,15 @@ describe("The text of a user token", () => {
     })
   })
 
+  it("names its scopes as words, and a token without them has none", () => {
+    const scopes = ["purchases"] as const
+    const text = tokens.make({ ...claims, scopes })
+    expect(tokens.read(text, now)).toEqual({ ...claims, scopes })
+    const { scope } = JSON.parse(Buffer.from(text.split(".")[1]!, "base64url").toString())
+    expect(scope).toBe("purchases")
+    expect(tokens.read(tokens.make({ ...claims, scopes: [] }), now)).toEqual(claims)
+  })
+
   it("can be read again with every user id, however long", () => {
     const ids = [
       "a",
@@ -33,7 +43,7 @@ describe("The text of a user token", () => {
       "a.b",
     ]
     for (const userId of ids) {
-      const text = tokens.make({ ...claims, userId })
+      const text = tokens.make({ ...claims, userId, scopes: tokenScopes })
       expect(text.length).toBeLessThanOrEqual(limits.userTokenCharactersMax)
       expect(tokens.read(text, now)?.userId).toBe(userId)
     }

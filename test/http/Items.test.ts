@@ -4,6 +4,9 @@ import { limits } from "../../src/Limits.ts"
 import { faultsOf, Place, problemOf } from "./definitions.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 
+// biome-ignore lint/suspicious/noExplicitAny: tests look into replies of all kinds
+type Json = any
+
 let server: TestServer
 beforeAll(async () => {
   server = await startServer()
@@ -252,6 +255,92 @@ describe("A purchase", () => {
     const { json } = await place.get("/v1/leaderboard?window=daily")
     expect(json.entries).toEqual([])
     expect((await place.get("/v1/users/ada")).json.xp).toBe(50)
+  })
+})
+
+describe("The items for a user", () => {
+  const shopOf = async (place: Place, userId: string, query = "") =>
+    (await place.get(`/v1/users/${userId}/items${query}`)).json
+
+  it("say for each why it cannot be bought, as the purchase would be refused", async () => {
+    const place = await newShop()
+    await place.create("/v1/currencies", { key: "coins", name: "Coins", pendingDays: 14 })
+    await place.create("/v1/segments", {
+      key: "pros",
+      name: "Pros",
+      conditions: [{ kind: "attribute", attribute: "plan", op: "eq", value: "pro" }],
+    })
+    const sell = (key: string, more: object) =>
+      place.create("/v1/items", { ...poster, key, ...more })
+    await sell("poster", { limit: { times: 2, per: "week" } })
+    await sell("dear", { price: { gems: 9, points: 30, coins: 1 } })
+    await sell("paused", {})
+    await place.patch("/v1/items/paused", { status: "paused" })
+    await sell("once", { price: { gems: 1 }, limit: { times: 1 } })
+    await sell("gone", { stock: 0 })
+    await sell("draft", { status: "draft" })
+    await sell("later", { startsAt: "2099-01-01T00:00:00Z" })
+    await sell("pro", { segment: "pros" })
+    await grant(place, "ada", { currencies: { gems: 8, coins: 7 }, points: 40 })
+    await buy(place, "ada", "once")
+    const shop = await shopOf(place, "ada")
+    expect(shop).toMatchObject({ userId: "ada", total: 5, hasMore: false })
+    expect(shop.spendable).toEqual({ gems: 7, coins: 0, points: 40 })
+    const seen = shop.items.map(({ bought, key, limitEndsAt, refusal }: Json) => [
+      key,
+      bought,
+      limitEndsAt !== null,
+      refusal?.code ?? null,
+    ])
+    expect(seen).toEqual([
+      ["poster", 0, true, null],
+      ["dear", 0, false, "insufficient_balance"],
+      ["paused", 0, false, "item_not_active"],
+      ["once", 1, false, "limit_reached"],
+      ["gone", 0, false, "sold_out"],
+    ])
+    expect(shop.items[1].refusal.missing).toEqual({ gems: 2, coins: 1 })
+    expect(Object.keys(shop.items[2].refusal)).toEqual(["code", "detail"])
+    // The refused purchases first: one that succeeds changes the balances.
+    for (const { key, refusal } of shop.items.toReversed()) {
+      const { json, status } = await buy(place, "ada", key)
+      if (refusal === null) expect(status).toBe(200)
+      else expect([json.code, json.detail]).toEqual([refusal.code, refusal.detail])
+    }
+    await place.put("/v1/users/ada", { attributes: { plan: "pro" } })
+    expect((await shopOf(place, "ada")).items.at(-1).key).toBe("pro")
+    expect((await shopOf(place, "ada")).items[0].bought).toBe(1)
+  })
+
+  it("come in pages, and are not there for an unknown user", async () => {
+    const place = await newShop()
+    for (const key of ["a", "b", "c"]) await place.create("/v1/items", { ...poster, key })
+    await grant(place, "ada", { points: 1 })
+    const keysOf = ({ items }: Json) => items.map(({ key }: Json) => key)
+    const first = await shopOf(place, "ada", "?limit=2")
+    expect([keysOf(first), first.hasMore, first.total]).toEqual([["a", "b"], true, 3])
+    const next = await shopOf(place, "ada", `?limit=2&cursor=${first.nextCursor}`)
+    expect([keysOf(next), next.hasMore]).toEqual([["c"], false])
+    await grant(place, "bob", { points: 1 })
+    const other = await place.get(`/v1/users/bob/items?limit=2&cursor=${first.nextCursor}`)
+    expect(faultsOf(other)).toEqual([["query/cursor", "invalid_value"]])
+    expect(problemOf(await place.get("/v1/users/nobody/items"))).toEqual([404, "user_not_found"])
+  })
+
+  it("leave out what has expired by the time of the read", async () => {
+    const place = await newShop()
+    await place.create("/v1/currencies", {
+      key: "stars",
+      name: "Stars",
+      expiry: { afterDays: 1 },
+    })
+    await place.create("/v1/items", { ...poster, price: { stars: 1 } })
+    await grant(place, "ada", { currencies: { stars: 3 } })
+    expect((await shopOf(place, "ada")).spendable.stars).toBe(3)
+    const inDays = new Date(Date.now() + 3 * 86_400_000).toISOString()
+    expect((await place.post("/v1/test-clock", { advanceTo: inDays })).status).toBe(200)
+    const { items, spendable } = await shopOf(place, "ada")
+    expect([spendable.stars, items[0].refusal.missing]).toEqual([0, { stars: 1 }])
   })
 })
 

@@ -94,6 +94,7 @@ describe("/openapi.json", () => {
       "/v1/users/{id}/events/{eventId}",
       "/v1/users/{id}/export",
       "/v1/users/{id}/history",
+      "/v1/users/{id}/items",
       "/v1/users/{id}/leagues",
       "/v1/users/{id}/leagues/{leagueId}",
       "/v1/users/{id}/merge",

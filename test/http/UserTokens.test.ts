@@ -97,6 +97,7 @@ describe("A token gives access to", () => {
     "GET /v1/stream",
     "GET /v1/users/:id",
     "GET /v1/users/:id/history",
+    "GET /v1/users/:id/items",
     "GET /v1/users/:id/points/spend",
     "GET /v1/users/:id/points/spend/:spendId",
     "GET /v1/users/:id/leagues",
@@ -314,6 +315,68 @@ describe("A token is refused", () => {
       const path = `GET /v1/users/ada?${name}=${token}`
       expect(await codeOf(null, path)).toEqual(unauthorized)
       expect(await codeOf(token, path)).toEqual([400, "invalid_request"])
+    }
+  })
+})
+
+describe("With a token a user buys items", () => {
+  const buyer = async (userId: string, scopes?: ReadonlyArray<string>): Promise<string> =>
+    (await ask(secret, `POST /v1/users/${userId}/tokens`, scopes && { scopes })).json.token
+  const buy = (token: string, userId: string, headers?: Record<string, string>) =>
+    ask(token, `POST /v1/users/${userId}/purchases`, { item: "cap" }, headers)
+  const pointsOf = async (userId: string) =>
+    (await ask(secret, `GET /v1/users/${userId}`)).json.points
+
+  beforeAll(async () => {
+    await ask(secret, "POST /v1/items", { key: "cap", name: "Cap", price: { points: 5 } })
+    for (const userId of ["dan", "eve"]) {
+      await ask(secret, `POST /v1/users/${userId}/rewards`, { type: "points", amount: 20 })
+    }
+  })
+
+  it("only if it was made with the scope purchases", async () => {
+    for (const plain of [await buyer("dan"), await buyer("dan", [])]) {
+      for (const headers of [{}, { "idempotency-key": "k" }]) {
+        const { json, status } = await buy(plain, "dan", headers)
+        expect([status, json.code]).toEqual(forbidden)
+        expect(json.detail).toContain("scope purchases")
+      }
+      expect((await ask(plain, "GET /v1/users/dan/items")).json.items).toMatchObject([
+        { key: "cap", refusal: null },
+      ])
+    }
+    expect(await pointsOf("dan")).toBe(20)
+    const scoped = await buyer("dan", ["purchases"])
+    const bought = await buy(scoped, "dan")
+    expect([bought.status, bought.json.price]).toEqual([200, { points: 5 }])
+    expect(await pointsOf("dan")).toBe(15)
+  })
+
+  it("for its own user alone, and refunds none", async () => {
+    const token = await buyer("dan", ["purchases"])
+    expect((await buy(token, "eve")).json.code).toBe("insufficient_scope")
+    expect(await pointsOf("eve")).toBe(20)
+    const { purchaseId } = (await buy(token, "dan")).json
+    const path = `/v1/users/dan/purchases/${purchaseId}`
+    expect(await codeOf(token, `DELETE ${path}`)).toEqual(forbidden)
+    expect((await ask(token, `GET ${path}`)).json.revoked).toBe(false)
+    expect(await codeOf(token, "POST /v1/users/dan/points/spend", { amount: 1 })).toEqual(forbidden)
+  })
+
+  it("with a scope that nobody added to the token", async () => {
+    const [head, payload, signature] = (await buyer("dan")).split(".")
+    const claims = JSON.parse(Buffer.from(payload!, "base64url").toString())
+    const widened = Buffer.from(JSON.stringify({ ...claims, scope: "purchases" }))
+    const forged = `${head}.${widened.toString("base64url")}.${signature}`
+    expect(await codeOf(forged, "POST /v1/users/dan/purchases", { item: "cap" })).toEqual(
+      unauthorized,
+    )
+  })
+
+  it("and a token with an unknown scope is not made", async () => {
+    for (const scopes of [["refunds"], ["purchases", "purchases"], "purchases", [1], null]) {
+      const { json, status } = await ask(secret, "POST /v1/users/dan/tokens", { scopes })
+      expect([scopes, status, json.code]).toEqual([scopes, 400, "invalid_request"])
     }
   })
 })

@@ -176,6 +176,7 @@ export const operations = {
     get: "GET items/*",
     update: "PATCH items/* body key",
     delete: "DELETE items/* - key",
+    ofUser: "GET users/*/items query",
   },
   project: {
     get: "GET project",

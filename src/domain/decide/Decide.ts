@@ -278,7 +278,7 @@ const decideKind = (
       return decideAbsorb(
         user,
         project,
-        { ...command, state: presentState(command.state, project, now) },
+        { ...command, state: command.state && presentState(command.state, project, now) },
         now,
         seats,
       ) satisfies DecidedKind<"absorb">
@@ -303,11 +303,8 @@ const expiredFacts = (
   })
 
 /** The state without what has expired by `now`. */
-const presentState = (
-  user: UserState | undefined,
-  project: ProjectState,
-  now: number,
-): UserState | undefined => user && afterExpiry(user, expiredFacts(user, project, now), now)
+export const presentState = (user: UserState, project: ProjectState, now: number): UserState =>
+  afterExpiry(user, expiredFacts(user, project, now), now)
 
 const noFacts: ReadonlyArray<never> = []
 

@@ -20,6 +20,10 @@ export type CallerScope = Scope | "publishable" | "user"
 export const tiers = ["free", "pro", "enterprise"] as const
 export type Tier = (typeof tiers)[number]
 
+/** What a user token may do only if its maker says so: `purchases` buys items for the user. */
+export const tokenScopes = ["purchases"] as const
+export type TokenScope = (typeof tokenScopes)[number]
+
 /** Requests per minute of the tiers with a fixed limit. A project of the tier `enterprise` has its own limit or none. */
 export const tierRequestsPerMinute: Readonly<Record<Exclude<Tier, "enterprise">, number>> = {
   free: 100,

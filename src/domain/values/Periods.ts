@@ -35,6 +35,24 @@ export const periodAt = (per: LimitPeriod, zone: Zone, at: number): number => {
   }
 }
 
+/** When the period at `at` ends, epoch milliseconds; null: never. */
+export const periodEnd = (per: LimitPeriod, zone: Zone, at: number): number | null => {
+  switch (per) {
+    case "hour": {
+      const shift = zone.hourShiftAt(at)
+      return (Math.floor((at + shift) / hourMs) + 1) * hourMs - shift
+    }
+    case "day":
+      return zone.startOfDay(zone.dayAt(at) + 1)
+    case "week":
+      return zone.startOfDay(firstDayOf("weekly", zone.windowAt("weekly", at) + 1))
+    case "month":
+      return zone.startOfDay(firstDayOf("monthly", zone.windowAt("monthly", at) + 1))
+    case "ever":
+      return null
+  }
+}
+
 /** A time before which no event of the period occurred, in any time zone. */
 export const beforePeriod = ({ number, per }: Period): number =>
   per === "ever" ? Number.NEGATIVE_INFINITY : (Math.floor(number / 4) - dayHours) * hourMs

@@ -1,10 +1,22 @@
 /** Operations on items, which users buy for amounts of currencies. */
 import { Schema } from "effect"
-import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Reward } from "../../domain/message/FactMembers.ts"
 import { limitPeriods } from "../../domain/values/Periods.ts"
 import { limits } from "../../Limits.ts"
-import { ApiKey, integer, OpenTo, oneOf, pageFields, text } from "./Common.ts"
+import {
+  ApiKey,
+  integer,
+  OpenTo,
+  oneOf,
+  pageFields,
+  pageQuery,
+  type RequestParts,
+  Time,
+  text,
+  UserId,
+  UserNamed,
+} from "./Common.ts"
 import {
   amountsBy,
   listQuery,
@@ -19,12 +31,13 @@ import {
 } from "./DefinitionShapes.ts"
 import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { itemId } from "./examples/exampleIds.ts"
-import { item, itemForSale, itemPage } from "./examples/itemExamples.ts"
+import { item, itemForSale, itemForUser, itemPage, userItems } from "./examples/itemExamples.ts"
 import {
   ArchivedConflict,
   ItemNotFound,
   KeyInProgress,
   readProblems,
+  UserNotFound,
   writeProblems,
 } from "./Problems.ts"
 
@@ -159,6 +172,66 @@ export const ItemPage = Schema.Struct({
   examples: [itemPage],
 })
 
+/** Why a user cannot buy an item that the shop shows. */
+const buyingRefusals = [
+  "item_not_active",
+  "limit_reached",
+  "sold_out",
+  "insufficient_balance",
+  "currency_not_found",
+  "currency_not_spendable",
+  "balance_overflow",
+] as const
+
+export const ItemForUser = Schema.Struct({
+  ...ItemForSale.fields,
+  bought: Schema.Int.annotate({
+    description:
+      "Units that the user has bought: those that count for `limit` now; without a limit, all that were not refunded.",
+    examples: [1],
+  }),
+  limitEndsAt: Schema.NullOr(Time).annotate({
+    description: "When the present period of `limit` ends; null: never.",
+  }),
+  refusal: Schema.NullOr(
+    Schema.Struct({
+      code: oneOf(buyingRefusals).annotate({
+        description: "The code that a purchase would get now.",
+        examples: ["insufficient_balance"],
+      }),
+      detail: Schema.String.annotate({
+        description: "The reason, as the purchase would tell it.",
+        examples: [itemForUser.refusal.detail],
+      }),
+      missing: Schema.optionalKey(
+        Schema.Record(Schema.String, Schema.Int).annotate({
+          description: "For `insufficient_balance`: what lacks of the price, by currency.",
+          examples: [itemForUser.refusal.missing],
+        }),
+      ),
+    }).annotate({ identifier: "BuyingRefusal" }),
+  ).annotate({ description: "Why the user cannot buy it now; null: the user can." }),
+}).annotate({
+  identifier: "ItemForUser",
+  description: "An item, and whether a user can buy it.",
+  examples: [itemForUser],
+})
+
+export const UserItems = Schema.Struct({
+  userId: UserId,
+  spendable: Schema.Record(Schema.String, Schema.Int).annotate({
+    description:
+      "What the user can spend now, by currency: the balances of spendable currencies without what is pending.",
+    examples: [userItems.spendable],
+  }),
+  items: Schema.Array(ItemForUser).annotate({ description: "In the order of creation." }),
+  ...pageFields("items"),
+}).annotate({
+  identifier: "UserItems",
+  description: "A page of the items for a user.",
+  examples: [userItems],
+})
+
 export const Items = HttpApiGroup.make("items")
   .add(
     ...definitionEndpoints({
@@ -203,6 +276,23 @@ ${statusWords}`,
           "The item is no longer for sale; purchases stay, and can be refunded. It still reads by its id or key and in the list with `status=archived`. Archiving twice returns 404.",
       },
     }),
+  )
+  .add(
+    HttpApiEndpoint.get("ofUser", "/v1/users/:id/items", {
+      params: { id: UserId },
+      query: pageQuery("items"),
+      success: UserItems,
+      error: [...readProblems, UserNotFound],
+    })
+      .annotate(OpenTo, ["read", "user"])
+      .annotate(UserNamed, ({ params }: RequestParts): string => params.id)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Read the items for a user",
+          description:
+            "Lists the active and paused items that are for this user, with what the user can spend, and for each item whether the user can buy it now, and why not. It reserves nothing: a purchase may still be refused, for example if others buy the last units.",
+        }),
+      ),
   )
   .middleware(ApiKey)
   .annotateMerge(

@@ -172,7 +172,7 @@ export const Purchases = HttpApiGroup.make("purchases")
         OpenApi.annotations({
           summary: "Buy an item",
           description:
-            "Takes the price from the user's balances, and gives the reward of the item, whole or not at all; a refused purchase changes nothing. 409 `item_not_active`: it is not for sale now. 409 `not_in_segment`: it is not for this user. 409 `limit_reached`: the user has bought as many as `limit` permits. 409 `sold_out`: no unit is left; the last one goes to one buyer. 409 `insufficient_balance` names each balance that is too small. An `id` that the user has used for a purchase changes nothing: with the same `item` the reply is the first outcome with `duplicate: true`, with another 409 `id_reused`. A user token buys for its user. Replies once the outcome is on disk.",
+            "Takes the price from the user's balances, and gives the reward of the item, whole or not at all; a refused purchase changes nothing. 409 `item_not_active`: it is not for sale now. 409 `not_in_segment`: it is not for this user. 409 `limit_reached`: the user has bought as many as `limit` permits. 409 `sold_out`: no unit is left; the last one goes to one buyer. 409 `insufficient_balance` names each balance that is too small. An `id` that the user has used for a purchase changes nothing: with the same `item` the reply is the first outcome with `duplicate: true`, with another 409 `id_reused`. A user token buys for its user, if it was made with the scope `purchases`. Replies once the outcome is on disk.",
         }),
       ),
     HttpApiEndpoint.get("list", "/v1/users/:id/purchases", {

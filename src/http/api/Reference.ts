@@ -22,7 +22,7 @@ export const introduction = `Gamification from events: xp, levels, badges, quest
 
 All operations are available under \`/v1\` and \`/api/v1\`. The API key selects the project and environment.
 
-**Web pages and apps** keep no secret. A publishable key (\`lk_pub_…\`) reads leaderboards, active quests, and badges that are not secret; it names no user. Leaderboards have ids and display names: choose ids that everybody may see, or hide users (\`hidden\`). A user token, which your server makes with a secret key by \`POST /v1/users/{id}/tokens\`, reads one user as well, and sends events of that user with the actions that the project's setting \`clientActions\` lists. Anything else is 403 \`insufficient_scope\`. Keys and tokens stand in \`Authorization\`, never in an address.
+**Web pages and apps** keep no secret. A publishable key (\`lk_pub_…\`) reads leaderboards, active quests, and badges that are not secret; it names no user. Leaderboards have ids and display names: choose ids that everybody may see, or hide users (\`hidden\`). A user token, which your server makes with a secret key by \`POST /v1/users/{id}/tokens\`, reads one user as well, and sends events of that user with the actions that the project's setting \`clientActions\` lists. With the scope \`purchases\` it buys items, too. Anything else is 403 \`insufficient_scope\`. Keys and tokens stand in \`Authorization\`, never in an address.
 
 **Durable.** A 2xx reply to a write means that the write is on disk. Without a reply the outcome is unknown: repeat the request with the same \`id\` or \`Idempotency-Key\`. The writes of one user are applied in the order accepted.
 

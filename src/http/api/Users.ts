@@ -8,6 +8,7 @@ import {
   granted,
   LevelChange,
 } from "../../domain/message/FactMembers.ts"
+import { tokenScopes } from "../../domain/project/Directory.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
@@ -20,6 +21,7 @@ import {
   integer,
   list,
   OpenTo,
+  oneOf,
   pageQuery,
   type RequestParts,
   Time,
@@ -181,6 +183,13 @@ export const TokenRequest = Schema.Struct({
     integer(limits.userTokenSecondsMin, limits.userTokenSecondsMax).annotate({
       description: `Lifetime of the token. Default ${limits.userTokenSeconds}. The token ends no later than your key.`,
       examples: [900],
+    }),
+  ),
+  scopes: Schema.optionalKey(
+    list(oneOf(tokenScopes), 0, tokenScopes.length).annotate({
+      description:
+        "What the token may do besides. `purchases`: buy items for this user. Default: nothing.",
+      examples: [["purchases"]],
     }),
   ),
 }).annotate({
@@ -471,7 +480,7 @@ export const Users = HttpApiGroup.make("users")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Make a token for a user",
-          description: `Returns a token with which the user's own browser or phone asks, in place of a key. Make it on your server, for the user who is signed in there, with a secret key. It reads this user, their progress, history and stream, leaderboards (\`around\` this user), active quests, and badges that are not secret; starts quests of this user; and sends single events of this user, not dated, with actions that the project's setting \`clientActions\` lists. Anything else is 403 \`insufficient_scope\`. A token needs no user yet; the first event creates one. It has its own rate limit, ${limits.userRequestsPerMinute} requests a minute for each user; all users together have that of the key's tier, apart from the key's own. Tokens are not stored: one ends when it expires, or when the key that made it is revoked or expires. Revoking that key is the only way to end a token early; erasing the user is none: an event sent with the token creates the user again. An \`Idempotency-Key\` is ignored.`,
+          description: `Returns a token with which the user's own browser or phone asks, in place of a key. Make it on your server, for the user who is signed in there, with a secret key. It reads this user, their progress, history and stream, leaderboards (\`around\` this user), active quests, and badges that are not secret; starts quests of this user; and sends single events of this user, not dated, with actions that the project's setting \`clientActions\` lists. With the scope \`purchases\` it also buys items for this user, and spends what they cost; it refunds none. Anything else is 403 \`insufficient_scope\`. A token needs no user yet; the first event creates one. It has its own rate limit, ${limits.userRequestsPerMinute} requests a minute for each user; all users together have that of the key's tier, apart from the key's own. Tokens are not stored: one ends when it expires, or when the key that made it is revoked or expires. Revoking that key is the only way to end a token early; erasing the user is none: an event sent with the token creates the user again. An \`Idempotency-Key\` is ignored.`,
         }),
       ),
     HttpApiEndpoint.post("merge", "/v1/users/:id/merge", {

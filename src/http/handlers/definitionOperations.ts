@@ -47,7 +47,7 @@ import {
 type Prepared<Command, Code extends ErrorCode> = Command | Effect.Effect<Command, LaurelError<Code>>
 
 /** The lists of definitions, and of webhooks, which are listed in the same way. */
-type DefinitionList = Plural | "webhooks"
+export type DefinitionList = Plural | "webhooks"
 
 interface Shows {
   readonly version: number
@@ -275,7 +275,7 @@ interface Dated {
  * The page of the definitions that satisfy `isChosen`, in the order of creation. If the definition
  * of the cursor no longer exists, the page begins with those created in its millisecond.
  */
-const pageOf = <Definition extends Dated>(
+export const pageOf = <Definition extends Dated>(
   all: ReadonlyMap<string, Definition>,
   { after, end, limit }: PageAsked<DefinitionList>,
   isChosen: (definition: Definition) => boolean,

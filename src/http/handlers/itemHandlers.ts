@@ -1,20 +1,24 @@
 /** Items as definitions, and purchases of users. */
 import { Effect } from "effect"
-import { isClient } from "../../accounts/Accounts.ts"
+import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import type { ItemChange } from "../../domain/decide/ItemDefinitions.ts"
+import { type Offer, Shop } from "../../domain/decide/Shop.ts"
 import type { PurchaseReply } from "../../domain/message/PurchaseReply.ts"
 import { replyOf } from "../../domain/message/UserReply.ts"
 import { type Item, leftOf } from "../../domain/project/Item.ts"
 import { decidedAt } from "../../domain/record/Record.ts"
+import { Membership } from "../../domain/user/Membership.ts"
 import { isShownAt } from "../../domain/user/Progress.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
-import { isoTime } from "../../domain/values/isoTime.ts"
+import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine, StorageCode } from "../../engine/Engine.ts"
-import type { ItemPatch, Items, NewItem } from "../api/Items.ts"
-import type { PurchaseDetails, Purchases } from "../api/Purchases.ts"
+import { scopesOf } from "../api/Common.ts"
+import type { ItemForUser, ItemPatch, Items, NewItem } from "../api/Items.ts"
+import { type PurchaseDetails, Purchases } from "../api/Purchases.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { kindOperations } from "./definitionOperations.ts"
+import { insufficientScope } from "../request/Problem.ts"
+import { type DefinitionList, kindOperations, pageOf } from "./definitionOperations.ts"
 import { type RecordOf, readByEitherId, readRevocation } from "./readHistory.ts"
 import { revoke, undone } from "./revocations.ts"
 import { readPage } from "./rewardHandlers.ts"
@@ -25,16 +29,18 @@ import {
   mayKnow,
   named,
   newMembers,
+  pageAsked,
   partsChange,
   patchOf,
   replacementOf,
   showDefinition,
   showRepeat,
+  userNotFound,
   wholeReward,
 } from "./Shapes.ts"
 
-export const itemHandlers = (engine: Engine["Service"]): Handlers<typeof Items> =>
-  kindOperations(engine, "item", {
+export const itemHandlers = (engine: Engine["Service"]): Handlers<typeof Items> => ({
+  ...kindOperations(engine, "item", {
     made: newItem,
     changed: itemChange,
     show: showItem,
@@ -43,7 +49,45 @@ export const itemHandlers = (engine: Engine["Service"]): Handlers<typeof Items> 
     listed: soldIn(engine),
     isVisible: (item, caller, now) =>
       (!isClient(caller) || isShownAt(item, now)) && mayKnow(engine, item, caller, now),
-  })
+  }),
+  ofUser: {
+    handle: ({ caller: { environment }, params: { id: userId }, query }) =>
+      Effect.gen(function* () {
+        const asked = yield* pageAsked<DefinitionList>(
+          "items",
+          environment,
+          { user: userId },
+          query,
+        )
+        const user = yield* foundOr(yield* engine.readUser(environment, userId), userNotFound)
+        const project = yield* engine.readProject(environment)
+        const { sold } = yield* engine.readCounts(environment)
+        const now = engine.timeIn(environment)
+        const membership = new Membership({ userId, user, project, now })
+        const isFor = (item: Item) => isShownAt(item, now) && membership.has(item.segment)
+        const { items, ...page } = pageOf(project.items, asked, isFor)
+        const shop = new Shop(user, project, now, (id) => sold.get(id) ?? 0)
+        const shown = items.map((item) => ({
+          ...withSold(item, showItem(item, now), sold),
+          ...showOffer(shop.offer(item)),
+        }))
+        return { body: { userId, spendable: shop.spendable(), items: shown, ...page } }
+      }),
+  },
+})
+
+const showOffer = ({ bought, limitEndsAt, missing, refusal }: Offer) => ({
+  bought,
+  limitEndsAt: isoTimeOrNull(limitEndsAt),
+  refusal:
+    refusal === undefined
+      ? null
+      : {
+          code: refusal.code as NonNullable<(typeof ItemForUser.Type)["refusal"]>["code"],
+          detail: refusal.detail,
+          ...(Object.keys(missing).length > 0 && { missing }),
+        },
+})
 
 export const newItem = (payload: typeof NewItem.Type, id: string) => {
   const { limit, name, price, reward = {}, stock = null } = payload
@@ -79,11 +123,19 @@ const showItem = (item: Item, now: number) => showDefinition(item, now)
 const soldIn = (engine: Engine["Service"]) => (environment: string) =>
   Effect.map(
     engine.readCounts(environment),
-    (counts) => (item: Item, shown: ReturnType<typeof showItem>) => {
-      const sold = counts.sold.get(item.id) ?? 0
-      return { ...shown, sold, left: leftOf(item, sold) }
-    },
+    ({ sold }) =>
+      (item: Item, shown: ReturnType<typeof showItem>) =>
+        withSold(item, shown, sold),
   )
+
+const withSold = (
+  item: Item,
+  shown: ReturnType<typeof showItem>,
+  counts: ReadonlyMap<string, number>,
+) => {
+  const sold = counts.get(item.id) ?? 0
+  return { ...shown, sold, left: leftOf(item, sold) }
+}
 
 /* Purchases. */
 
@@ -92,6 +144,7 @@ export const purchaseHandlers = (engine: Engine["Service"]): Handlers<typeof Pur
   return {
     create: {
       handle: ({ caller, idempotency, params, payload }) => {
+        if (isKeptFromBuying(caller)) return Effect.fail(noScope)
         const message = { userId: params.id, command: { kind: "purchase", ...payload } } as const
         const asked = engine.askUser(caller.environment, message, idempotency)
         return Effect.map(asked, ({ replayed, reply }) => {
@@ -126,6 +179,16 @@ export const purchaseHandlers = (engine: Engine["Service"]): Handlers<typeof Pur
     },
   }
 }
+
+/** Whether the caller has a user token that may not spend. The pipeline has checked its user. */
+const isKeptFromBuying = ({ kind, tokenScopes = [] }: Caller): boolean =>
+  kind === "user" && !tokenScopes.includes("purchases")
+
+const noScope = insufficientScope(
+  scopesOf(Purchases.endpoints.create.annotations),
+  "user",
+  "A user token buys only if it was made with the scope purchases (`POST /v1/users/{id}/tokens`).",
+)
 
 /** The outcome of a purchase. */
 const purchaseBody = (reply: PurchaseReply) => {

@@ -95,8 +95,9 @@ export const userHandlers = (
     },
   },
   createToken: {
-    handle: ({ caller, params, payload: { expiresInSeconds = limits.userTokenSeconds } }) => {
-      const made = accounts.makeToken(caller, params.id, expiresInSeconds)
+    handle: ({ caller, params, payload }) => {
+      const { expiresInSeconds = limits.userTokenSeconds, scopes } = payload
+      const made = accounts.makeToken(caller, params.id, expiresInSeconds, scopes)
       if (made === undefined) return Effect.fail(keyNeeded)
       return Effect.succeed({ body: { ...made, expiresAt: isoTime(made.expiresAt) } })
     },

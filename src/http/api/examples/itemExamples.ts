@@ -23,6 +23,24 @@ export const itemForSale = { ...item, sold: 40, left: 60 } as const
 
 export const itemPage = { items: [itemForSale], ...onlyPage } as const
 
+export const itemForUser = {
+  ...itemForSale,
+  bought: 1,
+  limitEndsAt: "2026-11-09T00:00:00.000Z",
+  refusal: {
+    code: "insufficient_balance",
+    detail: "The user has 3 gems, 5 are needed.",
+    missing: { gems: 2 },
+  },
+} as const
+
+export const userItems = {
+  userId,
+  spendable: { points: 340, gems: 3 },
+  items: [itemForUser],
+  ...onlyPage,
+} as const
+
 const bought = { itemId, key: item.key, name: item.name, price: item.price } as const
 const unchanged = { xp: { earned: 0, total: 1250 }, points: { earned: 0, total: 340 } } as const
 const level = { before: 5, after: 5 } as const
