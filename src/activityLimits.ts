@@ -5,6 +5,16 @@ export const activityLimits = {
   /** An environment keeps daily counts of events, xp, badges and quests for this many days. */
   dayCountsMax: 402,
   /**
+   * An environment keeps daily counts of what each mechanic did for so many days, and of so many
+   * definitions: the first that did something.
+   */
+  mechanicDaysMax: 90,
+  mechanicDaysDefault: 30,
+  mechanicsCountedMax: 500,
+  /** The rows of a reply about all mechanics. */
+  mechanicRowsMax: 1_000,
+  mechanicRowsDefault: 100,
+  /**
    * Counts of active users take at most one part in so many of the time. A read waits for a count if
    * the last one took at most `activityWaitMs`.
    */

@@ -27,6 +27,7 @@ import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
 import { Payouts } from "./payouts/Payouts.ts"
 import { ActiveUsers } from "./read/ActiveUsers.ts"
 import { ExperimentCounts } from "./read/ExperimentCounts.ts"
+import { Mechanics } from "./read/Mechanics.ts"
 import { MetricsOfAll } from "./read/MetricsOfAll.ts"
 import { SegmentCounts } from "./read/SegmentCounts.ts"
 import { type Heartbeat, Snapshotter } from "./snapshot/Snapshotter.ts"
@@ -116,6 +117,7 @@ export interface Background {
   readonly backfills: Backfills
   readonly segmentCounts: SegmentCounts
   readonly activeUsers: ActiveUsers
+  readonly mechanics: Mechanics
   readonly experiments: ExperimentCounts
   readonly metricsOfAll: MetricsOfAll
   readonly testClocks: TestClocks<Environment>
@@ -190,6 +192,7 @@ const payoutsOf = (
 const countsOf = (state: EngineState, history: Writes["history"]) => ({
   segmentCounts: new SegmentCounts(state),
   activeUsers: new ActiveUsers(state),
+  mechanics: new Mechanics(state),
   experiments: new ExperimentCounts(state),
   metricsOfAll: new MetricsOfAll({ ...state, history }),
 })

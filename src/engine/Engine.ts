@@ -19,6 +19,7 @@ import type { Experiment } from "../domain/project/Experiment.ts"
 import type { ProjectState } from "../domain/project/Project.ts"
 import type { JournalRecord, UserCommand } from "../domain/record/Record.ts"
 import type { Measure } from "../domain/user/ExperimentTally.ts"
+import type { MechanicTally } from "../domain/user/MechanicTally.ts"
 import type { UserState } from "../domain/user/User.ts"
 import type { ErrorCode, LaurelError } from "../domain/values/Errors.ts"
 import type { Metrics } from "../metrics/Metrics.ts"
@@ -35,6 +36,7 @@ import type {
 } from "./actor/Actor.ts"
 import type { EnvironmentActions, EnvironmentCounts } from "./actor/Counts.ts"
 import type { DayCounts } from "./actor/DayCounts.ts"
+import type { MechanicDays } from "./actor/MechanicDays.ts"
 import type { Outcome, Tally } from "./actor/Requests.ts"
 import type { BackfillProgress } from "./badges/Backfills.ts"
 import type { CohortMember } from "./boards/Cohorts.ts"
@@ -52,6 +54,7 @@ import type { Feed } from "./commit/Feed.ts"
 import type { Durability } from "./commit/GroupCommit.ts"
 import type { Idempotency, IdempotencyCode } from "./dedupe/Idempotency.ts"
 import type { ActiveUsersCount } from "./read/ActiveUsers.ts"
+import type { Counted } from "./read/CountOfAll.ts"
 import type { ExperimentCount } from "./read/ExperimentCounts.ts"
 import type { MetricSeries, MetricSeriesQuery } from "./read/MetricsOfAll.ts"
 import type { SegmentCount } from "./read/SegmentCounts.ts"
@@ -229,6 +232,12 @@ export interface EngineReads {
   ) => Effect.Effect<ExperimentCount>
   /** Active users and retention. Begins a new count if there is none or an old one. */
   readonly readActiveUsers: (environment: string) => Effect.Effect<ActiveUsersCount>
+  /** What each mechanic did. Begins a new count if there is none or an old one. */
+  readonly readMechanics: (environment: string) => Effect.Effect<Counted<MechanicTally>>
+  /** What each mechanic did on each day. */
+  readonly readMechanicDays: (
+    environment: string,
+  ) => Effect.Effect<Pick<MechanicDays, "hasPlaceFor" | "on">>
   /** What happened in an environment on each day. */
   readonly readDayCounts: (environment: string) => Effect.Effect<Pick<DayCounts, "on">>
   /** How many users an environment has, and how many are in each quest. */

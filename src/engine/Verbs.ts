@@ -16,7 +16,6 @@ import {
   type UserMessage,
 } from "./Engine.ts"
 import { makeIsErased } from "./erasure/Erasures.ts"
-import type { ActiveUsers } from "./read/ActiveUsers.ts"
 import { makeSimulate } from "./read/Simulation.ts"
 import { readTeamMembers } from "./read/TeamMemberList.ts"
 import { UserList } from "./read/UserList.ts"
@@ -84,8 +83,9 @@ const commandsOf = (
 const readsOf = (
   state: EngineState,
   { actors, commit, history, requests }: Writes,
-  { activeUsers, backfills, experiments, metricsOfAll, segmentCounts, testClocks }: Background,
+  background: Background,
 ): EngineReads => {
+  const { backfills, experiments, metricsOfAll, segmentCounts, testClocks } = background
   const { directory, environments } = state
   const broken = requests.broken
   const userNow: EngineReads["userNow"] = (environment, userId) =>
@@ -146,18 +146,28 @@ const readsOf = (
     readDirectory: Effect.sync(() => directory.durable),
     directoryNow: () => directory.durable,
     erasedAt: (environment, userId) => environments.of(environment).counts.erased.lastOf(userId),
-    ...countReadsOf(state, activeUsers),
+    ...countReadsOf(state, background),
     ...boardReadsOf(state, idNow, new BoardReader({ ...state, readUser, broken })),
   }
 }
 
 const countReadsOf = (
   { environments, now }: EngineState,
-  activeUsers: ActiveUsers,
+  { activeUsers, mechanics }: Pick<Background, "activeUsers" | "mechanics">,
 ): Pick<
   EngineReads,
-  "readActions" | "readActiveUsers" | "readActivity" | "readCounts" | "readDayCounts"
+  | "readActions"
+  | "readActiveUsers"
+  | "readActivity"
+  | "readCounts"
+  | "readDayCounts"
+  | "readMechanicDays"
+  | "readMechanics"
 > => ({
+  readMechanics: (environment) =>
+    Effect.suspend(() => mechanics.read(environments.of(environment))),
+  readMechanicDays: (environment) =>
+    Effect.sync(() => environments.of(environment).counts.mechanics),
   readActiveUsers: (environment) =>
     Effect.suspend(() => activeUsers.read(environments.of(environment))),
   readDayCounts: (environment) => Effect.sync(() => environments.of(environment).counts.days),

@@ -120,6 +120,11 @@ const cases: ReadonlyArray<Case> = [
   ["BadgeNotFound", "badge_not_found", () => get("/v1/badges/bdg_none")],
   ["LeaderboardNotFound", "leaderboard_not_found", () => get("/v1/leaderboards/ldb_none")],
   ["LeagueNotFound", "league_not_found", () => get("/v1/leagues/lga_none")],
+  [
+    "MechanicNotFound",
+    "mechanic_not_found",
+    () => get("/v1/analytics/mechanics/quest/daily-lesson"),
+  ],
   ["CohortNotFound", "league_not_found", () => get("/v1/leagues/lga_none/cohorts/silver-12")],
   ["CohortNotFound", "cohort_not_found", () => get(`/v1/leagues/${real.lga}/cohorts/bronze-99`)],
   ["LeagueOfUserNotFound", "league_not_found", () => get("/v1/users/user-42/leagues/lga_none")],

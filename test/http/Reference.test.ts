@@ -31,6 +31,8 @@ describe("/openapi.json", () => {
       "/readyz",
       "/v1/actions",
       "/v1/analytics/activity",
+      "/v1/analytics/mechanics",
+      "/v1/analytics/mechanics/{kind}/{key}",
       "/v1/analytics/retention",
       "/v1/badges",
       "/v1/badges/{id}",

@@ -3,6 +3,7 @@
  * operation's, and so are its checks. A tool that `writes` is offered only with `--allow-writes`.
  */
 import type { JsonSchemaType } from "@modelcontextprotocol/server"
+import { mechanicNouns } from "../../domain/user/MechanicTally.ts"
 
 /** Sends a request to the API. Rejects with the problem of a refusal. */
 export type Ask = (
@@ -137,6 +138,43 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
     }),
     run: (ask, input) =>
       ask("GET", withQuery("/v1/analytics/retention", input, ["from", "to", "by"])),
+  },
+  {
+    name: "list_mechanics",
+    title: "List what each mechanic does",
+    description:
+      "For each rule, quest, badge, streak, leaderboard, league, boost and item: users reached, their share, rarity, and completions a day.",
+    input: object({
+      kind: { enum: mechanicNouns, description: "Only this kind; absent: all" },
+      days: text("How many days, 1 to 90; absent: 30"),
+      sort: { enum: ["users", "completions", "xp", "name"] },
+      limit: text("The number of rows, 1 to 1000; absent: 100"),
+    }),
+    run: (ask, input) =>
+      ask("GET", withQuery("/v1/analytics/mechanics", input, ["kind", "days", "sort", "limit"])),
+  },
+  {
+    name: "read_mechanic",
+    title: "Read what a mechanic does",
+    description:
+      "One mechanic: where people stop in a quest, users by tier, milestone or division, time to completion, completions by day, and retention of those who reached it in their first week beside the others.",
+    input: object(
+      {
+        kind: { enum: mechanicNouns },
+        key: text("The id or key of the definition"),
+        days: text("How many days, 1 to 90; absent: 30"),
+      },
+      ["kind", "key"],
+    ),
+    run: (ask, input) =>
+      ask(
+        "GET",
+        withQuery(
+          `/v1/analytics/mechanics/${input.kind}/${encodeURIComponent(`${input.key}`)}`,
+          input,
+          ["days"],
+        ),
+      ),
   },
   {
     name: "read_definitions",

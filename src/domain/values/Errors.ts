@@ -23,6 +23,7 @@ export const errorKinds = {
   experiment_not_found: { status: 404, title: "Experiment not found" },
   leaderboard_not_found: { status: 404, title: "Leaderboard not found" },
   league_not_found: { status: 404, title: "League not found" },
+  mechanic_not_found: { status: 404, title: "Mechanic not found" },
   cohort_not_found: { status: 404, title: "Cohort not found" },
   boost_not_found: { status: 404, title: "Boost not found" },
   boost_not_active: { status: 409, title: "Boost not active" },

@@ -1,7 +1,7 @@
 /**
  * The counts of an environment: its users, the users in each quest, the holders of each badge and
  * tier, the events of each action (`ActionCounts`), the events of each of the last minutes
- * (`Activity`), what happened on each day (`DayCounts`), recent erasures (`ErasedUsers`), and lost ranks in
+ * (`Activity`), what happened on each day (`DayCounts`) and what each mechanic did (`MechanicDays`), recent erasures (`ErasedUsers`), and lost ranks in
  * leagues (`LostSeats`).
  *
  * Invariants:
@@ -27,9 +27,10 @@ import { limits } from "../../Limits.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { eachBody, encodeValue, jsonOf } from "../../storage/Values.ts"
-import { DayCounts, type StoredDays } from "./DayCounts.ts"
+import { DayCounts, dayOfRecord, type StoredDays } from "./DayCounts.ts"
 import { ErasedUsers, type StoredErased } from "./ErasedUsers.ts"
 import { LostSeats, type StoredSeats } from "./LostSeats.ts"
+import { MechanicDays, type StoredMechanics } from "./MechanicDays.ts"
 import { Sales, type StoredSales } from "./Sales.ts"
 
 /*
@@ -210,6 +211,7 @@ export class Counts implements EnvironmentCounts {
   readonly actions = new ActionCounts()
   readonly activity = new Activity()
   readonly days = new DayCounts()
+  readonly mechanics = new MechanicDays()
   readonly erased = new ErasedUsers()
   /** The ranks in closed windows of leagues that users had who are gone. */
   readonly lostSeats = new LostSeats()
@@ -221,6 +223,7 @@ export class Counts implements EnvironmentCounts {
     const { cause, facts, subject } = record
     for (const fact of facts) this.#fold(fact, record.sequence)
     if (this.days.fold(record)) this.changed = true
+    if (this.mechanics.fold(record, () => dayOfRecord(record))) this.changed = true
     if (cause.kind === "erasure" && subject.actor === "user") {
       this.changed = true
       this.erased.add(subject.userId, record.at)
@@ -330,6 +333,7 @@ export class Counts implements EnvironmentCounts {
       badges,
       days = [],
       erased,
+      mechanics = [],
       minutes = [],
       others = [0, 0],
       quests,
@@ -346,6 +350,7 @@ export class Counts implements EnvironmentCounts {
     this.actions.load(actions, others)
     this.activity.load(minutes)
     this.days.load(days)
+    this.mechanics.load(mechanics)
     if (erased !== undefined) this.erased.load(erased)
     this.lostSeats.load(seats)
   }
@@ -364,6 +369,7 @@ export class Counts implements EnvironmentCounts {
       ...this.actions.stored(),
       minutes: this.activity.stored(),
       days: this.days.stored(),
+      ...this.mechanics.stored(),
       ...this.erased.stored(),
       ...this.lostSeats.stored(),
     }
@@ -388,6 +394,8 @@ interface Stored {
   readonly others: StoredOthers
   readonly minutes: StoredActivity
   readonly days: StoredDays
+  /** Absent: no mechanic did anything. */
+  readonly mechanics?: StoredMechanics
   /** Absent without an erasure of the last day. */
   readonly erased?: StoredErased
   /** Absent: none. */

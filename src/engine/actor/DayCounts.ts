@@ -29,6 +29,10 @@ export type StoredDays = ReadonlyArray<
 
 const dayMs = 86_400_000
 
+/** The day on which a record counts. */
+export const dayOfRecord = (record: JournalRecord): number =>
+  eventDayOf(record) ?? Math.floor(decidedAt(record) / dayMs)
+
 export class DayCounts {
   readonly #byDay = new Map<number, Counted>()
   /** The latest day. */
@@ -65,7 +69,7 @@ export class DayCounts {
   }
 
   #of(record: JournalRecord): Counted {
-    return this.#at(eventDayOf(record) ?? Math.floor(decidedAt(record) / dayMs))
+    return this.#at(dayOfRecord(record))
   }
 
   #at(day: number): Counted {

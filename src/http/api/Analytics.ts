@@ -1,4 +1,4 @@
-/** The operations that say how many users are active and come back. */
+/** The operations that say how many users are active and come back, and what mechanics do. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { streakPeriods } from "../../domain/project/StreakDefinition.ts"
@@ -6,7 +6,14 @@ import { retentionDaysMax, shownRetentionDays } from "../../domain/user/Activity
 import { limits } from "../../Limits.ts"
 import { ApiKey, DateText, OpenTo, oneOf, Time } from "./Common.ts"
 import { activitySeries, retention } from "./examples/analyticsExamples.ts"
-import { readProblems } from "./Problems.ts"
+import {
+  Mechanic,
+  MechanicList,
+  mechanicParams,
+  mechanicQuery,
+  mechanicsQuery,
+} from "./Mechanics.ts"
+import { MechanicNotFound, readProblems } from "./Problems.ts"
 
 const format = Schema.optionalKey(
   oneOf(["json", "csv"]).annotate({
@@ -136,6 +143,11 @@ export const Retention = Schema.Struct({
 const wholeDays =
   "A day is that of each user's own calendar: the user's time zone when the event was received. Events count on the day on which they occurred, whether or not a definition names their action. An undone event makes no day active, and an erased user is in no number of users; of merged users, the days of both are those of the one who stays. Users are counted in the background when this is read; in an environment with many users, a reply may have the numbers of some seconds ago."
 
+const fromStates =
+  "Users are counted in the background from their present states: what was undone, and an erased user, is in no number of users; merged users are one. In an environment with many users, the numbers may be some minutes old: `countedAt` says when."
+
+const fromDays = `\`completions\` and \`xp\` count what happened in the last ${limits.mechanicDaysMax} days, from the version on that counts them; an undo and the erasure of a user change neither. The first ${limits.mechanicsCountedMax} definitions of an environment that did something are counted by day.`
+
 export const Analytics = HttpApiGroup.make("analytics")
   .add(
     HttpApiEndpoint.get("activity", "/v1/analytics/activity", {
@@ -162,11 +174,37 @@ export const Analytics = HttpApiGroup.make("analytics")
           description: `Returns, for the users whose first active day is in one day, week or month, how many were active again exactly 1, 7, 14, 30, 60 and 90 days later, and the curve of all of them together. ${wholeDays}`,
         }),
       ),
+    HttpApiEndpoint.get("mechanics", "/v1/analytics/mechanics", {
+      query: mechanicsQuery,
+      success: MechanicList,
+      error: readProblems,
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "List what each mechanic does",
+          description: `Returns, for each rule, quest, badge, streak, leaderboard, league, boost and item that is neither a draft nor archived, how many users it reached, their share, and what happened by day. ${fromStates} At most ${limits.mechanicRowsMax} rows are returned: \`kind\`, \`sort\` and \`limit\` choose them. ${fromDays}`,
+        }),
+      ),
+    HttpApiEndpoint.get("mechanic", "/v1/analytics/mechanics/:kind/:key", {
+      params: mechanicParams,
+      query: mechanicQuery,
+      success: Mechanic,
+      error: [...readProblems, MechanicNotFound],
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Read what a mechanic does",
+          description: `Returns where people stop in a quest, the users of each tier, milestone or division, how long it takes, what happened on each day, and who came back. ${fromStates} ${fromDays}`,
+        }),
+      ),
   )
   .middleware(ApiKey)
   .annotateMerge(
     OpenApi.annotations({
       title: "Analytics",
-      description: "Whether users come back: active users and retention.",
+      description:
+        "Whether users come back, and what each mechanic does: active users, retention, mechanics.",
     }),
   )

@@ -56,12 +56,7 @@ export const Facts = HttpApiGroup.make("facts")
   .add(
     HttpApiEndpoint.get("list", "/v1/facts", {
       query: {
-        limit: Schema.optionalKey(
-          wholeNumber(1, limits.factsPageMax).annotate({
-            description: `Facts after which the page ends. Default: ${limits.pageDefault}.`,
-            examples: [1_000],
-          }),
-        ),
+        limit: Schema.optionalKey(wholeNumber(1, limits.factsPageMax)),
         cursor: cursorQuery("facts"),
       },
       success: FactsPage,

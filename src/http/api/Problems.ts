@@ -166,6 +166,7 @@ export const BadgeNotFound = problem("BadgeNotFound", ["badge_not_found"])
 export const ExperimentNotFound = problem("ExperimentNotFound", ["experiment_not_found"])
 export const LeaderboardNotFound = problem("LeaderboardNotFound", ["leaderboard_not_found"])
 export const LeagueNotFound = problem("LeagueNotFound", ["league_not_found"])
+export const MechanicNotFound = problem("MechanicNotFound", ["mechanic_not_found"])
 export const CohortNotFound = problem("CohortNotFound", ["league_not_found", "cohort_not_found"], {
   league_not_found: { instance: `/v1/leagues/${leagueId}/cohorts/silver-12` },
 })

@@ -154,11 +154,14 @@ export const completeReference = (document: Record<string, Json>): Record<string
   )
   // Any case is valid, but the reference page treats any other word than `bearer` as a password.
   document.components.securitySchemes.apiKey.scheme = "bearer"
-  for (const path of Object.values<Json>(document.paths)) {
+  for (const [name, path] of Object.entries<Json>(document.paths)) {
     for (const [method, operation] of Object.entries<Json>(path)) {
       for (const parameter of operation.parameters) {
         if (parameter.in === "query") {
-          parameter.schema = pageParameters[parameter.name] ?? parameter.schema
+          parameter.schema =
+            ownParameters[`${name} ${parameter.name}`] ??
+            pageParameters[parameter.name] ??
+            parameter.schema
         }
         const { description, ...schema } = parameter.schema
         if (description !== undefined) Object.assign(parameter, { description, schema })
@@ -296,6 +299,34 @@ const simplify = (node: Json): void => {
   if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum
   if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum
   for (const [name, child] of Object.entries(node)) if (name !== "examples") simplify(child)
+}
+
+/** The numbers in queries of single operations. */
+const mechanicDays = {
+  type: "integer",
+  minimum: 1,
+  maximum: limits.mechanicDaysMax,
+  default: limits.mechanicDaysDefault,
+  description:
+    "How many days `completions`, `perDay` and `xp` are of. The last one is today, in the project's time zone.",
+}
+const ownParameters: Record<string, Json> = {
+  "/v1/facts limit": {
+    type: "integer",
+    minimum: 1,
+    maximum: limits.factsPageMax,
+    default: limits.pageDefault,
+    description: "Facts after which the page ends.",
+  },
+  "/v1/analytics/mechanics limit": {
+    type: "integer",
+    minimum: 1,
+    maximum: limits.mechanicRowsMax,
+    default: limits.mechanicRowsDefault,
+    description: "Maximum number of rows: the first in the order of `sort`.",
+  },
+  "/v1/analytics/mechanics days": mechanicDays,
+  "/v1/analytics/mechanics/{kind}/{key} days": mechanicDays,
 }
 
 const pageParameters: Record<string, Json> = {

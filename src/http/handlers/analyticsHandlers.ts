@@ -1,4 +1,4 @@
-/** Reads active users and retention, as JSON or as a table of comma-separated values. */
+/** Reads active users, retention and what mechanics do, as JSON or as a table of comma-separated values. */
 import { Effect, Stream } from "effect"
 import {
   type ActivityOfAll,
@@ -26,8 +26,10 @@ import type {
   Retention,
   RetentionQuery,
 } from "../api/Analytics.ts"
+import { MechanicRow } from "../api/Mechanics.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { StreamedReply } from "../stream/StreamedReply.ts"
+import { mechanicOf, mechanicsListOf } from "./mechanicResults.ts"
 
 export const analyticsHandlers = (engine: Engine["Service"]): Handlers<typeof Analytics> => ({
   activity: {
@@ -40,6 +42,20 @@ export const analyticsHandlers = (engine: Engine["Service"]): Handlers<typeof An
     handle: ({ caller: { environment }, query }) =>
       Effect.map(retentionOf(engine, environment, query), (body) =>
         query.format === "csv" ? csv("retention", body.cohorts.map(cohortRow)) : { body },
+      ),
+  },
+  mechanics: {
+    handle: ({ caller: { environment }, query }) =>
+      Effect.map(mechanicsListOf(engine, environment, query), (body) =>
+        query.format === "csv" ? csv("mechanics", body.mechanics, mechanicColumns) : { body },
+      ),
+  },
+  mechanic: {
+    handle: ({ caller: { environment }, params: { key, kind }, query }) =>
+      Effect.map(mechanicOf(engine, environment, kind, key, query), (body) =>
+        query.format === "csv"
+          ? csv("mechanic", body.days, ["date", "completions", "xp"])
+          : { body },
       ),
   },
 })
@@ -211,6 +227,15 @@ export const retentionOf = Effect.fnUntraced(function* (
 
 /* Tables. */
 
+const cellText = (cell: string | number | boolean | null | undefined): string => {
+  if (typeof cell !== "string") return `${cell ?? ""}`
+  const text = /^[=+\-@\t]/.test(cell) ? `'${cell}` : cell
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+/** The members of a mechanic's row. */
+const mechanicColumns = Object.keys(MechanicRow.fields)
+
 type Row = Readonly<Record<string, string | number | boolean | null>>
 
 const cohortRow = ({ days, from, to, users }: (typeof Retention.Type)["cohorts"][number]): Row => ({
@@ -226,10 +251,17 @@ const cohortRow = ({ days, from, to, users }: (typeof Retention.Type)["cohorts"]
   ),
 })
 
-/** A table with a head line. There is at least one row; no value needs quotes. */
-export const csv = (name: string, rows: ReadonlyArray<Row>): StreamedReply => {
-  const lines = [Object.keys(rows[0]!), ...rows.map((row) => Object.values(row))]
-  const text = lines.map((cells) => `${cells.map((cell) => cell ?? "").join(",")}\r\n`).join("")
+/**
+ * A table with a head line, by RFC 4180. Without `columns` there is at least one row. A text that a
+ * spreadsheet would take for a formula gets an apostrophe.
+ */
+export const csv = (
+  name: string,
+  rows: ReadonlyArray<Row>,
+  columns: ReadonlyArray<string> = Object.keys(rows[0]!),
+): StreamedReply => {
+  const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))]
+  const text = lines.map((cells) => `${cells.map(cellText).join(",")}\r\n`).join("")
   return {
     contentType: "text/csv; charset=utf-8",
     headers: ["Content-Disposition", `attachment; filename="${name}.csv"`],

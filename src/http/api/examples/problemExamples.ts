@@ -79,6 +79,10 @@ export const occurrences = {
     "No leaderboard of this project has this id or key.",
   ),
   league_not_found: at(`/v1/leagues/${leagueId}`, "No league of this project has this id or key."),
+  mechanic_not_found: at(
+    "/v1/analytics/mechanics/quest/daily-lesson",
+    "No definition of this kind has this id or key.",
+  ),
   cohort_not_found: at(
     `/v1/leagues/${leagueId}/cohorts/silver-12`,
     "No cohort of a window that is not settled has this id.",

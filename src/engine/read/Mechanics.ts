@@ -1,0 +1,47 @@
+/**
+ * What each mechanic of an environment did (`MechanicTally.ts`), from the states of all users.
+ * `CountOfAll.ts` says when.
+ *
+ * Cost: a decode of each user's state. A new definition is in a result that was made before it, without
+ * users.
+ */
+import type { Effect } from "effect"
+import { MechanicTally } from "../../domain/user/MechanicTally.ts"
+import type { Environment, Environments } from "../actor/Environments.ts"
+import { type Counted, CountOfAll } from "./CountOfAll.ts"
+
+const dayMs = 86_400_000
+/** The latest calendar is so far behind UTC. */
+const behindMsMax = 12 * 3_600_000
+
+export class Mechanics {
+  readonly #count: CountOfAll<MechanicTally>
+
+  constructor({ environments, now }: { environments: Environments; now: () => number }) {
+    this.#count = new CountOfAll({
+      environments,
+      now,
+      what: "mechanics",
+      begin: (environment, begunAt) => {
+        const { project } = environment
+        const result = new MechanicTally(Math.floor((begunAt - behindMsMax) / dayMs) - 1)
+        return {
+          result,
+          from: (prefix) => {
+            const { next, users } = environment.usersFrom(prefix)
+            for (const user of users) result.add(user, project.durable)
+            return next
+          },
+        }
+      },
+    })
+  }
+
+  get run(): Effect.Effect<never> {
+    return this.#count.run
+  }
+
+  read(environment: Environment): Effect.Effect<Counted<MechanicTally>> {
+    return this.#count.read(environment)
+  }
+}

@@ -1,0 +1,303 @@
+/** What each mechanic did, from the counts of users (`MechanicTally.ts`) and of days (`MechanicDays.ts`). */
+import { Effect } from "effect"
+import { isXpBoard } from "../../domain/project/BoardDefinition.ts"
+import { type Badge, type Quest, statusAt } from "../../domain/project/Definition.ts"
+import { definitionOf } from "../../domain/project/DefinitionKey.ts"
+import { type AnyDefinition, definitionsOf, nameOf } from "../../domain/project/Kinds.ts"
+import type { ProjectState } from "../../domain/project/Project.ts"
+import {
+  type CameBack,
+  isComparable,
+  MechanicCount,
+  type MechanicNoun,
+  type MechanicTally,
+  mechanicNouns,
+  sinceOf,
+} from "../../domain/user/MechanicTally.ts"
+import { dateOf, zoneOf } from "../../domain/values/Calendar.ts"
+import { laurelError } from "../../domain/values/Errors.ts"
+import { isoTime } from "../../domain/values/isoTime.ts"
+import { type MechanicDays, mechanicPlace } from "../../engine/actor/MechanicDays.ts"
+import type { Engine } from "../../engine/Engine.ts"
+import type { Counted } from "../../engine/read/CountOfAll.ts"
+import { limits } from "../../Limits.ts"
+import {
+  type Mechanic,
+  type MechanicList,
+  type MechanicQuery,
+  type MechanicsQuery,
+  rareFrom,
+} from "../api/Mechanics.ts"
+
+type Row = (typeof MechanicList.Type)["mechanics"][number]
+type Detail = typeof Mechanic.Type
+
+/** What a request asks about: the definitions, and the counts. */
+interface Asked {
+  readonly project: ProjectState
+  readonly now: number
+  readonly count: Counted<MechanicTally>
+  readonly byDay: Pick<MechanicDays, "hasPlaceFor" | "on">
+  readonly first: number
+  readonly last: number
+}
+
+const askedOf = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  environment: string,
+  days: number,
+) {
+  const project = yield* engine.readProject(environment)
+  const count = yield* engine.readMechanics(environment)
+  const byDay = yield* engine.readMechanicDays(environment)
+  const now = engine.timeIn(environment)
+  const last = zoneOf(project.settings.timezone).dayAt(now)
+  return { project, now, count, byDay, first: last - days + 1, last } satisfies Asked
+})
+
+const countedOf = ({ count: { countedAt, counting, result }, first, last }: Asked) => ({
+  from: dateOf(first),
+  to: dateOf(last),
+  countedAt: isoTime(countedAt),
+  counting,
+  allUsers: result.users,
+})
+
+const decimals = 10_000
+
+const shareOf = (part: number, whole: number): number | null =>
+  whole === 0 ? null : Math.round((decimals * part) / whole) / decimals
+
+const rarityOf = (share: number): NonNullable<Row["rarity"]> => {
+  if (share === 0) return "none"
+  if (share >= rareFrom.common) return "common"
+  if (share >= rareFrom.uncommon) return "uncommon"
+  return share >= rareFrom.rare ? "rare" : "very_rare"
+}
+
+/** The kinds whose states tell the users; those that users complete; those that give xp. */
+const reaching = new Set<MechanicNoun>([
+  "quest",
+  "badge",
+  "streak",
+  "leaderboard",
+  "league",
+  "item",
+])
+const completing = new Set<MechanicNoun>(["quest", "badge", "item"])
+const giving = new Set<MechanicNoun>(["rule", "quest", "badge"])
+
+/** What a mechanic did on each day; `undefined`: its days are not counted. */
+const daysOf = ({ byDay, first, last }: Asked, mechanic: AnyMechanic) => {
+  const { definition, noun } = mechanic
+  const place = mechanicPlace(noun, definition)
+  if (noun === "leaderboard" || !byDay.hasPlaceFor(place)) return undefined
+  return Array.from({ length: last - first + 1 }, (_, n) => {
+    const { times, xp } = byDay.on(place, first + n)
+    return { date: dateOf(first + n), completions: times, xp }
+  })
+}
+
+type AnyMechanic = Extract<AnyDefinition, { readonly noun: MechanicNoun }>
+
+const rowOf = (asked: Asked, mechanic: AnyMechanic): Row => {
+  const { definition, noun } = mechanic
+  const { result } = asked.count
+  const found = result.of(definition.id)
+  const users = reaching.has(noun) ? (found?.users ?? 0) : null
+  const share = users === null ? null : shareOf(users, result.users)
+  const days = daysOf(asked, mechanic)
+  const completions = days?.reduce((sum, day) => sum + day.completions, 0) ?? null
+  return {
+    kind: noun,
+    id: definition.id,
+    key: definition.key,
+    name: nameOf(mechanic),
+    status: statusAt(definition, asked.now),
+    users,
+    share,
+    rarity: share === null ? null : rarityOf(share),
+    completed: completing.has(noun) ? (found?.completed ?? 0) : null,
+    completions,
+    perDay: completions === null ? null : Math.round((100 * completions) / days!.length) / 100,
+    xp: giving.has(noun) ? (days?.reduce((sum, { xp }) => sum + xp, 0) ?? null) : null,
+  }
+}
+
+/** The mechanics of a project that did something or may: no drafts, nothing archived. */
+const mechanicsOf = (project: ProjectState, nouns: ReadonlyArray<MechanicNoun>) =>
+  nouns.flatMap((noun) =>
+    Array.from(
+      definitionsOf(project, noun).values(),
+      (definition) => ({ noun, definition }) as AnyMechanic,
+    ).filter(({ definition: { set } }) => set === "published" || set === "paused"),
+  )
+
+const sorts: Readonly<
+  Record<NonNullable<(typeof MechanicsQuery.Type)["sort"]>, (one: Row, other: Row) => number>
+> = {
+  users: (one, other) => (other.users ?? -1) - (one.users ?? -1),
+  completions: (one, other) => (other.completions ?? -1) - (one.completions ?? -1),
+  xp: (one, other) => (other.xp ?? -1) - (one.xp ?? -1),
+  name: () => 0,
+}
+
+const byName = new Intl.Collator("en").compare
+
+/** What each mechanic did. */
+export const mechanicsListOf = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  environment: string,
+  { days, kind, limit, sort = "users" }: typeof MechanicsQuery.Type,
+) {
+  const asked = yield* askedOf(engine, environment, days ?? limits.mechanicDaysDefault)
+  const nouns = kind === undefined ? mechanicNouns : [kind]
+  const rows = mechanicsOf(asked.project, nouns).map((one) => rowOf(asked, one))
+  rows.sort(
+    (one, other) =>
+      sorts[sort](one, other) ||
+      mechanicNouns.indexOf(one.kind) - mechanicNouns.indexOf(other.kind) ||
+      byName(one.name, other.name),
+  )
+  return {
+    ...countedOf(asked),
+    total: rows.length,
+    mechanics: rows.slice(0, limit ?? limits.mechanicRowsDefault),
+  } satisfies typeof MechanicList.Type
+})
+
+const returned = (rows: ReadonlyArray<CameBack>) =>
+  rows.map((row) => ({ ...row, share: shareOf(row.users, row.of) }))
+
+export const noCause =
+  "This shows no cause: users who complete more may come back more for other reasons. An experiment shows causes."
+
+/** One mechanic. */
+export const mechanicOf = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  environment: string,
+  noun: MechanicNoun,
+  idOrKey: string,
+  { days }: typeof MechanicQuery.Type,
+) {
+  const asked = yield* askedOf(engine, environment, days ?? limits.mechanicDaysDefault)
+  const definition = definitionOf(definitionsOf(asked.project, noun), idOrKey)
+  if (definition === undefined) {
+    const detail = "No definition of this kind has this id or key."
+    return yield* Effect.fail(laurelError("mechanic_not_found", detail))
+  }
+  return detailOf(asked, { noun, definition } as AnyMechanic)
+})
+
+const detailOf = (asked: Asked, mechanic: AnyMechanic): Detail => {
+  const { definition, noun } = mechanic
+  const tally = asked.count.result
+  const count = tally.of(definition.id) ?? new MechanicCount(sinceOf(definition))
+  const days = daysOf(asked, mechanic)
+  const isCompared = noun === "badge" || (noun === "quest" && isComparable(definition))
+  const { early, others } = tally.comparison(count)
+  return {
+    ...rowOf(asked, mechanic),
+    ...countedOf(asked),
+    parts: partsOf(mechanic).map(({ key, name }) => {
+      const users = count.parts.get(key) ?? 0
+      return { key, name, users, share: shareOf(users, count.users) }
+    }),
+    ...(noun === "quest" ? stepsOf(definition, count) : { steps: [], funnel: [] }),
+    timeToComplete: timesOf(count),
+    firstWeek: isCompared
+      ? {
+          since: dateOf(count.since),
+          reached: returned(early),
+          others: returned(others),
+          note: noCause,
+        }
+      : null,
+    days: days ?? [],
+    leftOut: leftOutOf(mechanic, days !== undefined, isCompared),
+  }
+}
+
+const partsOf = (mechanic: AnyMechanic): ReadonlyArray<Pick<Badge, "key" | "name">> => {
+  switch (mechanic.noun) {
+    case "badge":
+      return mechanic.definition.tiers
+    case "league":
+      return mechanic.definition.divisions
+    case "streak":
+      return mechanic.definition.milestones.map(({ target }) => ({
+        key: `${target}`,
+        name: `${target} in a row`,
+      }))
+    default:
+      return []
+  }
+}
+
+const stepsOf = ({ steps }: Quest, count: MechanicCount): Pick<Detail, "steps" | "funnel"> => {
+  let users = count.users
+  const funnel = Array.from(
+    { length: steps.length === 0 ? 0 : steps.length + 1 },
+    (_, finished) => {
+      if (finished > 0) users -= count.byFinished[finished - 1] ?? 0
+      return { finished, users, share: shareOf(users, count.users) }
+    },
+  )
+  return {
+    funnel,
+    steps: steps.map(({ key, target }) => {
+      const finished = count.finished.get(key) ?? 0
+      const begun = count.begun.get(key) ?? 0
+      return { key, target, begun, finished, waiting: count.users - finished }
+    }),
+  }
+}
+
+const timesOf = (count: MechanicCount): Detail["timeToComplete"] =>
+  count.timed === 0
+    ? null
+    : {
+        users: count.timed,
+        p10: count.percentile(0.1)!,
+        p25: count.percentile(0.25)!,
+        median: count.percentile(0.5)!,
+        p75: count.percentile(0.75)!,
+        p90: count.percentile(0.9)!,
+      }
+
+/** The figures that are not known, and why. */
+const leftOutOf = (
+  mechanic: AnyMechanic,
+  hasDays: boolean,
+  isCompared: boolean,
+): Detail["leftOut"] => {
+  const { definition, noun } = mechanic
+  const leftOut: Array<Detail["leftOut"][number]> = []
+  const add = (figure: string, reason: string) => leftOut.push({ figure, reason })
+  if (!reaching.has(noun)) {
+    add("users", "The states of users do not have whom a rule or a boost reached.")
+  }
+  if (!hasDays) {
+    add(
+      "completions",
+      noun === "leaderboard"
+        ? "A leaderboard is not completed."
+        : `Only the first ${limits.mechanicsCountedMax} definitions that did something are counted by day.`,
+    )
+  }
+  if (!giving.has(noun)) add("xp", "Only rules, quests and badges give xp.")
+  if (noun !== "quest" && noun !== "badge") {
+    add("timeToComplete", "The states of users do not have when it began.")
+  }
+  if (!isCompared) {
+    add(
+      "firstWeek",
+      noun === "quest"
+        ? "A quest that recurs keeps only its latest completion."
+        : noun === "leaderboard" && isXpBoard(definition)
+          ? "Every user with xp is on this leaderboard."
+          : "The states of users do not have when it reached them first.",
+    )
+  }
+  return leftOut
+}
