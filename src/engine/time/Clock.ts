@@ -18,7 +18,7 @@
  */
 import { Clock, Effect, type Latch, Option, Stream } from "effect"
 import { limits } from "../../Limits.ts"
-import type { Broken, Storage } from "../../storage/Storage.ts"
+import type { Broken, Storage, StoredRecord } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { decodeRecord } from "../records/Codec.ts"
@@ -202,11 +202,26 @@ export const readLatestTime = Effect.fnUntraced(function* (
   if ((yield* storage.firstSequence) > lastSequence) return markedAt > 0 ? markedAt : undefined
   const last = (yield* Stream.runCollect(storage.readRecords(lastSequence))).flat().at(-1)
   if (last === undefined) return undefined
-  // Only records that a snapshot has are erased.
-  if (last.body.length === 0) return markedAt
-  const { at } = decodeRecord(last.body)
+  const whole = last.body.length > 0 ? last : yield* wholeBefore(storage, lastSequence)
+  if (whole === undefined) return markedAt > 0 ? markedAt : undefined
+  const { at } = decodeRecord(whole.body)
   return markedAt - at > jumpMsMax ? at : Math.max(at, markedAt)
 })
+
+/** The latest record before `sequence` that was not erased, among the last `erasedMax`. */
+const wholeBefore = Effect.fnUntraced(function* (
+  storage: Storage["Service"],
+  sequence: number,
+): Effect.fn.Return<StoredRecord | undefined, Broken> {
+  const first = Math.max(yield* storage.firstSequence, sequence - erasedMax)
+  for (let before = sequence - 1; before >= first; before--) {
+    const record = yield* storage.readRecord(before)
+    if (record !== undefined && record.body.length > 0) return record
+  }
+  return undefined
+})
+
+const erasedMax = 1_000
 
 /**
  * The time of the first record from `sequence` on that was not erased, epoch milliseconds;

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
+import { readLatestTime } from "../../../src/engine/time/Clock.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Unavailable } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
@@ -109,6 +110,31 @@ describe("Records", () => {
         const tapped = event("u1", "TAP", { occurredAt: start })
         expect((yield* engine.askUser(sandbox, tapped)).reply.xp.earned).toBe(1)
       }
+    }),
+  )
+})
+
+describe("The newest time of the data", () => {
+  it.effect("is that of the last record that was not erased, or of the snapshot", () =>
+    Effect.gen(function* () {
+      const { boot, state } = yield* machine
+      const { close, engine } = yield* boot
+      yield* TestClock.adjust(hour)
+      yield* engine.askUser(sandbox, reward("u1", 1))
+      yield* TestClock.adjust(hour)
+      yield* engine.askUser(sandbox, reward("u2", 1))
+      yield* engine.askUser(sandbox, reward("u2", 1))
+      yield* close("kill")
+      const storage = MemoryStorage.make({ state })
+      const newest = (markedAt: number) => readLatestTime(storage, markedAt, year)
+      const sequences = state.records.map(({ sequence }) => sequence)
+      expect(yield* newest(0)).toBe(start + 2 * hour)
+      yield* storage.eraseRecords(sequences.slice(-2))
+      expect(yield* newest(0)).toBe(start + hour)
+      expect(yield* newest(start + 3 * hour)).toBe(start + 3 * hour)
+      yield* storage.eraseRecords(sequences)
+      expect(yield* newest(0)).toBeUndefined()
+      expect(yield* newest(start + hour)).toBe(start + hour)
     }),
   )
 })
