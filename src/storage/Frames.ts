@@ -2,7 +2,8 @@
  * The records of a batch as frames. A frame is a 32-bit little-endian length of the body, the
  * 48-bit little-endian sequence of the same actor's previous record (0: there is none), and the
  * body. A record whose body is empty is a tombstone: it was erased, and still names its previous
- * record.
+ * record. A tombstone of a sale has what is left of it (`Remains.ts`): the highest bit of its length
+ * is set, and its bytes are the JSON of the remains, not a body.
  *
  * `batchFault` states the invariant of all journals: a batch begins with the record after the last
  * one, has at least one record, its frames hold exactly its records, and each record's previous
@@ -11,13 +12,16 @@
  *
  * Cost: one view per record without a copy; the check reads the head of each frame.
  */
-import { dataViewOf } from "./Keys.ts"
+import { type Remains, remainsOf } from "../domain/record/Remains.ts"
+import { asBuffer, dataViewOf } from "./Keys.ts"
 import type { JournalBatch, StoredRecord } from "./Storage.ts"
 
 /** The bytes before the body of a frame. */
 export const frameHeadBytes = 10
 const previousAt = 4
 const wordValues = 0x1_0000_0000
+/** In the length of a frame: its bytes are remains. */
+const remainsBit = 0x8000_0000
 
 /**
  * Writes the head of the frame at `at`, whose body has `bodyBytes`; returns where the body begins.
@@ -35,6 +39,23 @@ export const writeFrameHead = (
 /** The previous record that the head of a frame names, whose body begins at `bodyAt`. */
 export const previousBefore = (frames: Buffer, bodyAt: number): number =>
   frames.readUIntLE(bodyAt - frameHeadBytes + previousAt, 6)
+
+/** The number of bytes after the head of the frame at `at`. */
+const contentBytes = (view: DataView, at: number): number => view.getUint32(at, true) & ~remainsBit
+
+const recordAt = (
+  batch: JournalBatch,
+  view: DataView,
+  at: number,
+  sequence: number,
+): StoredRecord => {
+  const start = at + frameHeadBytes
+  const content = batch.frames.subarray(start, start + contentBytes(view, at))
+  const previous = previousIn(view, at)
+  return view.getUint32(at, true) >= remainsBit
+    ? { sequence, previous, body: nothing, remains: content }
+    : { sequence, previous, body: content }
+}
 
 const previousIn = (view: DataView, frameAt: number): number =>
   view.getUint32(frameAt + previousAt, true) +
@@ -56,11 +77,12 @@ export const batchRecords = (
     const start = at + frameHeadBytes
     if (start > frames.length) return undefined
     const previous = previousIn(view, at)
-    at = start + view.getUint32(at, true)
-    if (at > frames.length) return undefined
+    const end = start + contentBytes(view, at)
+    if (end > frames.length) return undefined
     const sequence = firstSequence + index
     if (previous >= sequence) return undefined
-    if (sequence >= from) records.push({ sequence, previous, body: frames.subarray(start, at) })
+    if (sequence >= from) records.push(recordAt(batch, view, at, sequence))
+    at = end
   }
   return at === frames.length ? records : undefined
 }
@@ -74,25 +96,48 @@ export const recordIn = (batch: JournalBatch, sequence: number): StoredRecord | 
   const view = dataViewOf(frames)
   let at = 0
   for (let skip = sequence - firstSequence; skip > 0; skip--) {
-    at += frameHeadBytes + view.getUint32(at, true)
+    at += frameHeadBytes + contentBytes(view, at)
   }
-  const start = at + frameHeadBytes
-  const body = frames.subarray(start, start + view.getUint32(at, true))
-  return { sequence, previous: previousIn(view, at), body }
+  return recordAt(batch, view, at, sequence)
 }
 
 /** The frames of a batch with tombstones in place of the records `erased`. */
 export const withTombstones = (batch: JournalBatch, erased: ReadonlySet<number>): Buffer => {
-  const records = checkedRecords(batch, 0)
-  const { frames } = batchOf(
-    batch.firstSequence,
-    records.map(({ body, sequence }) => (erased.has(sequence) ? nothing : body)),
-    records.map(({ previous }) => previous),
+  const { frames } = batchOfRecords(
+    checkedRecords(batch, 0).map((stored) =>
+      erased.has(stored.sequence) ? tombstoneOf(stored) : stored,
+    ),
   )
   return Buffer.from(frames.buffer, frames.byteOffset, frames.byteLength)
 }
 
 const nothing = new Uint8Array(0)
+
+/** The tombstone of a record. That of a tombstone is itself. */
+export const tombstoneOf = (stored: StoredRecord): StoredRecord => {
+  const { body, previous, sequence } = stored
+  if (body.length === 0) return stored
+  const bytes = asBuffer(body)
+  // Few records are sales; all others are not decoded.
+  const remains = bytes.includes(saleMark) ? remainsOf(JSON.parse(bytes.toString())) : undefined
+  const left = remains && { remains: remainsBytes(remains) }
+  return { sequence, previous, body: nothing, ...left }
+}
+
+export const remainsBytes = (remains: Remains): Uint8Array => Buffer.from(JSON.stringify(remains))
+
+/** Every sale has these bytes. */
+const saleMark = '"kind":"item.'
+
+/** Whether two records with the same sequence are the same. */
+export const isSameRecord = (one: StoredRecord, other: StoredRecord): boolean =>
+  one.previous === other.previous &&
+  Buffer.compare(one.body, other.body) === 0 &&
+  Buffer.compare(one.remains ?? nothing, other.remains ?? nothing) === 0
+
+/** What is left of an erased record; `undefined`: nothing is. */
+export const remainsIn = ({ remains }: StoredRecord): Remains | undefined =>
+  remains && JSON.parse(asBuffer(remains).toString())
 
 /** Whether a record of the batch was erased. */
 export const holdsTombstone = (batch: JournalBatch): boolean =>
@@ -101,7 +146,9 @@ export const holdsTombstone = (batch: JournalBatch): boolean =>
 /** The end of `count` frames from `at` on in `frames`, which `batchRecords` has accepted. */
 export const framesEnd = (frames: Buffer, at: number, count: number): number => {
   let end = at
-  for (let n = 0; n < count; n++) end += frameHeadBytes + frames.readUInt32LE(end)
+  for (let n = 0; n < count; n++) {
+    end += frameHeadBytes + (frames.readUInt32LE(end) & ~remainsBit)
+  }
   return end
 }
 
@@ -131,7 +178,7 @@ const holdsRecords = ({ count, firstSequence, frames }: JournalBatch): boolean =
   for (let index = 0; index < count; index++) {
     if (at + frameHeadBytes > frames.length) return false
     if (previousIn(view, at) >= firstSequence + index) return false
-    at += frameHeadBytes + view.getUint32(at, true)
+    at += frameHeadBytes + contentBytes(view, at)
   }
   return at === frames.length
 }
@@ -158,9 +205,18 @@ export const batchOf = (
 }
 
 /** The batch that holds these consecutive records, of which there is at least one. */
-export const batchOfRecords = (records: ReadonlyArray<StoredRecord>): JournalBatch =>
-  batchOf(
+export const batchOfRecords = (records: ReadonlyArray<StoredRecord>): JournalBatch => {
+  const batch = batchOf(
     records[0]!.sequence,
-    records.map(({ body }) => body),
+    records.map(({ body, remains = body }) => remains),
     records.map(({ previous }) => previous),
   )
+  const view = dataViewOf(batch.frames)
+  let at = 0
+  for (const { body, remains } of records) {
+    const { length } = remains ?? body
+    if (remains !== undefined) view.setUint32(at, length + remainsBit, true)
+    at += frameHeadBytes + length
+  }
+  return batch
+}

@@ -133,6 +133,8 @@ export interface StoredRecord {
   readonly previous: number
   /** Empty: the record was erased. */
   readonly body: Uint8Array
+  /** Of an erased record, what is left of it (`Frames.ts`); absent: nothing is. */
+  readonly remains?: Uint8Array
 }
 
 /** A range of keys of a table, read forwards to its end. */

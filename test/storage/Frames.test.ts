@@ -6,7 +6,10 @@ import {
   batchOf,
   batchOfRecords,
   checkedRecords,
+  framesEnd,
   recordIn,
+  remainsIn,
+  withTombstones,
 } from "../../src/storage/Frames.ts"
 import { SegmentWriter } from "../../src/storage/journal/SegmentWriter.ts"
 import { Mirror } from "../../src/storage/postgres/Mirror.ts"
@@ -99,5 +102,52 @@ describe("A journal", () => {
   it("throws where a batch that was checked has other records later", () => {
     expect(checkedRecords(good, 2)).toHaveLength(2)
     expect(() => checkedRecords({ ...good, count: 4 }, 1)).toThrow("do not hold 4 records")
+  })
+
+  it("keeps of an erased sale the item and whether it was sold, and nothing of the user", () => {
+    const sale = (kind: string, itemId: string) =>
+      Buffer.from(
+        JSON.stringify({
+          sequence: 1,
+          subject: { actor: "user", environment: "prj_1:sandbox", userId: "somebody" },
+          cause: { kind: "purchase", id: "somebody-1" },
+          facts: [
+            { kind: "points.spent", amount: 1 },
+            { kind, itemId, name: "Poster" },
+          ],
+        }),
+      )
+    const bodies = [
+      sale("item.purchased", "itm_1"),
+      sale("item.refunded", "itm_2"),
+      sale("points.earned", "itm_3"),
+      Buffer.from("no JSON"),
+    ]
+    const batch = batchOf(5, bodies, [4, 0, 3, 2])
+    const all = new Set([5, 6, 7, 8])
+    const erased = { ...batch, frames: withTombstones(batch, all) }
+    expect(batchFault(erased, 4)).toBeUndefined()
+    expect(erased.frames.includes("somebody")).toBe(false)
+    const records = checkedRecords(erased, 0)
+    expect(records.map(({ body, previous }) => [previous, body.length])).toEqual([
+      [4, 0],
+      [0, 0],
+      [3, 0],
+      [2, 0],
+    ])
+    const environment = "prj_1:sandbox"
+    expect(records.map(remainsIn)).toEqual([
+      { environment, sold: ["itm_1", 1] },
+      { environment, sold: ["itm_2", -1] },
+      undefined,
+      undefined,
+    ])
+    for (const record of records) expect(recordIn(erased, record.sequence)).toEqual(record)
+    expect(framesEnd(erased.frames, 0, 4)).toBe(erased.frames.length)
+    expect(batchOfRecords(records)).toEqual(erased)
+    expect(withTombstones(erased, all)).toEqual(erased.frames)
+    expect(withTombstones({ ...batch, frames: withTombstones(batch, new Set([6])) }, all)).toEqual(
+      erased.frames,
+    )
   })
 })

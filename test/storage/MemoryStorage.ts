@@ -7,7 +7,7 @@
  */
 import { Array as Arr, Effect, Exit, Layer, Stream } from "effect"
 import { EntryBlock } from "../../src/storage/EntryBlock.ts"
-import { batchRecords } from "../../src/storage/Frames.ts"
+import { batchRecords, tombstoneOf } from "../../src/storage/Frames.ts"
 import { asBuffer, keyBytesMax } from "../../src/storage/Keys.ts"
 import { checksumOf } from "../../src/storage/SealedValue.ts"
 import {
@@ -175,7 +175,7 @@ const eraseRecords = (state: MemoryState, sequences: ReadonlyArray<number>) =>
     if (sequences[0] === undefined || sequences[0] > lastSequence) return undefined
     const gone = new Set(sequences)
     state.records = state.records.map((record) =>
-      gone.has(record.sequence) ? { ...record, body: new Uint8Array(0) } : record,
+      gone.has(record.sequence) ? tombstoneOf(record) : record,
     )
     const bytes = state.records.reduce((sum, { body }) => sum + body.length, 0)
     return sequences[0] < firstSequence

@@ -477,12 +477,17 @@ const decideTick = (
  * The fact of an erasure, for the counts of the environment; it does not identify the user. An alias
  * was no longer counted.
  */
-export const deletionOf = (user: UserState, seats: ReadonlyArray<LeagueSeat> = []): Fact => ({
-  kind: "user.deleted",
-  ...countedOf(user),
-  ...(isAlias(user) && { alias: true }),
-  ...(seats.length > 0 && { seats }),
-})
+export const deletionOf = (user: UserState, seats: ReadonlyArray<LeagueSeat> = []): Fact => {
+  const units = Array.from(user.purchases, ([itemId, { times }]) => [itemId, times] as const)
+  const bought = units.filter(([, times]) => times > 0)
+  return {
+    kind: "user.deleted",
+    ...countedOf(user),
+    ...(isAlias(user) && { alias: true }),
+    ...(seats.length > 0 && { seats }),
+    ...(bought.length > 0 && { units: bought }),
+  }
+}
 
 const userNotFound = laurelError(
   "user_not_found",

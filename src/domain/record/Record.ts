@@ -215,7 +215,7 @@ export type UserFact =
    * The ids of the user's quests in progress and completed, and the names of the badges and tiers
    * (`heldNames`), which the counts of the environment subtract.
    * `alias`: the id was that of a user who was merged into another, and is not counted. `seats`: the
-   * places in cohorts; absent: none.
+   * places in cohorts; absent: none. `units`: the units of items that the user had bought; absent: none.
    */
   | {
       readonly kind: "user.deleted"
@@ -226,6 +226,7 @@ export type UserFact =
       readonly teams?: ReadonlyArray<number>
       readonly alias?: true
       readonly seats?: ReadonlyArray<LeagueSeat>
+      readonly units?: ReadonlyArray<readonly [itemId: string, bought: number]>
     }
   /**
    * `balances`: the balances of further currencies after the record; absent: the user has none.

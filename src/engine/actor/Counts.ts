@@ -23,6 +23,7 @@ import {
   type FactOf,
   type JournalRecord,
 } from "../../domain/record/Record.ts"
+import type { Remains } from "../../domain/record/Remains.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
@@ -237,6 +238,12 @@ export class Counts implements EnvironmentCounts {
     this.activity.count(cause.imported === true ? (cause.occurredAt ?? at) : at)
   }
 
+  /** Counts what an erased record left. */
+  left(remains: Remains): void {
+    this.changed = true
+    this.sales.left(remains)
+  }
+
   get sold(): ReadonlyMap<string, number> {
     return this.sales.sold
   }
@@ -261,6 +268,7 @@ export class Counts implements EnvironmentCounts {
         for (const questId of fact.completed) this.#add(questId, 0, -1)
         for (const name of fact.badges) this.#hold(name, -1)
         for (const seat of fact.seats ?? []) this.lostSeats.add(seat)
+        if (fact.kind === "user.deleted") this.sales.erased(fact.units)
         break
       case "user.opened":
         for (const name of openedNames(fact)) this.#hold(name, 1)

@@ -114,11 +114,11 @@ export class Folding {
     markTurn("follow")
     let endsAt = performance.now() + limits.foldTurnMs
     for (const stored of records) {
-      if (stored.body.length === 0) {
+      const record = this.#lost.meaningOf(stored)
+      if (record === undefined) {
         yield* replayErased(this.#state, stored, this.#pipeline, this.#lost)
         continue
       }
-      const record = decodeRecord(stored.body)
       while (!this.#hasRoom) yield* this.#makeRoom
       yield* replay(this.#state, record, stored, this.#pipeline)
       this.#time.reached(record.at)

@@ -5,7 +5,9 @@
  *
  * A tombstone names the user's record before it, and only records up to an erasure become
  * tombstones. So the user whose state ends with that record was erased: nobody else's state ends
- * with it. The user is erased where the first of its tombstones is, which names nobody.
+ * with it. The user is erased where the first of its tombstones is, which names nobody. A run of
+ * erasures may have been interrupted: records of the user that are left count no more, and its erasure
+ * only makes the job that erases them.
  *
  * Cost: one read of a record for a tombstone. If that record was pruned or erased, and the snapshot
  * may have its user, a pass over the heads of all states.
@@ -13,11 +15,12 @@
 import { Effect } from "effect"
 import { deletionOf } from "../../domain/decide/Decide.ts"
 import { placesOf } from "../../domain/decide/Leagues.ts"
-import type { JournalRecord } from "../../domain/record/Record.ts"
+import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { Broken, Damaged, type StoredRecord } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment } from "../actor/Environments.ts"
+import { decodeRecord } from "../records/Codec.ts"
 import { RecordReader } from "../records/RecordReader.ts"
 import type { EngineState } from "../state/EngineState.ts"
 
@@ -33,6 +36,8 @@ export class LostErasures {
   readonly #reader: RecordReader
   /** No state that was loaded ends with a later record; `undefined`: unknown yet. */
   #loadedThrough: number | undefined
+  /** Users who were erased here, until their erasure or a new user of the id is passed. */
+  readonly #erased = new Set<string>()
 
   constructor(state: State) {
     this.#state = state
@@ -49,6 +54,7 @@ export class LostErasures {
     const user = found?.environment.durableOf(found.userId)
     if (found === undefined || user?.sequence !== previous) return undefined
     const { environment, userId } = found
+    this.#erased.add(nameOf(environment.id, userId))
     return {
       sequence,
       at: this.#state.now(),
@@ -57,6 +63,21 @@ export class LostErasures {
       facts: [deletionOf(user, placesOf(user))],
     }
   }).bind(this)
+
+  /** What the next record means; `undefined`: it was erased, or its user is erased already. */
+  meaningOf({ body }: StoredRecord): JournalRecord | undefined {
+    if (body.length === 0) return undefined
+    const record = decodeRecord(body)
+    const { cause, facts, subject } = record
+    if (this.#erased.size === 0 || subject.actor !== "user") return record
+    const name = nameOf(subject.environment, subject.userId)
+    if (!this.#erased.has(name)) return record
+    const isErasure = cause.kind === "erasure"
+    const isNew = facts.some(({ kind }) => kind === "user.created")
+    if (!(isErasure || isNew)) return undefined
+    this.#erased.delete(name)
+    return isErasure ? { ...record, facts: [deletionOfNobody] } : record
+  }
 
   readonly #userAt = Effect.fnUntraced(function* (
     this: LostErasures,
@@ -117,6 +138,17 @@ export class LostErasures {
     this.#loadedThrough ??= through
     return found
   })
+}
+
+const nameOf = (environment: string, userId: string): string => `${environment}\n${userId}`
+
+/** The counts have lost the user already. */
+const deletionOfNobody: Fact = {
+  kind: "user.deleted",
+  inProgress: [],
+  completed: [],
+  badges: [],
+  alias: true,
 }
 
 const ambiguous = (sequence: number): Effect.Effect<never, Broken> => {

@@ -40,6 +40,7 @@ import { ListedTwice } from "../../domain/board/ScoreOrder.ts"
 import { duplicateKey, type JournalRecord, type Subject } from "../../domain/record/Record.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
+import { remainsIn, tombstoneOf } from "../../storage/Frames.ts"
 import { compositeKey, everyKey, hasPrefix, keyParts, rangeOf } from "../../storage/Keys.ts"
 import { Broken, Damaged, type StoredRecord } from "../../storage/Storage.ts"
 import {
@@ -60,7 +61,7 @@ import type { FurtherBoards } from "../boards/Boards.ts"
 import { readWindows } from "../boards/StoredBoard.ts"
 import { CommitPipeline } from "../commit/GroupCommit.ts"
 import { hashText } from "../dedupe/IdIndex.ts"
-import { decodeRecord, encodeRecord } from "../records/Codec.ts"
+import { encodeRecord } from "../records/Codec.ts"
 import { namesPrefix } from "../records/Names.ts"
 import { readActors } from "../records/SnapshotValues.ts"
 import { BadState } from "../records/UserCodec.ts"
@@ -221,8 +222,9 @@ export const recover = Effect.fnUntraced(function* (state: EngineState, progress
   yield* Stream.runForEach(storage.readRecords(mark.watermark + 1), (records) =>
     Effect.gen(function* () {
       for (const stored of records) {
-        if (stored.body.length === 0) yield* replayErased(state, stored, pipeline, lost)
-        else yield* replay(state, decodeRecord(stored.body), stored, pipeline)
+        const record = lost.meaningOf(stored)
+        if (record === undefined) yield* replayErased(state, stored, pipeline, lost)
+        else yield* replay(state, record, stored, pipeline)
       }
       recordsReplayed += records.length
       progressed({ stage: "journal", done: recordsReplayed, total })
@@ -307,18 +309,21 @@ export const replay = Effect.fnUntraced(function* (
   pending.link(actor, hash)
   if (hash !== undefined) deduplicator.replayed(hash)
   pipeline.committed([{ actor, record }])
+  countRemains(state, stored)
 })
 
 /**
  * Passes the next record of the journal, which was erased. No state has its facts, unless the
- * snapshot is from before the erasure: then the user is erased here (`LostErasures`).
+ * snapshot is from before the erasure: then the user is erased here (`LostErasures`). What is left of a
+ * sale is counted.
  */
 export const replayErased = Effect.fnUntraced(function* (
   state: EngineState,
-  stored: StoredRecord,
+  record: StoredRecord,
   pipeline: CommitPipeline<DurableRecord>,
   lost: LostErasures,
 ) {
+  const stored = tombstoneOf(record)
   const erasure = yield* lost.of(stored)
   if (erasure !== undefined) {
     const body = Buffer.from(encodeRecord(erasure))
@@ -326,7 +331,13 @@ export const replayErased = Effect.fnUntraced(function* (
   }
   state.pending.keepErased(stored)
   state.changed.passed(stored.sequence)
+  countRemains(state, stored)
 })
+
+const countRemains = ({ environments }: EngineState, stored: StoredRecord): void => {
+  const remains = remainsIn(stored)
+  if (remains !== undefined) environments.of(remains.environment).counts.left(remains)
+}
 
 /** A journal whose batches are whole does not show this: only the records tell their sequences. */
 const outOfSequence = (found: number, expected: number): Effect.Effect<never, Broken> => {

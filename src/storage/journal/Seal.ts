@@ -14,7 +14,14 @@ import { crc32 } from "node:zlib"
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { type Disk, type DiskError, type DiskFile, type OnDisk, withFile } from "../disk/Disk.ts"
-import { batchFault, checkedRecords, framesEnd, withTombstones } from "../Frames.ts"
+import {
+  batchFault,
+  checkedRecords,
+  framesEnd,
+  isSameRecord,
+  tombstoneOf,
+  withTombstones,
+} from "../Frames.ts"
 import {
   openSealed,
   openSealedAt,
@@ -273,9 +280,7 @@ const isSame = (own: SegmentBatch, other: SegmentBatch, erased: ReadonlySet<numb
   const others = checkedRecords(other, 0)
   return checkedRecords(own, 0).every((record, index) => {
     const theirs = others[index]!
-    if (record.previous !== theirs.previous) return false
-    if (erased.has(record.sequence)) return record.body.length === 0
-    return Buffer.compare(record.body, theirs.body) === 0
+    return isSameRecord(record, erased.has(record.sequence) ? tombstoneOf(theirs) : theirs)
   })
 }
 

@@ -1,11 +1,19 @@
 import { describe, expect, it } from "vitest"
 import type { QuestState, UserState } from "../../../src/domain/user/User.ts"
+import { newcomer } from "../../../src/domain/user/User.ts"
 import { Counts } from "../../../src/engine/actor/Counts.ts"
+import type { StoredSales } from "../../../src/engine/actor/Sales.ts"
 import type { SavedState } from "../../../src/engine/archive/check/SavedState.ts"
 import { CountsCheck } from "../../../src/engine/archive/check/UserCheck.ts"
 
-const userIn = (quest: Partial<QuestState>, badges: UserState["badges"] = new Map()) =>
+const userIn = (
+  quest: Partial<QuestState>,
+  badges: UserState["badges"] = new Map(),
+  more: Partial<UserState> = {},
+) =>
   ({
+    ...newcomer,
+    ...more,
     badges,
     quests: new Map([
       ["q", { startedAt: 1, completedAt: null, expired: false, times: 0, ...quest }],
@@ -17,8 +25,10 @@ const faultsOf = (
   users: ReadonlyArray<UserState>,
   stored: { readonly inProgress: number; readonly completed: number },
   holders: ReadonlyArray<readonly [name: string, count: number]> = [],
+  sales: StoredSales = [],
 ) => {
   const counts = new Counts()
+  counts.sales.load(sales)
   counts.users = users.length
   counts.quests.set("q", stored)
   for (const [name, count] of holders) counts.badges.set(name, count)
@@ -66,5 +76,25 @@ describe("A check of the counts", () => {
       "e counts 1 holders of gone, there are 0",
       "e counts 0 holders of b gold, there are 1",
     ])
+  })
+
+  it("adds the units that users bought to those of erased users", () => {
+    const buyer = (times: number, more: Partial<UserState> = {}) =>
+      userIn({}, undefined, { ...more, purchases: new Map([["itm_1", { times, periods: [] }]]) })
+    const quests = { inProgress: 2, completed: 0 }
+    const faults = (users: ReadonlyArray<UserState>, sales: StoredSales) =>
+      faultsOf(users, quests, [], sales)
+    expect(faults([buyer(2), buyer(3)], [["itm_1", 9, 4]])).toEqual([])
+    expect(faults([buyer(2), buyer(3)], [["itm_1", 9, 3]])).toEqual([
+      "e counts 9 sold units of itm_1, there are 8",
+    ])
+    expect(faults([buyer(2), buyer(0)], [["itm_2", 1, 1]])).toEqual([
+      "e counts 0 sold units of itm_1, there are 2",
+    ])
+    // Midway in a merge: the user who stays may have the units already.
+    const merging = buyer(2, { leadsTo: { into: "ada", frozen: 7, done: false, at: 0 } })
+    const absorbed = [{ userId: "bob", frozen: 7, merged: 8 }]
+    expect(faults([buyer(3), merging], [["itm_1", 5]])).toEqual([])
+    expect(faults([buyer(5, { absorbed }), merging], [["itm_1", 5]])).toEqual([])
   })
 })

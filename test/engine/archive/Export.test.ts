@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import type { AccountCommand } from "../../../src/domain/accounts/Account.ts"
 import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
 import { exportLines } from "../../../src/engine/archive/exports/ExportJob.ts"
@@ -9,18 +9,13 @@ import { exportFormat } from "../../../src/engine/archive/exports/ExportLines.ts
 import { importLines } from "../../../src/engine/archive/exports/ImportJob.ts"
 import type { Input } from "../../../src/engine/archive/jobs/Jobs.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
-import { emptyRecord } from "../../../src/engine/archive/restore/ProjectHistory.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
-import { decodeRecord } from "../../../src/engine/records/Codec.ts"
-import { isOf } from "../../../src/engine/records/RecordReader.ts"
 import { limits } from "../../../src/Limits.ts"
 import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
-import { batchOf } from "../../../src/storage/Frames.ts"
-import { openJournal } from "../../../src/storage/journal/Journal.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { event, rule, sandbox } from "../fixture.ts"
-import { alone, busy, found, running, seen } from "./fixture.ts"
+import { alone, busy, eraseFrom, found, running, seen } from "./fixture.ts"
 
 const users = 8
 const production = "prj_1:production"
@@ -113,26 +108,6 @@ const faultsOf = Effect.fnUntraced(function* (text: string | Buffer) {
   expect(error).toMatchObject({ kind: "refused" })
   return (error as Error).message.split("\n")
 })
-
-/** Erases the records of sandbox's `userId` from the journal, whose snapshot may still have the user. */
-const eraseFrom = (directory: string, userId: string) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const folder = path.join(directory, "journal")
-      const bounds = { segmentBytes: limits.segmentBytes, freeSpaceBytesMin: 0 }
-      const journal = yield* openJournal({ disk: nodeDisk, folder, ...bounds })
-      const records = (yield* Stream.runCollect(journal.readRecords(1))).flat()
-      const theirs = records.filter(({ body }) => isOf(decodeRecord(body), sandbox, userId))
-      const { at, sequence } = decodeRecord(records.at(-1)!.body)
-      // Another segment begins, so that the first one is sealed.
-      yield* journal.prune(0, sequence)
-      const last = JSON.stringify(emptyRecord({ at, sequence: sequence + 1 }))
-      yield* journal.append(batchOf(sequence + 1, [Buffer.from(last)]))
-      yield* Effect.repeat(journal.sealer.sealNext, { while: (isMore) => isMore })
-      const erased = yield* journal.sealer.erase(theirs.map((record) => record.sequence))
-      expect(erased?.lastSequence).toBe(sequence)
-    }),
-  )
 
 describe("An export", () => {
   it.live("leads to no user whose erasure left the journal after the snapshot", () =>

@@ -1,14 +1,22 @@
 /** An engine over a real data directory, with archives, and what tests of both repeat. */
 import path from "node:path"
-import { Effect, Exit, Scope } from "effect"
+import { expect } from "@effect/vitest"
+import { Effect, Exit, Scope, Stream } from "effect"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import type { ArchiveMetrics } from "../../../src/engine/archive/ArchiveMetrics.ts"
 import { type Archives, makeArchives } from "../../../src/engine/archive/Archives.ts"
 import type { JobContext, Step } from "../../../src/engine/archive/jobs/Jobs.ts"
 import type { WorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
+import { emptyRecord } from "../../../src/engine/archive/restore/ProjectHistory.ts"
 import type { Engine, UserMessage } from "../../../src/engine/Engine.ts"
 import { type EngineOptions, makeEngine } from "../../../src/engine/EngineLive.ts"
+import { decodeRecord } from "../../../src/engine/records/Codec.ts"
+import { isOf } from "../../../src/engine/records/RecordReader.ts"
+import { limits } from "../../../src/Limits.ts"
+import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
+import { batchOf } from "../../../src/storage/Frames.ts"
+import { openJournal } from "../../../src/storage/journal/Journal.ts"
 import { Storage } from "../../../src/storage/Storage.ts"
 import { event, reward, rule, sandbox } from "../fixture.ts"
 
@@ -114,6 +122,29 @@ export const seen = Effect.fnUntraced(function* (engine: Engine["Service"], user
   for (let n = 0; n < users; n++) states.push(yield* engine.readUser(sandbox, `u${n}`))
   return { states, board: yield* engine.readBoard(sandbox, { limit: 100, offset: 0 }) }
 })
+
+/** Erases the records of sandbox's users from the journal, whose snapshot may still have them. */
+export const eraseFrom = (directory: string, ...userIds: ReadonlyArray<string>) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const folder = path.join(directory, "journal")
+      const bounds = { segmentBytes: limits.segmentBytes, freeSpaceBytesMin: 0 }
+      const journal = yield* openJournal({ disk: nodeDisk, folder, ...bounds })
+      const records = (yield* Stream.runCollect(journal.readRecords(1))).flat()
+      const theirs = records.filter(({ body }) => {
+        const record = decodeRecord(body)
+        return userIds.some((userId) => isOf(record, sandbox, userId))
+      })
+      const { at, sequence } = decodeRecord(records.at(-1)!.body)
+      // Another segment begins, so that the first one is sealed.
+      yield* journal.prune(0, sequence)
+      const last = JSON.stringify(emptyRecord({ at, sequence: sequence + 1 }))
+      yield* journal.append(batchOf(sequence + 1, [Buffer.from(last)]))
+      yield* Effect.repeat(journal.sealer.sealNext, { while: (isMore) => isMore })
+      const erased = yield* journal.sealer.erase(theirs.map((record) => record.sequence))
+      expect(erased?.lastSequence).toBe(sequence)
+    }),
+  )
 
 /** A context for jobs that run in the process of the test. */
 export const alone: JobContext = { ask: () => Effect.undefined, progress: () => {} }

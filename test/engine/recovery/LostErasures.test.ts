@@ -11,9 +11,10 @@ import { LostErasures } from "../../../src/engine/recovery/LostErasures.ts"
 import { snapshotKey } from "../../../src/engine/state/SnapshotMark.ts"
 import { limits } from "../../../src/Limits.ts"
 import { batchOfRecords } from "../../../src/storage/Frames.ts"
-import { Storage, type Table, tables } from "../../../src/storage/Storage.ts"
+import { Storage, type StoredRecord, type Table, tables } from "../../../src/storage/Storage.ts"
 import { wholeBody } from "../../../src/storage/Values.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import { itemWith } from "../../domain/definitions.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { found } from "../archive/fixture.ts"
 import { event, once, production, reward, sandbox, startInMemory } from "../fixture.ts"
@@ -105,6 +106,9 @@ const erasedSince = Effect.fnUntraced(function* (
   yield* engine.askUser(sandbox, reward("bob", 4))
   yield* engine.askUser(sandbox, { userId: id, command: { kind: "erasure" } })
   yield* engine.askUser(sandbox, reward("ada", 5))
+  const all = [...state.records]
+  const whole = (record: StoredRecord) =>
+    all.find(({ sequence }) => sequence === record.sequence) ?? record
   yield* carriedOut(state)
   expect(traces(state)).toEqual([])
   yield* returns(engine)
@@ -112,7 +116,7 @@ const erasedSince = Effect.fnUntraced(function* (
   yield* snapshotTaken(state)
   const expected = yield* seen(engine)
   yield* close()
-  return { base, state, expected }
+  return { base, state, expected, whole }
 })
 
 const tailOf = (state: MemoryStorage.MemoryState, after: number) =>
@@ -194,6 +198,28 @@ describe("An erasure that was carried out after an older snapshot", () => {
     }),
   )
 
+  it.effect("is applied although some of the user's records are left", () =>
+    Effect.gen(function* () {
+      const { base, expected, state, whole } = yield* erasedSince(true)
+      const tail = tailOf(state, base.lastSequence)
+      const gone = tail.filter(({ body }) => body.length === 0)
+      expect(gone.length).toBe(4)
+      // A run that was interrupted: the first records are erased, and the erasure itself is not.
+      for (let left = 1; left < gone.length; left++) {
+        const from = gone[gone.length - left]!.sequence
+        const copy = copyOf(base)
+        const records = tail.map((record) => (record.sequence < from ? record : whole(record)))
+        copy.records = [...base.records, ...records]
+        const { close, engine } = yield* startInMemory({ state: copy }, options)
+        expect(yield* seen(engine)).toEqual(expected)
+        yield* engine.askUser(sandbox, reward("ada", 7))
+        yield* carriedOut(copy)
+        expect(traces(copy)).toEqual([])
+        yield* close()
+      }
+    }),
+  )
+
   it.effect("leaves the user who has the id since", () =>
     Effect.gen(function* () {
       const { base, expected, state } = yield* erasedSince(true, (engine) =>
@@ -233,4 +259,65 @@ describe("An erasure that was carried out after an older snapshot", () => {
       expect(String(yield* Effect.flip(lost().of(tombstone)))).toContain("several")
     }),
   )
+})
+
+describe("The units of an item that erased users bought after an older snapshot", () => {
+  const points = (userId: string) => ({
+    userId,
+    command: { kind: "reward", type: "points", amount: 9 } as const,
+  })
+  const buy = (userId: string, purchase?: string) => ({
+    userId,
+    command: { kind: "purchase", item: "poster", id: purchase } as const,
+  })
+  const undo = (userId: string, of: string) => ({
+    userId,
+    command: { kind: "revocation", of: "purchase", sequence: 0, at: 0, ownId: of } as const,
+  })
+
+  /** Sells `units` to users of whom one is erased; the snapshot has one sale, and the journal the rest. */
+  const soldSince = Effect.fnUntraced(function* (isCarriedOut: boolean) {
+    const state = new MemoryStorage.MemoryState()
+    const { close, engine } = yield* startInMemory({ state }, options)
+    yield* found(engine)
+    const item = itemWith({ key: "poster", price: { points: 1 }, stock: 4 })
+    yield* engine.askProject(sandbox, { kind: "createItem", item })
+    for (const userId of [id, "ada", "bob"]) yield* engine.askUser(sandbox, points(userId))
+    yield* engine.askUser(sandbox, buy(id, "before"))
+    yield* snapshotTaken(state)
+    const base = copyOf(state)
+    for (const name of ["a", "b", "c"]) yield* engine.askUser(sandbox, buy(id, name))
+    yield* engine.askUser(sandbox, undo(id, "a"))
+    yield* engine.askUser(sandbox, undo(id, "before"))
+    yield* engine.askUser(sandbox, buy("ada"))
+    yield* engine.askUser(sandbox, { userId: id, command: { kind: "erasure" } })
+    if (isCarriedOut) {
+      yield* carriedOut(state)
+      expect(traces(state)).toEqual([])
+    }
+    const expected = yield* engine.readCounts(sandbox)
+    expect([...expected.sold]).toEqual([[item.id, 3]])
+    yield* close()
+    return { base, state, expected }
+  })
+
+  for (const isCarriedOut of [true, false]) {
+    const what = isCarriedOut ? "carried out" : "not carried out"
+    it.effect(`stay sold: the erasure was ${what}`, () =>
+      Effect.gen(function* () {
+        const { base, expected, state } = yield* soldSince(isCarriedOut)
+        base.records = [...base.records, ...tailOf(state, base.lastSequence)]
+        for (let start = 0; start < 2; start++) {
+          const { close, engine } = yield* startInMemory({ state: base }, options)
+          expect(yield* engine.readCounts(sandbox)).toEqual(expected)
+          if (start === 1) {
+            yield* engine.askUser(sandbox, buy("bob"))
+            const error = yield* Effect.flip(engine.askUser(sandbox, buy("bob")))
+            expect(error).toMatchObject({ code: "sold_out" })
+          }
+          yield* close()
+        }
+      }),
+    )
+  }
 })

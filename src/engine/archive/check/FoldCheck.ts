@@ -95,6 +95,8 @@ export class FoldCheck {
    * erased by the next start (`LostErasures`).
    */
   readonly #ended = new Sequences()
+  /** Records before erased records up to the watermark: a user whose fold ends with one of them is erased. */
+  readonly #gone = new Sequences()
   #users = 0
 
   constructor(options: FoldCheckOptions) {
@@ -139,7 +141,8 @@ export class FoldCheck {
 
   #takeErased(pass: number, { previous, sequence }: Pick<StoredRecord, "previous" | "sequence">) {
     this.#options.onErased(sequence)
-    if (sequence > this.#saved.watermark) this.#ended.add(previous)
+    const ends = sequence > this.#saved.watermark ? this.#ended : this.#gone
+    ends.add(previous)
     if (pass === 0) this.#erased++
   }
 
@@ -274,6 +277,7 @@ export class FoldCheck {
 
   #end(environment: string, fold: Fold): void {
     const { faults, isCompared, isPartial, lastMarked, name, state, stored, wasThere } = fold
+    if (stored === undefined && state !== undefined && this.#gone.has(state.sequence)) return
     if (stored !== undefined && stored.sequence < lastMarked) {
       faults.push(`its stored record is ${stored.sequence}, not ${lastMarked}`)
     } else if (stored !== undefined && !isCompared && (state !== undefined || isPartial)) {

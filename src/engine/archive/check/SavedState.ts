@@ -63,7 +63,7 @@ export interface FoldedRecord {
 export interface RecordVisitor<E = never> {
   readonly record: (folded: FoldedRecord) => void
   /** Called for a record that was erased. */
-  readonly erased?: (erased: Pick<StoredRecord, "previous" | "sequence">) => void
+  readonly erased?: (erased: StoredRecord) => void
   /** Runs after each piece of the journal. */
   readonly rest?: Effect.Effect<void, DiskError | E>
 }
@@ -303,9 +303,10 @@ export class SavedState {
     })
   }
 
-  #visit({ body, previous, sequence }: StoredRecord, visitor: RecordVisitor<unknown>): void {
+  #visit(stored: StoredRecord, visitor: RecordVisitor<unknown>): void {
+    const { body, previous, sequence } = stored
     if (body.length === 0) {
-      visitor.erased?.({ previous, sequence })
+      visitor.erased?.(stored)
       return
     }
     const record = decodedRecord(sequence, body, this.#fault)

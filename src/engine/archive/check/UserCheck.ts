@@ -83,18 +83,38 @@ interface Counted {
   readonly inProgress: Map<string, number>
   readonly completed: Map<string, number>
   readonly badges: Map<string, number>
+  /** Units of items. */
+  readonly units: Map<string, number>
+}
+
+/** A user who is being merged: the units count for the other user as well once that one has them. */
+interface Merging {
+  readonly environment: string
+  readonly user: UserState
+  /** The record that began the merge. */
+  readonly frozen: number
 }
 
 export class CountsCheck {
   readonly #counted = new Map<string, Counted>()
   readonly #stored = new Map<string, Counts>()
+  readonly #merging: Array<Merging> = []
+  /** The merges that users who stay have taken in, by the record that began each. */
+  readonly #merged = new Set<string>()
 
   add(environment: string, user: UserState): void {
     if (isAlias(user)) return
-    const { quests } = user
+    const { absorbed, leadsTo, quests } = user
+    for (const { frozen } of absorbed) this.#merged.add(mergeName(environment, frozen))
     let counted = this.#counted.get(environment)
     if (counted === undefined) {
-      counted = { users: 0, inProgress: new Map(), completed: new Map(), badges: new Map() }
+      counted = {
+        users: 0,
+        inProgress: new Map(),
+        completed: new Map(),
+        badges: new Map(),
+        units: new Map(),
+      }
       this.#counted.set(environment, counted)
     }
     counted.users++
@@ -104,6 +124,14 @@ export class CountsCheck {
     for (const [id, state] of quests) {
       if (isMidway(state)) more(counted.inProgress, id)
       if (state.times > 0) more(counted.completed, id)
+    }
+    if (leadsTo === null) this.#addUnits(counted, user)
+    else this.#merging.push({ environment, user, frozen: leadsTo.frozen })
+  }
+
+  #addUnits({ units }: Counted, { purchases }: UserState): void {
+    for (const [itemId, { times }] of purchases) {
+      units.set(itemId, (units.get(itemId) ?? 0) + times)
     }
   }
 
@@ -131,8 +159,12 @@ export class CountsCheck {
   }
 
   end(fault: Fault): void {
+    for (const { environment, frozen, user } of this.#merging) {
+      const isCounted = this.#merged.has(mergeName(environment, frozen))
+      if (!isCounted) this.#addUnits(this.#counted.get(environment)!, user)
+    }
     for (const environment of new Set([...this.#stored.keys(), ...this.#counted.keys()])) {
-      const { badges, quests, users } = this.#storedOf(environment)
+      const { badges, quests, sales, users } = this.#storedOf(environment)
       const counted = this.#counted.get(environment)
       const differs = (what: string, stored: number, found: number) => {
         if (stored !== found) fault(`${environment} counts ${stored} ${what}, there are ${found}`)
@@ -149,6 +181,17 @@ export class CountsCheck {
       for (const name of new Set([...badges.keys(), ...(counted?.badges.keys() ?? [])])) {
         differs(`holders of ${name}`, badges.get(name) ?? 0, counted?.badges.get(name) ?? 0)
       }
+      const { gone, sold } = sales
+      for (const id of new Set([
+        ...sold.keys(),
+        ...gone.keys(),
+        ...(counted?.units.keys() ?? []),
+      ])) {
+        const found = (counted?.units.get(id) ?? 0) + (gone.get(id) ?? 0)
+        differs(`sold units of ${id}`, sold.get(id) ?? 0, found)
+      }
     }
   }
 }
+
+const mergeName = (environment: string, frozen: number): string => `${environment}\n${frozen}`

@@ -22,6 +22,7 @@ import {
 import type { JournalRecord } from "../../../domain/record/Record.ts"
 import { type DiskError, type DiskFile, removeTree } from "../../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
+import { remainsIn } from "../../../storage/Frames.ts"
 import { damageOf, faultText } from "../../../storage/journal/JournalScan.ts"
 import { keyParts } from "../../../storage/Keys.ts"
 import { type Table, tables } from "../../../storage/Storage.ts"
@@ -215,10 +216,14 @@ const writeRecords = Effect.fnUntraced(function* (
       count++
     },
     // The entries may still have the user.
-    erased: ({ previous, sequence }) => {
+    erased: (stored) => {
+      const { previous, sequence } = stored
       if (sequence <= saved.watermark || previous === 0) return
       gapTo(sequence - 1)
-      writer.write({ kind: "gap", through: sequence, previous })
+      const remains = remainsIn(stored)
+      const isLeftOut = only !== undefined && remains?.environment !== only.environment
+      const left = remains !== undefined && !isLeftOut && { remains }
+      writer.write({ kind: "gap", through: sequence, previous, ...left })
       last = sequence
     },
     rest: Effect.suspend(() => (writer.isFull ? writer.flush : Effect.void)),

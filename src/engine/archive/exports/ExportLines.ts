@@ -15,7 +15,8 @@
  *   `json`; a value that these forms would lose is `base64`.
  * - `record`: a record of the journal, in order. `gap`: the next records, up to `through`, are not
  *   in the export: they were erased, or belong to others. `previous`: the record `through` was
- *   erased after the export began, and its user has this record before it.
+ *   erased after the export began, and its user has this record before it. `remains`: the sale that it
+ *   had, which stays.
  * - `end`: the number of lines before it, and the SHA-256 of their bytes; remove `sha256` after an
  *   edit by hand to skip the comparison.
  *
@@ -31,7 +32,7 @@ import { idPairs, idsBody, isRunHead } from "../../dedupe/IdRun.ts"
 import { Names } from "../../records/Names.ts"
 import { decodeUser, encodeUser } from "../../records/UserCodec.ts"
 
-export const exportFormat = 45
+export const exportFormat = 46
 
 /** The tables in the order of an export. Users are one by one, in place of buckets. */
 export const exportedTables = tables
@@ -95,6 +96,12 @@ const Gap = Schema.Struct({
   kind: Schema.Literal("gap"),
   through: positive,
   previous: Schema.optionalKey(positive),
+  remains: Schema.optionalKey(
+    Schema.Struct({
+      environment: Schema.String,
+      sold: Schema.Tuple([Schema.String, Schema.Literals([1, -1])]),
+    }),
+  ),
 })
 
 const End = Schema.Struct({

@@ -263,7 +263,7 @@ class Import {
     const lines = this.#records
     this.#records = []
     for (const line of lines) {
-      if (line.kind === "gap") yield* this.#writer.gap(line.through, line.previous)
+      if (line.kind === "gap") yield* this.#writer.gap(line.through, line)
       else yield* this.#writer.add(line.record)
     }
     if (all) yield* this.#writer.end

@@ -5,15 +5,17 @@
  */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../../domain/record/Record.ts"
+import type { Remains } from "../../../domain/record/Remains.ts"
 import type { DiskError } from "../../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
-import { batchOf } from "../../../storage/Frames.ts"
+import { batchOfRecords, remainsBytes } from "../../../storage/Frames.ts"
 import { SegmentWriter } from "../../../storage/journal/SegmentWriter.ts"
+import type { StoredRecord } from "../../../storage/Storage.ts"
 import { nameOf } from "../check/FoldCheck.ts"
 
 const batchRecordsMax = 1_000
 const batchBytesMax = 262_144
-const tombstone = Buffer.alloc(0)
+const nothing = Buffer.alloc(0)
 
 interface Written extends Pick<JournalRecord, "sequence" | "subject"> {
   readonly cause: { readonly kind: string }
@@ -23,8 +25,7 @@ interface Written extends Pick<JournalRecord, "sequence" | "subject"> {
 export class RecordWriter {
   readonly #segments: SegmentWriter
   readonly #lastOf = new Map<string, number>()
-  #bodies: Array<Uint8Array> = []
-  #previous: Array<number> = []
+  #records: Array<StoredRecord> = []
   #bytes = 0
   /** The last record that was taken. */
   lastSequence: number
@@ -44,7 +45,7 @@ export class RecordWriter {
     yield* this.gap(record.sequence - 1)
     const { subject } = record
     const previous = subject.actor === "user" ? this.#previousOf(record, nameOf(subject)) : 0
-    yield* this.#put(Buffer.from(JSON.stringify(record)), previous)
+    yield* this.#put({ previous, body: Buffer.from(JSON.stringify(record)) })
   }).bind(this)
 
   /** The chain of a user begins with the creation, and ends with the erasure. */
@@ -57,34 +58,32 @@ export class RecordWriter {
     return previous ?? 0
   }
 
-  /** Takes tombstones up to `through`. `previous`: the record that the last of them names. */
+  /** Takes tombstones up to `through`. The last of them has the record before it, and the remains. */
   readonly gap = Effect.fnUntraced(function* (
     this: RecordWriter,
     through: number,
-    previous = 0,
+    { previous = 0, remains }: { readonly previous?: number; readonly remains?: Remains } = {},
   ): Effect.fn.Return<void, DiskError> {
-    while (this.lastSequence < through) {
-      yield* this.#put(tombstone, this.lastSequence + 1 === through ? previous : 0)
-    }
+    while (this.lastSequence < through - 1) yield* this.#put({ previous: 0, body: nothing })
+    if (this.lastSequence === through) return
+    const left = remains && { remains: remainsBytes(remains) }
+    yield* this.#put({ previous, body: nothing, ...left })
   }).bind(this)
 
-  readonly #put = (body: Uint8Array, previous: number): Effect.Effect<void, DiskError> => {
-    this.#bodies.push(body)
-    this.#previous.push(previous)
-    this.#bytes += body.length
+  readonly #put = (record: Omit<StoredRecord, "sequence">): Effect.Effect<void, DiskError> => {
     this.lastSequence++
-    const isFull = this.#bodies.length >= batchRecordsMax || this.#bytes >= batchBytesMax
+    this.#records.push({ sequence: this.lastSequence, ...record })
+    this.#bytes += record.body.length
+    const isFull = this.#records.length >= batchRecordsMax || this.#bytes >= batchBytesMax
     return isFull ? this.#flush : Effect.void
   }
 
   readonly #flush: Effect.Effect<void, DiskError> = Effect.suspend(() => {
-    const [bodies, previous] = [this.#bodies, this.#previous]
-    if (bodies.length === 0) return Effect.void
-    this.#bodies = []
-    this.#previous = []
+    const records = this.#records
+    if (records.length === 0) return Effect.void
+    this.#records = []
     this.#bytes = 0
-    const { lastSequence } = this.#segments.position
-    return this.#segments.write(batchOf(lastSequence + 1, bodies, previous))
+    return this.#segments.write(batchOfRecords(records))
   })
 
   /** Makes all durable. */

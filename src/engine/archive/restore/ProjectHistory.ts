@@ -9,15 +9,17 @@
  */
 import { environmentId, environmentNames } from "../../../domain/project/Directory.ts"
 import type { JournalRecord } from "../../../domain/record/Record.ts"
-import { batchOfRecords, batchRecords } from "../../../storage/Frames.ts"
+import { batchOfRecords, batchRecords, remainsIn } from "../../../storage/Frames.ts"
 import type { JournalBatch, Table } from "../../../storage/Storage.ts"
 import { decodeRecord } from "../../records/Codec.ts"
 import type { ProjectGoesBack } from "../jobs/Jobs.ts"
 
 /** Whether a record is of one of the environments of a project. */
 export const isOfProject = (id: string, { subject }: JournalRecord): boolean =>
-  subject.actor !== "directory" &&
-  environmentNames.some((name) => subject.environment === environmentId(id, name))
+  subject.actor !== "directory" && isEnvironmentOf(id, subject.environment)
+
+const isEnvironmentOf = (id: string, environment: string): boolean =>
+  environmentNames.some((name) => environment === environmentId(id, name))
 
 /** The empty record that replaces a lost one: without facts, of the directory. */
 export const emptyRecord = ({
@@ -37,8 +39,15 @@ export const without = (batch: JournalBatch, { after, id }: ProjectGoesBack): Jo
   if (firstSequence + count - 1 <= after) return batch
   let changed = false
   const records = (batchRecords(batch, firstSequence) ?? []).map((stored) => {
-    // A tombstone stays: the user of an erased record is erased.
-    if (stored.sequence <= after || stored.body.length === 0) return stored
+    if (stored.sequence <= after) return stored
+    if (stored.body.length === 0) {
+      // A tombstone stays: the user of an erased record is erased. The sale that it had is lost.
+      const remains = remainsIn(stored)
+      if (remains === undefined || !isEnvironmentOf(id, remains.environment)) return stored
+      changed = true
+      const { body, previous, sequence } = stored
+      return { sequence, previous, body }
+    }
     const record = decodeRecord(stored.body)
     if (!isOfProject(id, record)) return stored
     changed = true
