@@ -7,6 +7,7 @@ export const leagueLimits = {
   leagueCohortSizeMin: 2,
   leagueCohortSizeMax: 100,
   leagueGraceMinutesMax: 720,
+  leagueRewardsMax: 60,
   /** Past windows of a league that a user's state keeps. */
   leagueResultsKept: 8,
   /** Users who are settled together, in one turn of the event loop. */

@@ -150,6 +150,7 @@ export const leagueWith = ({ id = "lga_1", ...league }: Partial<League>): League
   cohortSize: 3,
   window: "daily",
   graceMinutes: 0,
+  rewards: [],
   ...league,
 })
 

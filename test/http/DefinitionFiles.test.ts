@@ -109,6 +109,10 @@ const fill = async (place: Place) => {
     cohortSize: 10,
     window: "daily",
     graceMinutes: 15,
+    rewards: [
+      { division: "silver", ranks: [1, 3], outcome: "promoted", reward: { points: 5, badgeId } },
+      { outcome: "stayed", reward: { xp: 1 } },
+    ],
   })
   await place.create("/v1/items", {
     name: "Poster",

@@ -85,6 +85,7 @@ describe("leagues", () => {
       cohortSize: 30,
       window: "weekly",
       graceMinutes: 0,
+      rewards: [],
       version: 1,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,
@@ -398,10 +399,76 @@ describe("leagues", () => {
     expect(await created({ divisions: [{ ...bronze, promote: 2, demote: 2 }] })).toEqual([
       ["/divisions/0/demote", "invalid_value"],
     ])
+    const rewarding = (reward: object) => faults({ rewards: [reward] })
+    for (const [reward, expected] of [
+      [{ reward: { points: 1 } }, ["/rewards/0/ranks", "missing"]],
+      [{ ranks: [2, 1], reward: { points: 1 } }, ["/rewards/0/ranks/1", "out_of_range"]],
+      [
+        { ranks: [1, 1], division: "iron", reward: { points: 1 } },
+        ["/rewards/0/division", "unknown_reference"],
+      ],
+      [
+        { ranks: [1, 1], reward: { currencies: { rubies: 1 } } },
+        ["/rewards/0/reward/currencies/rubies", "unknown_reference"],
+      ],
+    ] as const) {
+      expect(await rewarding(reward)).toEqual([expected])
+    }
+    await place.patch("/v1/leagues/cup", {
+      rewards: [{ ranks: [1, 1], reward: { currencies: { gems: 1 } } }],
+    })
+    expect(problemOf(await place.delete("/v1/currencies/gems"))).toEqual([409, "in_use"])
+    await place.patch("/v1/leagues/cup", { rewards: null })
     expect((await place.delete("/v1/currencies/gems")).status).toBe(204)
     await place.post("/v1/currencies", { key: "coins", name: "Coins" })
     await place.create("/v1/leagues", { ...cup, key: "coins", score: { currency: "coins" } })
     expect(problemOf(await place.delete("/v1/currencies/coins"))).toEqual([409, "in_use"])
+  })
+
+  it("pay rewards at the close, and tell a user before what they would be", async () => {
+    const rewards = [
+      { ranks: [1, 1], reward: { points: 100 } },
+      { division: "bronze", outcome: "promoted", reward: { points: 10 } },
+      { division: "silver", ranks: [1, 3], reward: { points: 1_000 } },
+    ]
+    const place = await placeWithCup({ rewards })
+    const all = (reward: object) => ({ xp: 0, points: 0, badgeId: null, ...reward })
+    const shown = rewards.map((one) => ({ ...one, reward: all(one.reward) }))
+    expect((await place.get("/v1/leagues/cup")).json.rewards).toEqual(shown)
+    for (const [userId, score] of [
+      ["ada", 9],
+      ["bob", 5],
+      ["cyd", 1],
+    ] as const) {
+      await earn(place, userId, score)
+    }
+    const won = [all({ points: 100 }), all({ points: 10 })]
+    expect((await leagueOf(place, "ada")).rewards).toEqual(won)
+    expect((await leagueOf(place, "bob")).rewards).toEqual([])
+    await passDays(place, 1)
+    const points = async (userId: string) => (await place.get(`/v1/users/${userId}`)).json.points
+    expect([await points("ada"), await points("bob"), await points("cyd")]).toEqual([110, 0, 0])
+    const { facts } = (await place.get("/v1/users/ada/history")).json
+    const id = (await place.get("/v1/leagues/cup")).json.id
+    const cause = { kind: "clock" }
+    expect(facts.slice(0, 3)).toMatchObject([
+      { kind: "points.earned", amount: 10, source: { kind: "league", id }, cause },
+      { kind: "points.earned", amount: 100, source: { kind: "league", id }, cause },
+      { kind: "league.promoted", rewards: won, cause },
+    ])
+  })
+
+  it("pay what a window had when it closed to who comes back before the background does", async () => {
+    const place = await placeWithCup({ rewards: [{ ranks: [1, 1], reward: { points: 5 } }] })
+    const { rewardId } = await earn(place, "ada", 3)
+    await passDays(place, 1)
+    // An undo of what scored takes no reward back.
+    await place.delete(`/v1/users/ada/rewards/${rewardId}`)
+    expect((await place.get("/v1/users/ada")).json).toMatchObject({ xp: 0, points: 5 })
+    await place.patch("/v1/leagues/cup", { rewards: null })
+    await earn(place, "ada", 3)
+    await passDays(place, 1)
+    expect((await place.get("/v1/users/ada")).json).toMatchObject({ points: 5 })
   })
 
   it("have limits", async () => {
@@ -416,6 +483,9 @@ describe("leagues", () => {
         demote: 0,
       })),
     })
+    const rewarding = (count: number) => ({
+      rewards: Array(count).fill({ ranks: [1, 1], reward: { points: 1 } }),
+    })
     const { leagueCohortSizeMax, leagueDivisionsMax, leagueGraceMinutesMax, leaguesMax } = limits
     for (const [body, status] of [
       [many(leagueDivisionsMax), 201],
@@ -427,10 +497,12 @@ describe("leagues", () => {
       [{ cohortSize: limits.leagueCohortSizeMin - 1 }, 400],
       [{ graceMinutes: leagueGraceMinutesMax }, 201],
       [{ graceMinutes: leagueGraceMinutesMax + 1 }, 400],
+      [rewarding(limits.leagueRewardsMax), 201],
+      [rewarding(limits.leagueRewardsMax + 1), 400],
     ] as const) {
       expect([JSON.stringify(body), await create(body)]).toEqual([JSON.stringify(body), status])
     }
-    for (let made = 4; made < leaguesMax; made++) expect(await create()).toBe(201)
+    for (let made = 5; made < leaguesMax; made++) expect(await create()).toBe(201)
     expect(await create()).toBe(409)
   })
 })

@@ -23,6 +23,7 @@ interface Player {
   entry: (Score & { readonly cohort: number }) | undefined
   waiting: Array<Score>
   results: Array<string>
+  points: number
 }
 
 interface Due {
@@ -31,6 +32,7 @@ interface Due {
   readonly of: number
   readonly outcome: string
   readonly score: number
+  readonly points: number
 }
 
 /** A fact of the league as the model knows it, as text. */
@@ -44,7 +46,15 @@ export class LeagueModel {
   readonly due = new Map<string, Due>()
   closedThrough = Number.NEGATIVE_INFINITY
   /** How much has happened. */
-  readonly seen = { promoted: 0, stayed: 0, demoted: 0, waited: 0, united: 0, windows: 0 }
+  readonly seen = {
+    promoted: 0,
+    stayed: 0,
+    demoted: 0,
+    waited: 0,
+    united: 0,
+    windows: 0,
+    points: 0,
+  }
   readonly #league: League
   /** The window and the amount that a record scored. */
   readonly #scored = new Map<number, readonly [window: number, amount: number]>()
@@ -76,9 +86,10 @@ export class LeagueModel {
       case "league.promoted":
       case "league.stayed":
       case "league.demoted": {
-        const { division, of, rank, score, window } = fact
+        const { division, of, rank, rewards = [], score, window } = fact
         const outcome = fact.kind.slice("league.".length)
-        return [`${outcome} ${window} from ${division.index} ${score} ${rank}/${of}`]
+        const points = rewards.reduce((sum, reward) => sum + reward.points, 0)
+        return [`${outcome} ${window} from ${division.index} ${score} ${rank}/${of} +${points}`]
       }
       default:
         return []
@@ -106,12 +117,14 @@ export class LeagueModel {
         .sort((a, b) => b.entry!.score - a.entry!.score || a.entry!.at - b.entry!.at)
       const place = rivals.findIndex(({ id }) => id === userId)
       const rank = place < 0 ? null : place + 1
+      const outcome = this.#outcome(player.division, rank, rivals.length)
       this.due.set(userId, {
         division: player.division,
         rank,
         of: rivals.length,
-        outcome: this.#outcome(player.division, rank, rivals.length),
+        outcome,
         score: entry.score,
+        points: this.#points(player.division, rank, outcome),
       })
     }
   }
@@ -129,6 +142,18 @@ export class LeagueModel {
     while (down < of - up && (down + 1) * cohortSize <= demote * of) down++
     if (division === 0) down = 0
     return rank > of - down ? "demoted" : "stayed"
+  }
+
+  #points(division: number, rank: number | null, outcome: string): number {
+    let points = 0
+    for (const reward of rank === null ? [] : this.#league.rewards) {
+      const { key } = this.#league.divisions[division]!
+      if (reward.division !== null && reward.division !== key) continue
+      if (reward.outcome !== null && reward.outcome !== outcome) continue
+      if (reward.ranks !== null && (rank! < reward.ranks[0] || rank! > reward.ranks[1])) continue
+      points += reward.reward.points
+    }
+    return points
   }
 
   /** What the record must say of the league; brings the model up to date. */
@@ -168,6 +193,7 @@ export class LeagueModel {
       entry: undefined,
       waiting: [],
       results: [],
+      points: 0,
     }
     this.players.set(userId, player)
     return player
@@ -177,10 +203,12 @@ export class LeagueModel {
     const due = this.due.get(userId)
     if (due === undefined) return
     this.due.delete(userId)
-    const { division, of, outcome, rank, score } = due
-    const said = `${outcome} ${player.entry!.window} from ${division} ${score} ${rank}/${of}`
+    const { division, of, outcome, points, rank, score } = due
+    const said = `${outcome} ${player.entry!.window} from ${division} ${score} ${rank}/${of} +${points}`
     told.push(said)
     player.results.push(said)
+    player.points += points
+    this.seen.points += points
     player.division += 1 - outcomes.indexOf(outcome)
     player.entry = undefined
     this.seen[outcome as "promoted" | "stayed" | "demoted"]++
@@ -253,7 +281,9 @@ export class LeagueModel {
   #unite(userId: string, from: string, record: JournalRecord, told: Array<Told>): void {
     const mine = this.players.get(userId)!
     const theirs = this.players.get(from)
-    if (theirs === undefined || !isInLeague(theirs)) return
+    if (theirs === undefined) return
+    mine.points += theirs.points
+    if (!isInLeague(theirs)) return
     if (!isInLeague(mine)) {
       told.push(`took ${theirs.division}`)
       mine.division = theirs.division

@@ -7,6 +7,7 @@
 import { expect } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
+import type { Gives } from "../../src/domain/project/Definition.ts"
 import type { UserCommand } from "../../src/domain/record/Record.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
 import { limits } from "../../src/Limits.ts"
@@ -21,6 +22,8 @@ import { hashSecretOf, Random } from "./random.ts"
 const minute = 60_000
 const day = 1_440 * minute
 
+const points = (points: number): Gives => ({ xp: 0, points, badgeId: null })
+
 /** How much has happened in all runs. */
 export const happened = {
   promoted: 0,
@@ -29,6 +32,7 @@ export const happened = {
   waited: 0,
   united: 0,
   windows: 0,
+  points: 0,
   /** Starts that found a closed window which was not settled for all. */
   resumed: 0,
 }
@@ -39,6 +43,11 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
   const league = leagueWith({
     cohortSize: random.integer(2, 4),
     graceMinutes: random.pick([0, 0, 90]),
+    rewards: [
+      { division: null, ranks: [1, 1], outcome: null, reward: points(100) },
+      { division: "bronze", ranks: [2, 3], outcome: null, reward: points(10) },
+      { division: null, ranks: null, outcome: "promoted", reward: points(1) },
+    ],
   })
   const model = new LeagueModel(league)
   const disk = {
@@ -168,6 +177,7 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
         running.engine.projectNow(sandbox) && (yield* running.engine.readUser(sandbox, userId))
       const now = user?.leagues.get(league.id)
       expect([userId, now?.division ?? 0]).toEqual([userId, player.division])
+      expect([userId, user?.points ?? 0]).toEqual([userId, player.points])
       expect([userId, now?.entry?.score]).toEqual([userId, player.entry?.score])
       expect(now?.results.length ?? 0).toBe(
         Math.min(limits.leagueResultsKept, player.results.length),

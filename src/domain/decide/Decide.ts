@@ -7,7 +7,9 @@
  * that needs more of the user's history than the state has fails with `HistoryNeeded`; the actor
  * reads the history and decides again with this `past`.
  *
- * What has expired by the time of a decision is gone before it, and its facts come first.
+ * What has expired by the time of a decision is gone before it, and its facts come first. A decision on
+ * a user for whom a closed window of a league is not settled fails with `SettlementNeeded`: the actor
+ * decides a tick, which settles it, and then decides again.
  *
  * Order of effects of an event: experiments that the user enters; segments, on the state before it; metrics; rules in the order of
  * their creation; streaks; quest steps; counts of badges. Then all that was reached pays: quests,
@@ -21,7 +23,7 @@ import { namesAction } from "../project/ActionIndex.ts"
 import { statusAt } from "../project/Definition.ts"
 import { type ProjectState, timeIn } from "../project/Project.ts"
 import { afterExpiry } from "../record/applyBalances.ts"
-import type { LeagueSeat } from "../record/LeagueFact.ts"
+import type { LeagueFact, LeagueSeat } from "../record/LeagueFact.ts"
 import type { Erasing } from "../record/MergeRecord.ts"
 import type { HistoryNeeded, Past } from "../record/Past.ts"
 import {
@@ -49,11 +51,21 @@ import { questCompleteAction } from "../values/Ids.ts"
 import { assertBalance } from "../values/invariants.ts"
 import { eventDay, remindOfAbsence } from "./Activity.ts"
 import { countAction, decideBackfill, payAll } from "./Badges.ts"
+import { missBoards } from "./Boards.ts"
 import { boostRefusal } from "./Boosts.ts"
 import { decideDisqualification } from "./Disqualification.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults, freezeReferenceFaults } from "./definitionChecks.ts"
-import { afterLeagues, type LeagueSeats, noSeats, seatsOf, settleLeagues } from "./Leagues.ts"
+import {
+  afterLeagues,
+  type LeagueSeats,
+  noSeats,
+  rewardsIn,
+  seatsOf,
+  settleLeagues,
+  settlementNeeded,
+  withoutRewards,
+} from "./Leagues.ts"
 import { withLevelChanges } from "./Levels.ts"
 import {
   countedOf,
@@ -177,7 +189,7 @@ export function decideUser(
   const now = timeIn(project, at)
   const lots = command.kind === "erasure" ? noFacts : expiredFacts(user, project, now)
   const over = isOfGone(command) ? noFacts : settleLeagues(user, project, seats)
-  const expired = over.length === 0 ? lots : [...lots, ...over]
+  if (over.length > 0 && command.kind !== "tick") return Result.fail(settlementNeeded)
   let present = user
   if (present !== undefined && lots.length > 0) present = afterExpiry(present, lots, now)
   if (present !== undefined && over.length > 0) present = afterLeagues(present, over)
@@ -186,7 +198,8 @@ export function decideUser(
     meter,
     past,
     userId,
-    expired,
+    expired: lots,
+    over,
     standing,
     seats,
     sold,
@@ -194,8 +207,8 @@ export function decideUser(
   if (Result.isFailure(decided)) return decided
   const { cause, facts } = decided.success
   // A decision that changes nothing, and so writes no record, leaves that to a later one.
-  const isLater = expired.length === 0 || (facts.length === 0 && command.kind !== "tick")
-  const all = isLater ? facts : [...expired, ...facts]
+  const isLater = lots.length === 0 || (facts.length === 0 && command.kind !== "tick")
+  const all = isLater ? facts : [...lots, ...facts]
   const told = command.kind === "erasure" ? all : withLevelChanges(user, project, all, now)
   return told === facts ? decided : Result.succeed({ cause, facts: told })
 }
@@ -203,13 +216,17 @@ export function decideUser(
 /** Whether the command ends the life of its user. The places in leagues stay as they are. */
 const isOfGone = ({ kind }: UserCommand): boolean => kind === "erasure" || kind === "mergeEnd"
 
-/** What else a decision needs. `expired`: the facts of what has expired before it. */
+/**
+ * What else a decision needs. `expired`: the facts of what has expired before it. `over`: those that
+ * settle closed windows of leagues, only for a tick.
+ */
 interface Beside {
   readonly found: JournalRecord | undefined
   readonly meter: Meter | undefined
   readonly past: Past | undefined
   readonly userId: string
-  readonly expired: ReadonlyArray<Fact>
+  readonly expired: ReadonlyArray<FactOf<"currency.expired">>
+  readonly over: ReadonlyArray<LeagueFact>
   readonly standing: Standing
   readonly seats: LeagueSeats
   readonly sold: Sold
@@ -222,7 +239,7 @@ const decideKind = (
   now: number,
   beside: Beside,
 ): Result.Result<Decision, LaurelError<UserRefusals[keyof UserRefusals]> | HistoryNeeded> => {
-  const { expired, found, past, seats, sold, standing, userId } = beside
+  const { found, past, seats, sold, standing, userId } = beside
   switch (command.kind) {
     case "event":
       return decideEvent(user, project, command, now, beside) satisfies Asking<"event">
@@ -271,7 +288,7 @@ const decideKind = (
     case "payment":
       return decidePayment(user, project, command, now) satisfies DecidedKind<"payment">
     case "tick":
-      return decideTick(user, project, command, now, expired) satisfies DecidedKind<"tick">
+      return decideTick(user, project, command, now, beside) satisfies DecidedKind<"tick">
     case "merge":
       return decideMerge(user, command, standing) satisfies DecidedKind<"merge">
     case "absorb":
@@ -455,9 +472,11 @@ const decideTick = (
   project: ProjectState,
   command: Tick,
   now: number,
-  expired: ReadonlyArray<Fact>,
+  beside: Beside,
 ): DecidedKind<"tick"> => {
   if (user === undefined) return Result.fail(userNotFound)
+  const { expired, over } = beside
+  const rewards = rewardsIn(over)
   const draft = new Draft(user.id, user, project, now)
   if (user.streaks.size > 0) beginPauses(draft, project.streaks.values(), false)
   const paused = draft.facts.length > 0
@@ -465,12 +484,19 @@ const decideTick = (
   warnStreaks(draft)
   expireQuests(draft)
   remindOfAbsence(draft)
-  if (paused && settlePauses(draft) !== undefined) return Result.fail(nothingDue)
+  for (const given of rewards) draft.earn(...given)
+  if ((paused || rewards.length > 0) && settlePauses(draft) !== undefined) {
+    if (over.length === 0) return Result.fail(nothingDue)
+    if (rewards.length === 0) return Result.succeed({ cause: { kind: command.kind }, facts: over })
+    return decideTick(user, project, command, now, { ...beside, over: over.map(withoutRewards) })
+  }
+  if (rewards.length > 0) missBoards(draft)
   const { recount, ...cause } = command
   if (recount !== undefined) takeRecount(draft, user, recount)
+  const facts = over.length === 0 ? draft.facts : [...over, ...draft.facts]
   // A refusal writes no record.
-  if (draft.facts.length === 0 && expired.length === 0) return Result.fail(nothingDue)
-  return Result.succeed({ cause, facts: draft.facts })
+  if (facts.length === 0 && expired.length === 0) return Result.fail(nothingDue)
+  return Result.succeed({ cause, facts })
 }
 
 /**

@@ -138,7 +138,13 @@ const inFile: { readonly [N in Noun]: InFile<N> } = {
     },
   },
   experiment: {},
-  league: {},
+  league: {
+    paying: (league, paid) => {
+      const { rewards } = league
+      if (rewards === undefined) return league
+      return { ...league, rewards: rewards.map((each) => ({ ...each, reward: paid(each.reward) })) }
+    },
+  },
   item: { paying: (item, paid) => ({ ...item, reward: paid(item.reward) }) },
 }
 

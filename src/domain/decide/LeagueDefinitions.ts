@@ -9,7 +9,13 @@ import { isRefilling } from "../user/Refill.ts"
 import type { Fault } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { noChange } from "./Decided.ts"
-import { metadataFaults, rankedFaults, segmentReferenceFaults } from "./definitionChecks.ts"
+import {
+  givenReferenceFaults,
+  type Known,
+  metadataFaults,
+  rankedFaults,
+  segmentReferenceFaults,
+} from "./definitionChecks.ts"
 import { Decisions } from "./Kind.ts"
 import { periodFaults } from "./Lifecycle.ts"
 
@@ -24,6 +30,7 @@ export interface LeagueChange
       | "cohortSize"
       | "window"
       | "graceMinutes"
+      | "rewards"
       | "startsAt"
       | "endsAt"
       | "segment"
@@ -34,7 +41,7 @@ export interface LeagueChange
   readonly metadata?: Metadata | null
 }
 
-type Defaulted = "cohortSize" | "window" | "graceMinutes"
+type Defaulted = "cohortSize" | "window" | "graceMinutes" | "rewards"
 
 /** A league without the members that have defaults. */
 type NewLeague = Partial<Pick<League, Defaulted>> & Omit<New<League>, Defaulted>
@@ -48,9 +55,10 @@ export const leagues = new Decisions<"league", NewLeague, LeagueChange>({
     ...change,
     score: { ...before.score, ...score },
   }),
-  faults: (state, league, { before }) => [
+  faults: (state, league, { before, known }) => [
     ...(before === undefined ? [] : changedFaults(before, league)),
     ...leagueFaults(state, league),
+    ...rewardFaults(state, league, known),
   ],
 })
 
@@ -98,3 +106,23 @@ const leagueFaults = (state: ProjectState, league: League): ReadonlyArray<Fault>
   }
   return faults
 }
+
+const rewardFaults = (
+  state: ProjectState,
+  { divisions, rewards }: League,
+  known: Known | undefined,
+): ReadonlyArray<Fault> =>
+  rewards.flatMap(({ division, ranks, reward }, index) => {
+    const pointer = `/rewards/${index}`
+    const isKnown = (name: string) => known?.has(name) === true
+    const faults = [...givenReferenceFaults(state, reward, `${pointer}/reward`, isKnown)]
+    if (division !== null && !divisions.some(({ key }) => key === division)) {
+      const detail = "must be the key of a division of the league"
+      faults.push({ pointer: `${pointer}/division`, code: "unknown_reference", detail })
+    }
+    if (ranks !== null && ranks[0] > ranks[1]) {
+      const detail = "must be at least the first rank"
+      faults.push({ pointer: `${pointer}/ranks/1`, code: "out_of_range", detail })
+    }
+    return faults
+  })

@@ -9,9 +9,13 @@
  * 2. Each member gets a record that says what came of it (`settleLeagues`): the window is settled for
  *    the user. The engine asks for these in the background (`engine/time/LeagueClock.ts`).
  *
- * A command of a user whose window is closed and not settled settles it first, in the same record,
- * like the expiry of a balance. So no decision sees a closed window, and the state of a user says for
- * each window whether it is settled: it never is twice.
+ * A command of a user whose window is closed and not settled waits for that record: its decision fails
+ * with `SettlementNeeded`, and the actor decides a tick first. So no decision sees a closed window, and
+ * the state of a user says for each window whether it is settled: it never is twice.
+ *
+ * Rewards. The record that settles also pays: exactly once, since it settles once, and an undo never
+ * finds what it paid, since no caller can undo a tick. Limits of currencies cut a reward, levels and
+ * badges that it reaches pay, and it scores nowhere. A balance above the largest gets none of them.
  *
  * From the end of a window until it is settled, the user's division is open. What the user scores in
  * the next window meanwhile waits (`LeagueState.waiting`), and takes its place in the record that
@@ -33,7 +37,7 @@
  * and a fact for each league that is touched. A decision on a user with leagues looks at each of them.
  */
 import { Result } from "effect"
-import { paysAt } from "../project/Definition.ts"
+import { type Gives, paysAt } from "../project/Definition.ts"
 import {
   type Division,
   divisionAfter,
@@ -41,11 +45,14 @@ import {
   type League,
   leaguesByCurrency,
   outcomeOf,
+  rewardsFor,
   termsOf,
 } from "../project/League.ts"
 import type { ProjectState } from "../project/Project.ts"
+import type { Source } from "../record/BalanceFact.ts"
 import { foldLeague } from "../record/foldLeague.ts"
 import type { DivisionRef, LeagueFact, LeagueRef, LeagueSeat } from "../record/LeagueFact.ts"
+import { HistoryNeeded } from "../record/Past.ts"
 import type { Fact, FactOf, JournalRecord } from "../record/Record.ts"
 import { type LeagueEntry, type LeagueState, newInLeague } from "../user/LeagueState.ts"
 import type { UserState } from "../user/User.ts"
@@ -258,11 +265,13 @@ export const settleLeagues = (
     const { of, rank } = seats.rankOf({ leagueId, window, division, cohort }, user.id)
     const outcome = outcomeOf(close.terms, division, rank, of)
     const to = divisionAfter(division, outcome)
+    const from = divisionRef(league, division)
+    const rewards = rewardsFor(close.terms, from.key, rank, outcome)
     facts ??= []
     facts.push({
       kind: `league.${outcome}`,
       ...refOf(league),
-      division: divisionRef(league, division),
+      division: from,
       to: divisionRef(league, to),
       window,
       ...zone.windowBounds(league.window, window),
@@ -270,6 +279,7 @@ export const settleLeagues = (
       score,
       rank,
       of,
+      ...(rewards.length > 0 && { rewards }),
     })
     const [next] = state.waiting
     if (next === undefined || league.set === "archived") continue
@@ -279,6 +289,30 @@ export const settleLeagues = (
 }
 
 const noFacts: ReadonlyArray<never> = []
+
+/**
+ * The failure of a decision on a user for whom a closed window is not settled: a tick settles it, then
+ * the command is decided.
+ */
+export class SettlementNeeded extends HistoryNeeded {}
+
+export const settlementNeeded = new SettlementNeeded(() => true)
+
+/** The rewards that the facts say are paid, each with its source. */
+export const rewardsIn = (
+  facts: ReadonlyArray<LeagueFact>,
+): ReadonlyArray<readonly [reward: Gives, source: Source]> =>
+  facts.flatMap((fact) => {
+    if (!("rewards" in fact) || fact.rewards === undefined) return []
+    const source = { leagueId: fact.leagueId }
+    return fact.rewards.map((reward) => [reward, source] as const)
+  })
+
+export const withoutRewards = (fact: LeagueFact): LeagueFact => {
+  if (!("rewards" in fact)) return fact
+  const { rewards: _, ...left } = fact
+  return left
+}
 
 /** The user after `facts`. */
 export const afterLeagues = (user: UserState, facts: ReadonlyArray<LeagueFact>): UserState => {

@@ -168,7 +168,7 @@ export const currencyInUse = (state: ProjectState, key: string): InUse | undefin
     ...liveSegments(state, ({ currency }) => currency === key),
     ...liveBoards(state, (board) => ranksBy(board, "currency", key) && !board.prizes.some(pays)),
     ...prizedBoards(state, pays),
-    ...liveLeagues(state, ({ score }) => score.currency === key),
+    ...liveLeagues(state, ({ rewards, score }) => score.currency === key || rewards.some(pays)),
     ...liveItems(state, (item) => pays(item) || Object.hasOwn(item.price, key)),
   ])
 }
@@ -345,6 +345,7 @@ export const badgeInUse = (state: ProjectState, { id, key }: Keyed): InUse | und
       levelsOf(currency).some(({ reward }) => reward.badgeId === id),
     ),
     ...prizedBoards(state, ({ reward }) => reward.badgeId === id),
+    ...liveLeagues(state, ({ rewards }) => rewards.some(({ reward }) => reward.badgeId === id)),
     ...liveSegments(state, ({ badge }) => badge === key),
     ...liveItems(state, ({ reward }) => reward.badgeId === id),
   ])
@@ -413,6 +414,7 @@ export const streakInUse = (state: ProjectState, { id, key }: Keyed): InUse | un
     ...liveStreaks(state, (streak) => streak.id !== id && streak.milestones.some(gives)),
     ...liveCurrencies(state, (currency) => levelsOf(currency).some(gives)),
     ...prizedBoards(state, gives),
+    ...liveLeagues(state, ({ rewards }) => rewards.some(gives)),
     ...liveSegments(state, ({ streak }) => streak === key),
     ...liveBoards(state, (board) => ranksBy(board, "streak", key)),
     ...liveItems(state, gives),
@@ -501,6 +503,7 @@ export const boostInUse = (state: ProjectState, { key }: Keyed): InUse | undefin
     ...liveStreaks(state, ({ milestones }) => milestones.some(gives)),
     ...liveCurrencies(state, (currency) => levelsOf(currency).some(gives)),
     ...prizedBoards(state, gives),
+    ...liveLeagues(state, ({ rewards }) => rewards.some(gives)),
     ...liveItems(state, gives),
   ])
 }

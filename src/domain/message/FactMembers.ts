@@ -10,6 +10,9 @@ import { rankWon, text } from "./boardMembers.ts"
 import { EnteredExperiment, enteredExperiment } from "./ExperimentMembers.ts"
 import { purchased, refunded } from "./ItemMembers.ts"
 import { leagueMembers } from "./LeagueMembers.ts"
+import { Reward, shownAmounts } from "./RewardMembers.ts"
+
+export { Reward }
 
 const count = (example: number, description: string) =>
   Schema.Int.annotate({ description, examples: [example] })
@@ -21,38 +24,6 @@ export const Earned = Schema.Struct({
   identifier: "Earned",
   description: "A balance and its change.",
   examples: [{ earned: 50, total: 1250 }],
-})
-
-const shownAmounts = (description: string, example: { readonly [key: string]: number }) =>
-  Schema.Record(Schema.String, Schema.Int).annotate({ description, examples: [example] })
-
-/** A reward, given or to be given. */
-export const Reward = Schema.Struct({
-  xp: count(100, "Experience points."),
-  points: count(10, "Points."),
-  currencies: Schema.optionalKey(
-    shownAmounts("Amounts of further currencies, by key. Absent: none.", { gems: 5 }),
-  ),
-  badgeId: Schema.NullOr(Schema.String).annotate({
-    description: "Id of a badge; null: none.",
-    examples: [null],
-  }),
-  boost: Schema.optionalKey(
-    Schema.Struct({
-      key: text("Key of the boost.", "double-xp"),
-      minutes: count(60, "How long it runs."),
-    }).annotate({
-      description: "A personal boost. Absent: none.",
-      examples: [{ key: "double-xp", minutes: 60 }],
-    }),
-  ),
-  freezes: Schema.optionalKey(
-    shownAmounts("Freezes, by the key of the streak. Absent: none.", { daily: 1 }),
-  ),
-}).annotate({
-  identifier: "Reward",
-  description: "All parts of a reward.",
-  examples: [{ xp: 100, points: 10, badgeId: null }],
 })
 
 const Level = count(5, "The level that the xp reach; the lowest is 1.")
@@ -71,6 +42,7 @@ export const Source = Schema.Struct({
     "badge",
     "level",
     "leaderboard",
+    "league",
     "item",
     "reward",
     "criteria",
@@ -79,13 +51,13 @@ export const Source = Schema.Struct({
   }),
   id: Schema.NullOr(Schema.String).annotate({
     description:
-      "Id of the rule, quest, streak, badge, leaderboard or item, and of the currency of a level; null for other kinds.",
+      "Id of the rule, quest, streak, badge, leaderboard, league or item, and of the currency of a level; null for other kinds.",
   }),
 }).annotate({
   identifier: "Source",
   examples: [{ kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" }],
   description:
-    "The source: a rule, a quest, a milestone of a streak, a badge that pays, a level of a currency, a prize of a leaderboard, an item that was bought, a reward or, for a badge, its own criteria.",
+    "The source: a rule, a quest, a milestone of a streak, a badge that pays, a level of a currency, a prize of a leaderboard, a reward of a league, an item that was bought, a reward or, for a badge, its own criteria.",
 })
 
 export const Capped = Schema.Struct({

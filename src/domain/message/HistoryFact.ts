@@ -276,8 +276,8 @@ const leagueMembers = (fact: ShownLeague): MembersOf<ShownKind> => {
     endsAt: isoTime(endsAt),
   }
   if (fact.kind === "league.joined") return place
-  const { of, rank, score, to } = fact
-  return { ...place, to: divisionMembers(to), score, rank, of }
+  const { of, rank, rewards = [], score, to } = fact
+  return { ...place, to: divisionMembers(to), score, rank, of, rewards }
 }
 
 const divisionMembers = ({ key, name }: DivisionRef) => ({ key, name })
@@ -474,6 +474,7 @@ const showSource = (source: Source): MembersOf<"xp.earned">["source"] => {
   if ("streakId" in source) return { kind: "streak", id: source.streakId }
   if ("currencyId" in source) return { kind: "level", id: source.currencyId }
   if ("boardId" in source) return { kind: "leaderboard", id: source.boardId }
+  if ("leagueId" in source) return { kind: "league", id: source.leagueId }
   if ("itemId" in source) return { kind: "item", id: source.itemId }
   return "badgeId" in source
     ? { kind: "badge", id: source.badgeId }

@@ -1,5 +1,6 @@
 /** What the API shows of the facts of leagues. */
 import { Schema } from "effect"
+import { Reward } from "./RewardMembers.ts"
 
 const text = (description: string, example: string) =>
   Schema.String.annotate({ description, examples: [example] })
@@ -33,6 +34,10 @@ const settled = {
     examples: [1],
   }),
   of: count(30, "How many users of the cohort had a rank."),
+  rewards: Schema.Array(Reward).annotate({
+    description: "What the user was paid for it. Limits of currencies may have cut it.",
+    examples: [[{ xp: 0, points: 100, badgeId: null }]],
+  }),
 }
 
 /** By kind of fact. */

@@ -66,6 +66,7 @@ export const leagueEntries = <Of extends { readonly sequence: number }, Clock>(
       score: 340,
       rank: 1,
       of: 30,
+      rewards: [{ xp: 0, points: 100, badgeId: null }],
     },
   },
   "league.stayed": {
@@ -78,6 +79,7 @@ export const leagueEntries = <Of extends { readonly sequence: number }, Clock>(
       score: 120,
       rank: 12,
       of: 30,
+      rewards: [],
     },
   },
   "league.demoted": {
@@ -90,6 +92,7 @@ export const leagueEntries = <Of extends { readonly sequence: number }, Clock>(
       score: 5,
       rank: 30,
       of: 30,
+      rewards: [],
     },
   },
   "league.window_closed": {

@@ -3,12 +3,15 @@
  * one division compete in cohorts of about `cohortSize`. At the close of the window the first of a
  * cohort move up a division, and the last move down.
  *
+ * `rewards` pay members of a cohort by what comes of a window: the rank, the outcome, or both. Each that
+ * matches pays, in the record that settles the window.
+ *
  * Once the league was published, what the places of users rest on stays: the currency, the window,
  * and the divisions that there are, in their order. New divisions come on top. Sizes and numbers may
  * change: a window closes by those of its close (`LeagueTerms`).
  */
 import type { WindowKind } from "../values/Calendar.ts"
-import { type Targeted, targetedDefaults } from "./Definition.ts"
+import { type Gives, type Targeted, targetedDefaults } from "./Definition.ts"
 
 export interface Division {
   readonly key: string
@@ -17,6 +20,15 @@ export interface Division {
   /** How many of a full cohort move up, and down. */
   readonly promote: number
   readonly demote: number
+}
+
+/** A reward for the users with these ranks and this outcome; null: all who have a rank. */
+export interface LeagueReward {
+  /** The key of the division in which they competed; null: any. */
+  readonly division: string | null
+  readonly ranks: readonly [from: number, to: number] | null
+  readonly outcome: LeagueOutcome | null
+  readonly reward: Gives
 }
 
 export interface League extends Targeted {
@@ -29,6 +41,7 @@ export interface League extends Targeted {
   readonly window: WindowKind
   /** For how long after its end a window takes what occurred in it. */
   readonly graceMinutes: number
+  readonly rewards: ReadonlyArray<LeagueReward>
 }
 
 /** The members that decide the scores. */
@@ -39,17 +52,21 @@ export const leagueDefaults = {
   cohortSize: 30,
   window: "weekly",
   graceMinutes: 0,
+  rewards: [],
 } as const
 
 /** The rules that settle a closed window. `divisions`: how many users move up and down, the lowest division first. */
 export interface LeagueTerms {
   readonly size: number
   readonly divisions: ReadonlyArray<readonly [promote: number, demote: number]>
+  /** Absent: none. */
+  readonly rewards?: ReadonlyArray<LeagueReward>
 }
 
-export const termsOf = ({ cohortSize, divisions }: League): LeagueTerms => ({
+export const termsOf = ({ cohortSize, divisions, rewards }: League): LeagueTerms => ({
   size: cohortSize,
   divisions: divisions.map(({ demote, promote }) => [promote, demote]),
+  ...(rewards.length > 0 && { rewards }),
 })
 
 /** The latest closed window of a league, and the rules that settle it. */
@@ -78,6 +95,26 @@ export const outcomeOf = (
   const down = division > 0 ? Math.min(of - up, Math.floor((demote * of) / size)) : 0
   return rank > of - down ? "demoted" : "stayed"
 }
+
+/** What a rank in a division pays, once the window is closed. */
+export const rewardsFor = (
+  { rewards = noRewards }: LeagueTerms,
+  division: string,
+  rank: number | null,
+  outcome: LeagueOutcome,
+): ReadonlyArray<Gives> => {
+  if (rank === null || rewards.length === 0) return noRewards
+  return rewards
+    .filter(
+      (one) =>
+        (one.division === null || one.division === division) &&
+        (one.ranks === null || (one.ranks[0] <= rank && rank <= one.ranks[1])) &&
+        (one.outcome === null || one.outcome === outcome),
+    )
+    .map(({ reward }) => reward)
+}
+
+const noRewards: ReadonlyArray<never> = []
 
 export const divisionAfter = (division: number, outcome: LeagueOutcome): number =>
   outcome === "promoted" ? division + 1 : outcome === "demoted" ? division - 1 : division

@@ -1,4 +1,5 @@
 /** The facts of leagues. `decide/Leagues.ts` has the design. */
+import type { Gives } from "../project/Definition.ts"
 import type { LeagueTerms } from "../project/League.ts"
 import type { WindowKind } from "../values/Calendar.ts"
 
@@ -41,7 +42,8 @@ export type LeagueFact =
     }
   /**
    * The window is settled for the user, who is in the division `to` from now on. `rank` null: hidden,
-   * or without a score. `of`: how many users of the cohort had a rank.
+   * or without a score. `of`: how many users of the cohort had a rank. `rewards`: what the record pays
+   * for it; absent: nothing.
    */
   | ({
       readonly kind: "league.promoted" | "league.stayed" | "league.demoted"
@@ -51,6 +53,7 @@ export type LeagueFact =
       readonly score: number
       readonly rank: number | null
       readonly of: number
+      readonly rewards?: ReadonlyArray<Gives>
     } & LeagueRef &
       LeagueWindow)
   /** The user takes the division of a user who was merged in. */

@@ -26,22 +26,18 @@
  * (`Supervisor`). The command is not replayed: its record was never appended.
  */
 import { Cause, Effect, Result } from "effect"
+import { SettlementNeeded } from "../../domain/decide/Leagues.ts"
 import { HistoryNeeded, type Past } from "../../domain/record/Past.ts"
-import {
-  type JournalRecord,
-  type Kept,
-  revocationKey,
-  type UserCommand,
-} from "../../domain/record/Record.ts"
+import { type JournalRecord, revocationKey, type UserCommand } from "../../domain/record/Record.ts"
 import type { Reference } from "../../domain/record/Reference.ts"
 import { noneAbsorbed, type UserState } from "../../domain/user/User.ts"
-import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type Broken, brokenBy, isDamagedRecord } from "../../storage/Storage.ts"
 import { owedTo } from "../boards/Winners.ts"
 import type { GroupCommit } from "../commit/GroupCommit.ts"
 import type { Deduplicator } from "../dedupe/Deduplicator.ts"
-import type { Idempotency, IdempotencyKeys } from "../dedupe/Idempotency.ts"
+import type { IdempotencyKeys } from "../dedupe/Idempotency.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { encodeRecord } from "../records/Codec.ts"
 import {
@@ -63,7 +59,8 @@ import type { ActorCache } from "./ActorCache.ts"
 import { Answers, type CommitEntry } from "./Answers.ts"
 import type { DecisionTurns } from "./DecisionTurns.ts"
 import type { UserActor } from "./Environments.ts"
-import { Merges } from "./Merges.ts"
+import { Merges, OwnEnvelope } from "./Merges.ts"
+import { keptOf, recordOf } from "./NewRecord.ts"
 import type { RecordFinder } from "./RecordFinder.ts"
 import type { LoadParts } from "./Supervisor.ts"
 import { Supervisor } from "./Supervisor.ts"
@@ -462,6 +459,10 @@ export class ActorSystem {
       const decided = actor.kind.decide(actor.state, command, at, found, meter, past, actor.subject)
       turns.decided(decided)
       const refused = Result.isFailure(decided) ? decided.failure : undefined
+      if (refused instanceof SettlementNeeded) {
+        const again = () => this.#handle(actor, envelope, key, found, command, past)
+        return this.#settleFirst(actor, envelope, again)
+      }
       if (refused instanceof HistoryNeeded) {
         const recalling = this.#handleRecalling(actor, envelope, key, found, command, refused)
         return this.#unlessDamaged(actor, envelope, recalling)
@@ -509,6 +510,24 @@ export class ActorSystem {
       this.answers.refuse(actor, envelope, internalError)
       return this.#restart(actor, error, annotations)
     }
+  }
+
+  /**
+   * Settles closed windows of leagues for the user by a tick, then handles `envelope` by `again`: in
+   * the same turn, unless the tick met a defect. Then nothing is settled, and the caller is refused.
+   */
+  #settleFirst(
+    actor: AnyActor,
+    envelope: AnyEnvelope,
+    again: () => Effect.Effect<void, Broken> | undefined,
+  ): Effect.Effect<void, Broken> | undefined {
+    const before = actor.lastChange
+    this.answers.taken(actor)
+    const tick = new OwnEnvelope({ kind: "tick" }, envelope.annotations)
+    const wait = this.#handle(actor, tick, undefined)
+    if (wait === undefined && actor.lastChange > before) return again()
+    this.answers.refuse(actor, envelope, internalError)
+    return wait
   }
 
   /**
@@ -570,25 +589,6 @@ export class ActorSystem {
     })
   }
 }
-
-/** `plain` with the members that most records lack. */
-const recordOf = (
-  plain: JournalRecord,
-  aheadMs: number,
-  kept: Kept | undefined,
-  trace: string | undefined,
-): JournalRecord => {
-  if (aheadMs === 0 && kept === undefined && trace === undefined) return plain
-  return {
-    ...plain,
-    ...(aheadMs > 0 && { aheadMs }),
-    ...(kept !== undefined && { kept }),
-    ...(trace !== undefined && { trace }),
-  }
-}
-
-const keptOf = ({ fingerprint, key }: Idempotency, error: LaurelError | undefined): Kept =>
-  error === undefined ? { key, fingerprint } : { key, fingerprint, error }
 
 const nothingDecided = { cause: { kind: "request" }, facts: [] } as const
 

@@ -344,7 +344,7 @@ export class Merges {
 }
 
 /** A command of an actor to itself. */
-class OwnEnvelope implements Envelope<UserCommand> {
+export class OwnEnvelope implements Envelope<UserCommand> {
   readonly command: UserCommand
   readonly idempotency = undefined
   readonly annotations: LogAnnotations

@@ -4,6 +4,8 @@
  */
 import { Effect, Result } from "effect"
 import type { UserRefusal } from "../../domain/decide/Decide.ts"
+import type { Decision } from "../../domain/decide/Draft.ts"
+import { settleLeagues } from "../../domain/decide/Leagues.ts"
 import {
   decideProject,
   type ProjectCommand,
@@ -141,6 +143,22 @@ export const makeSimulate = (parts: SimulationParts): Simulate =>
   // `withDrafts` fails only with refusals of the kinds of its drafts.
   simulateWith(parts) as Simulate
 
+/** The user after the tick by which the actor settles closed windows of leagues first. */
+const afterSettling = (
+  { domain: { applyUser, decideUser } }: SimulationParts,
+  { cohorts }: Environment,
+  project: ProjectState,
+  user: UserState | undefined,
+  at: number,
+  recordOf: (decision: Decision) => JournalRecord,
+): UserState | undefined => {
+  if (settleLeagues(user, project, cohorts).length === 0) return user
+  const tick = { kind: "tick" } as const
+  const none = undefined
+  const decided = decideUser(user, project, tick, at, none, none, none, none, none, cohorts)
+  return Result.isFailure(decided) ? user : applyUser(user, recordOf(decided.success))
+}
+
 const simulateWith = (parts: SimulationParts) =>
   Effect.fnUntraced(function* (
     environmentId: string,
@@ -165,16 +183,23 @@ const simulateWith = (parts: SimulationParts) =>
       return { record: first, repeat: { differs, revoked: revocation !== undefined } }
     }
     yield* parts.turns.turn(environmentId)
-    const user = yield* parts.readUser(environmentId, userId)
+    const known = yield* parts.readUser(environmentId, userId)
     const at = parts.now()
     const { meter } = parts.turns
     const { durable } = environment.project
     if (drafts.length > 0) meter.work += draftWork(durable)
     const project = withDrafts(durable, environmentId, drafts, at)
+    const subject = { actor: "user", environment: environmentId, userId } as const
+    const sequence = parts.commit.durableSequence + 1
+    const aheadMs = aheadMsOf(durable)
+    const recordOf = ({ cause, facts }: Decision): JournalRecord => {
+      const record = { sequence, at, subject, cause, facts }
+      return aheadMs === 0 ? record : { ...record, aheadMs }
+    }
     const decide = (past?: Past) =>
       Result.flatMap(project, (drafted) =>
         parts.domain.decideUser(
-          user,
+          afterSettling(parts, environment, drafted, known, at, recordOf),
           drafted,
           command,
           at,
@@ -192,10 +217,6 @@ const simulateWith = (parts: SimulationParts) =>
       decided = decide(yield* Effect.mapError(recalled, parts.broken))
     }
     parts.turns.decided(decided)
-    const { cause, facts } = yield* Effect.fromResult(Result.mapError(decided, refusalOf))
-    const subject = { actor: "user", environment: environmentId, userId } as const
-    const sequence = parts.commit.durableSequence + 1
-    const aheadMs = aheadMsOf(durable)
-    const record = { sequence, at, subject, cause, facts }
-    return { record: aheadMs === 0 ? record : { ...record, aheadMs }, repeat: undefined }
+    const decision = yield* Effect.fromResult(Result.mapError(decided, refusalOf))
+    return { record: recordOf(decision), repeat: undefined }
   })

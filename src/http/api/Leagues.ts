@@ -1,11 +1,13 @@
 /** Operations on leagues as definitions, and reads of places and cohorts. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Reward } from "../../domain/message/FactMembers.ts"
 import { leagueOutcomes } from "../../domain/project/League.ts"
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
+  faultAt,
   integer,
   list,
   OpenTo,
@@ -21,6 +23,7 @@ import {
 import {
   DefinitionKey,
   listQuery,
+  NewReward,
   newMembers,
   patchMembers,
   patchWords,
@@ -129,6 +132,54 @@ const Score = Schema.Struct({ currency: currencyOf }).annotate({
   examples: [{ currency: "xp" }],
 })
 
+const ranks = list(integer(1, limits.leagueCohortSizeMax), 2, 2).annotate({
+  description: "The first and the last rank in the cohort that win. Default: any rank.",
+  examples: [[1, 3]],
+})
+
+const rewardMembers = {
+  division: Schema.optionalKey(
+    DefinitionKey.annotate({
+      description: "The key of the division in which the user competed. Default: any.",
+      examples: ["silver"],
+    }),
+  ),
+  ranks: Schema.optionalKey(ranks),
+  outcome: Schema.optionalKey(
+    oneOf(leagueOutcomes).annotate({
+      description: "What came of the window for the user. Default: anything.",
+      examples: ["promoted"],
+    }),
+  ),
+}
+
+const hasCondition = ({
+  outcome,
+  ranks,
+}: {
+  readonly outcome?: string
+  readonly ranks?: object
+}) =>
+  outcome === undefined && ranks === undefined
+    ? [faultAt(["ranks"], "missing", "is required, or outcome")]
+    : []
+
+const Rewards = list(
+  Schema.Struct({ ...rewardMembers, reward: NewReward })
+    .check(Schema.makeFilter(hasCondition, { toJsonSchema: () => [{}, true] }))
+    .annotate({
+      identifier: "NewLeagueReward",
+      description: "A reward for ranks, for an outcome, or for both.",
+      examples: [{ division: "silver", ranks: [1, 3], reward: { points: 100 } }],
+    }),
+  0,
+  limits.leagueRewardsMax,
+).annotate({
+  description:
+    "What users get at the close of a window by rank and outcome. Each that matches pays, with the outcome, once. A user without a rank gets none. A reward counts in no league and on no leaderboard. An edit counts for windows that close later. Default: none.",
+  examples: [[{ ranks: [1, 3], reward: { points: 100 } }]],
+})
+
 export const NewLeague = Schema.Struct({
   ...newMembers("name"),
   name: Name,
@@ -137,6 +188,7 @@ export const NewLeague = Schema.Struct({
   cohortSize: Schema.optionalKey(CohortSize),
   window: Schema.optionalKey(Window),
   graceMinutes: Schema.optionalKey(GraceMinutes),
+  rewards: Schema.optionalKey(Rewards),
 }).annotate({
   identifier: "NewLeague",
   description: "A league to create.",
@@ -157,6 +209,7 @@ export const LeaguePatch = Schema.Struct({
   cohortSize: Schema.optionalKey(Schema.NullOr(CohortSize)),
   window: Schema.optionalKey(Schema.NullOr(Window)),
   graceMinutes: Schema.optionalKey(Schema.NullOr(GraceMinutes)),
+  rewards: Schema.optionalKey(Schema.NullOr(Rewards)),
 }).annotate({
   identifier: "LeaguePatch",
   examples: [{ cohortSize: 20 }, { status: "paused" }],
@@ -188,6 +241,12 @@ export const League = Schema.Struct({
     description: "For how many minutes after its end a window takes events that occurred in it.",
     examples: [0],
   }),
+  rewards: Schema.Array(
+    Schema.Struct({ ...rewardMembers, reward: Reward }).annotate({
+      identifier: "LeagueReward",
+      description: "A reward for ranks, for an outcome, or for both.",
+    }),
+  ).annotate({ description: "What users get at the close of a window." }),
 }).annotate({
   identifier: "League",
   description: "A league: its divisions, and what users are ranked by.",
@@ -285,6 +344,10 @@ const placeMembers = {
   }),
   rank: Rank,
   outcome: Outcome("What would come of the window if it closed now."),
+  rewards: Schema.Array(Reward).annotate({
+    description: "What the user would get if the window closed now.",
+    examples: [userLeague.rewards],
+  }),
   nextScore: Schema.Int.annotate({
     description:
       "What the user has earned in the next window already, while this one is not settled. It counts there.",

@@ -46,7 +46,7 @@ import { newBoost } from "./boostHandlers.ts"
 import { newCurrency } from "./currencyHandlers.ts"
 import { newExperiment } from "./experimentHandlers.ts"
 import { newItem } from "./itemHandlers.ts"
-import { newLeague } from "./leagueHandlers.ts"
+import { newLeague, showLeagueReward } from "./leagueHandlers.ts"
 import { newMetric } from "./metricHandlers.ts"
 import { newQuest } from "./questHandlers.ts"
 import { newRule } from "./ruleHandlers.ts"
@@ -388,7 +388,7 @@ const fileExperiment = (experiment: Experiment) => {
 }
 
 const fileLeague = (league: League) => {
-  const { cohortSize, divisions, graceMinutes, name, score, window } = league
+  const { cohortSize, divisions, graceMinutes, name, rewards, score, window } = league
   const own = {
     name,
     score,
@@ -396,6 +396,7 @@ const fileLeague = (league: League) => {
     ...(cohortSize !== leagueDefaults.cohortSize && { cohortSize }),
     ...(window !== leagueDefaults.window && { window }),
     ...(graceMinutes !== leagueDefaults.graceMinutes && { graceMinutes }),
+    ...given({ rewards: rewards.map((one) => showLeagueReward(one, fileReward(one.reward))) }),
   }
   return fileDefinition(league, own) as InFile<"leagues">
 }

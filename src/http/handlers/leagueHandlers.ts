@@ -7,8 +7,11 @@ import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import {
   type Division,
   type League,
+  type LeagueOutcome,
+  type LeagueReward,
   leagueDefaults,
   outcomeOf,
+  rewardsFor,
   termsOf,
 } from "../../domain/project/League.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
@@ -23,6 +26,7 @@ import type { Division as DivisionIn, LeaguePatch, Leagues, NewLeague } from "..
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
 import {
+  allParts,
   foundOr,
   named,
   newMembers,
@@ -229,7 +233,7 @@ const placeOf = (reading: Reading, league: League, user: UserState) => {
     nextScore: waiting.reduce((sum, { score }) => sum + score, 0),
   }
   if (entry === null) {
-    const none = { cohort: null, score: 0, rank: null, outcome: "stayed" } as const
+    const none = { cohort: null, score: 0, rank: null, outcome: "stayed", rewards: [] } as const
     return [{ ...common, ...none }, []] as const
   }
   const { cohort, score } = entry
@@ -237,13 +241,16 @@ const placeOf = (reading: Reading, league: League, user: UserState) => {
   const { entries, members, outcome, size } = cohortOf(reading, league, place)
   const own = members.find(({ userId }) => userId === user.id)
   const id = idOf(common.division.key, cohort)
+  const rank = own?.rank ?? null
+  const result = own === undefined ? "stayed" : outcome(own)
   return [
     {
       ...common,
       cohort: { id, size },
       score,
-      rank: own?.rank ?? null,
-      outcome: own === undefined ? ("stayed" as const) : outcome(own),
+      rank,
+      outcome: result,
+      rewards: rewardsFor(termsIn(reading, league, window), common.division.key, rank, result),
     },
     entries,
   ] as const
@@ -265,25 +272,58 @@ const divisionsOf = (divisions: ReadonlyArray<typeof DivisionIn.Type>): Readonly
   divisions.map((one) => ({ ...one, icon: one.icon ?? null }))
 
 export const newLeague = (payload: typeof NewLeague.Type, id: string) => {
-  const { cohortSize, divisions, graceMinutes, name, score, window } = payload
+  const { cohortSize, divisions, graceMinutes, name, rewards, score, window } = payload
   const members = {
     divisions: divisionsOf(divisions),
     cohortSize: cohortSize ?? leagueDefaults.cohortSize,
     window: window ?? leagueDefaults.window,
     graceMinutes: graceMinutes ?? leagueDefaults.graceMinutes,
+    rewards: rewardsOf(rewards),
   }
   return { id, ...newMembers(payload), name, score, ...members }
 }
 
 const leagueChange = (patch: typeof LeaguePatch.Type): LeagueChange => {
-  const { cohortSize, divisions, graceMinutes, window } = patch
+  const { cohortSize, divisions, graceMinutes, rewards, window } = patch
   return named({
     ...patchOf(patch),
     divisions: divisions && divisionsOf(divisions),
     cohortSize: cohortSize === null ? leagueDefaults.cohortSize : cohortSize,
     window: window === null ? leagueDefaults.window : window,
     graceMinutes: graceMinutes === null ? leagueDefaults.graceMinutes : graceMinutes,
+    rewards: rewards === undefined ? undefined : rewardsOf(rewards ?? []),
   })
 }
 
-const showLeague = (league: League, now: number) => showDefinition(league, now)
+const rewardsOf = (rewards: (typeof NewLeague.Type)["rewards"] = []): League["rewards"] =>
+  rewards.map(({ division = null, outcome = null, ranks, reward }) => {
+    const [from = 1, to = from] = ranks ?? []
+    return {
+      division,
+      ranks: ranks === undefined ? null : ([from, to] as const),
+      outcome,
+      reward: allParts(reward),
+    }
+  })
+
+/** A reward without the conditions that it does not have. */
+export const showLeagueReward = <A>(
+  { division, outcome, ranks }: LeagueReward,
+  reward: A,
+): LeagueConditions & { readonly reward: A } => ({
+  ...(division !== null && { division }),
+  ...(ranks !== null && { ranks }),
+  ...(outcome !== null && { outcome }),
+  reward,
+})
+
+interface LeagueConditions {
+  readonly division?: string
+  readonly ranks?: readonly [from: number, to: number]
+  readonly outcome?: LeagueOutcome
+}
+
+const showLeague = (league: League, now: number) => ({
+  ...showDefinition(league, now),
+  rewards: league.rewards.map((one) => showLeagueReward(one, one.reward)),
+})

@@ -189,6 +189,7 @@ const showSource = (source: Source) => {
   if ("ruleId" in source) return { kind: "rule", id: source.ruleId } as const
   if ("streakId" in source) return { kind: "streak", id: source.streakId } as const
   if ("currencyId" in source) return { kind: "level", id: source.currencyId } as const
+  if ("leagueId" in source) throw new Error("An event pays no reward of a league")
   if ("boardId" in source) throw new Error("An event pays no prize")
   if ("itemId" in source) throw new Error("An event buys no item")
   return "badgeId" in source

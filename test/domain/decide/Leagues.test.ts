@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { outcomeOf } from "../../../src/domain/project/League.ts"
+import { limits } from "../../../src/Limits.ts"
 import { played } from "../played.ts"
 import { kindsOf, World } from "./World.ts"
 
@@ -79,8 +80,11 @@ describe("A league", () => {
       waiting: [{ window: today + 1, score: 3 }],
     })
     world.closeLeague(league, today)
-    const { facts } = world.grant(1)
-    expect(facts.slice(0, 2)).toMatchObject([
+    const scored = world.grant(1)
+    expect(kindsOf(scored)).not.toContain("league.promoted")
+    const { cause, facts } = world.records.at(-2)!
+    expect(cause).toEqual({ kind: "tick" })
+    expect(facts).toMatchObject([
       { kind: "league.promoted", window: today, score: 5, rank: 1, of: 1, to: { key: "silver" } },
       { kind: "league.joined", window: today + 1, division: { key: "silver" } },
     ])
@@ -91,6 +95,58 @@ describe("A league", () => {
       results: [{ window: today, outcome: "promoted" }],
     })
     expect(world.refused({ kind: "tick" }).code).toBe("conflict")
+  })
+
+  it("pays its rewards by rank, division and outcome in the record that settles, and scores none", () => {
+    const world = new World()
+    const reward = (points: number, xp = 0) => ({ xp, points, badgeId: null })
+    const league = world.league({
+      rewards: [
+        { division: null, ranks: [1, 2], outcome: null, reward: reward(100) },
+        { division: "bronze", ranks: null, outcome: "promoted", reward: reward(10, 7) },
+        { division: "bronze", ranks: [1, 1], outcome: "stayed", reward: reward(1_000) },
+        { division: "silver", ranks: [1, 1], outcome: null, reward: reward(1_000) },
+      ],
+    })
+    world.grant(5)
+    const close = (rank: number | null) => {
+      const today = dayOf(world)
+      world.now += dayMs
+      world.ranked = { rank, of: 3 }
+      world.closeLeague(league, today)
+      return world.do({ kind: "tick" })
+    }
+    const settled = close(1)
+    expect(settled.facts).toMatchObject([
+      { kind: "league.promoted", rewards: [reward(100), reward(10, 7)] },
+      { kind: "points.earned", amount: 100, source: { leagueId: "lga_1" } },
+      { kind: "xp.earned", amount: 7, source: { leagueId: "lga_1" } },
+      { kind: "points.earned", amount: 10, total: 110, source: { leagueId: "lga_1" } },
+    ])
+    expect(world.user).toMatchObject({ xp: 12, points: 110 })
+    expect(world.user!.leagues.get("lga_1")).toMatchObject({ entry: null, division: 1 })
+    world.grant(5)
+    expect(kindsOf(close(3))).toEqual(["league.demoted"])
+    world.grant(5)
+    expect(kindsOf(close(null))).toEqual(["league.stayed"])
+    expect(world.user).toMatchObject({ points: 110 })
+  })
+
+  it("pays no reward that would exceed the largest balance, and settles all the same", () => {
+    const world = new World()
+    const reward = { xp: 0, points: 2, badgeId: null }
+    const league = world.league({
+      rewards: [{ division: null, ranks: [1, 1], outcome: null, reward }],
+    })
+    world.grant(limits.balanceMax - 1, "points")
+    world.grant(5)
+    const today = dayOf(world)
+    world.now += dayMs
+    world.closeLeague(league, today)
+    const { facts } = world.do({ kind: "tick" })
+    expect(facts).toMatchObject([{ kind: "league.promoted" }])
+    expect(facts[0]).not.toHaveProperty("rewards")
+    expect(world.user!.points).toBe(limits.balanceMax - 1)
   })
 
   it("settles each window once, in the order of the days", () => {

@@ -2,7 +2,7 @@
 
 import { Result } from "effect"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
-import { type LeagueSeats, noSeats } from "../../../src/domain/decide/Leagues.ts"
+import { type LeagueSeats, noSeats, settleLeagues } from "../../../src/domain/decide/Leagues.ts"
 import { type ReplyTo, replyOf } from "../../../src/domain/message/UserReply.ts"
 import type { Amounts, Currency } from "../../../src/domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../../src/domain/project/Definition.ts"
@@ -164,6 +164,9 @@ export class World {
   }
 
   do<Command extends UserCommand>(command: Command, found?: JournalRecord): Done<Command> {
+    if (command.kind !== "tick" && command.kind !== "erasure" && this.#mustSettle) {
+      this.do({ kind: "tick" })
+    }
     const decided = this.#decide(command, found)
     const decision = Result.getOrThrow(decided)
     const record = { sequence: ++this.#sequence, at: this.now, subject, ...decision }
@@ -171,6 +174,15 @@ export class World {
     this.records.push(record)
     const reply = replyOf(record) as ReplyTo<Command>
     return { record, facts: record.facts, reply }
+  }
+
+  /** Whether the actor decides a tick before the next command. */
+  get #mustSettle(): boolean {
+    return settleLeagues(this.user, this.project, this.#seats).length > 0
+  }
+
+  get #seats(): LeagueSeats {
+    return { ...noSeats, rankOf: () => this.ranked }
   }
 
   #decide(command: UserCommand, found?: JournalRecord) {
@@ -185,7 +197,7 @@ export class World {
         past,
         subject.userId,
         undefined,
-        { ...noSeats, rankOf: () => this.ranked },
+        this.#seats,
         (itemId) => this.sold.get(itemId) ?? 0,
       ),
     )

@@ -187,7 +187,8 @@ await serve(directory, first, async (url) => {
   await post("/v1/experiments", { name: "Goal", variants })
   const divisions = ["low", "high"].map((key) => ({ key, name: key, promote: 1, demote: 1 }))
   const league = { key: "cup", name: "Cup", score: { currency: "xp" }, window: "daily" }
-  await post("/v1/leagues", { ...league, divisions, cohortSize: 2 })
+  const rewards = [{ division: "low", ranks: [1, 2], outcome: "promoted", reward: { points: 3 } }]
+  await post("/v1/leagues", { ...league, divisions, cohortSize: 2, rewards })
   const own = { name: "Own", currencies: ["xp"], factor: 2, personal: true }
   await post("/v1/boosts", own)
   await post("/v1/users/bob/rewards", { reward: { boost: { key: "own", minutes: 60 } } })

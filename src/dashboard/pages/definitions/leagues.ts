@@ -13,6 +13,7 @@ import { count } from "../../view/Quantities.ts"
 import { userLink } from "../../view/Users.ts"
 import { withoutNulls } from "./editor.ts"
 import { kindRoutes } from "./kindPages.ts"
+import { rewardFields, rewardNames, rewardsOf, rewardTexts } from "./leagueRewards.ts"
 import {
   headFields,
   periodWords,
@@ -45,6 +46,7 @@ const textsOf = (league: League) =>
         [`${row}.demote`, String(demote)],
       ] as const
     }),
+    ...rewardTexts(league.rewards),
   ])
 
 /** The places of the divisions in the form. */
@@ -67,6 +69,7 @@ const membersOf = (form: Form) => ({
   cohortSize: form.number("cohortSize") ?? null,
   window: form.text("window"),
   graceMinutes: form.number("graceMinutes") ?? null,
+  rewards: rewardsOf(form),
 })
 
 const draftOf = (form: Form) => ({ ...withoutNulls(membersOf(form)), ...sharedDraft(form) })
@@ -138,6 +141,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
       faults,
     }),
     divisionsGroup(draft),
+    rewardFields(draft),
     tailFields(draft, "What occurs from then on does not count."),
   ]
 }
@@ -154,6 +158,7 @@ const names = (form: Form) => [
   ...divisionRows(form).flatMap((row) =>
     ["key", "name", "icon", "promote", "demote"].map((name) => `${row}.${name}`),
   ),
+  ...rewardNames(form),
 ]
 
 const outcomeWords = { promoted: "moves up", stayed: "stays", demoted: "moves down" } as const

@@ -216,9 +216,10 @@ const leagueText = (fact: LeagueFact): Content => {
   if (fact.kind === "league.joined") {
     return html`${league}: cohort ${count(fact.cohort)} of ${isolated(fact.division.name)} joined`
   }
-  const { of, rank, to } = fact
+  const { of, rank, rewards, to } = fact
+  const rewarded = rewards.length > 0 && ", rewarded"
   const ranked = rank === null ? "" : `, rank ${count(rank)} of ${count(of)}`
-  return html`${league}: ${leagueWords[fact.kind]} ${isolated(to.name)}${ranked}`
+  return html`${league}: ${leagueWords[fact.kind]} ${isolated(to.name)}${ranked}${rewarded}`
 }
 
 const leagueWords = {

@@ -10,6 +10,7 @@ export const newLeague = {
   name: "Weekly league",
   score: { currency: "xp" },
   divisions: [bronze, silver, gold],
+  rewards: [{ ranks: [1, 3], reward: { points: 100 } }],
 } as const
 
 export const league = {
@@ -25,6 +26,7 @@ export const league = {
   cohortSize: 30,
   window: "weekly",
   graceMinutes: 0,
+  rewards: [{ ranks: [1, 3], reward: { xp: 0, points: 100, badgeId: null } }],
   segment: null,
   metadata: {},
   ...changes,
@@ -60,6 +62,7 @@ const place = {
   score: 340,
   rank: 1,
   outcome: "promoted",
+  rewards: [{ xp: 0, points: 100, badgeId: null }],
   nextScore: 0,
 } as const
 

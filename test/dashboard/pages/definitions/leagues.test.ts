@@ -29,6 +29,10 @@ describe("The form of a league", () => {
       cohortSize: "12",
       "score.currency": "points",
       "divisions.1.icon": "🥈",
+      "rewards.0.division": "gold",
+      "rewards.0.ranks.0": "1",
+      "rewards.0.outcome": "stayed",
+      "rewards.0.reward.points": "25",
     }
     const league = await create(fields)
     expect(league).toMatchObject({
@@ -42,6 +46,14 @@ describe("The form of a league", () => {
         { key: "bronze", name: "Bronze", icon: null, promote: 10, demote: 0 },
         { key: "silver", name: "Silver", icon: "🥈", promote: 7, demote: 5 },
         { key: "gold", name: "Gold", icon: null, promote: 0, demote: 5 },
+      ],
+      rewards: [
+        {
+          division: "gold",
+          ranks: [1, 1],
+          outcome: "stayed",
+          reward: { xp: 0, points: 25, badgeId: null },
+        },
       ],
     })
     expect((await create(fields)).id).toBe(league.id)
@@ -58,6 +70,18 @@ describe("The form of a league", () => {
       const fields = { ...(await blank()), name: "Bad", [name]: value }
       expectMarked(await world.owner.post(`${leagues}/new`, fields), name, value)
     }
+    const rewarding = {
+      name: "Bad",
+      "rewards.0.ranks.0": "1",
+      "rewards.0.reward.points": "1",
+    }
+    for (const [name, value] of [
+      ["rewards.0.division", "iron"],
+      ["rewards.0.reward.badgeId", "bdg_unknown"],
+    ] as const) {
+      const fields = { ...(await blank()), ...rewarding, [name]: value }
+      expectMarked(await world.owner.post(`${leagues}/new`, fields), name, value)
+    }
   })
 
   it("saves any league of the API unchanged", async () => {
@@ -70,6 +94,15 @@ describe("The form of a league", () => {
         body.score = { currency: "points" }
         body.status = "draft"
         body.cohortSize = 100
+        // The key of a division, of a badge and of a streak are made at random.
+        body.rewards = (body.rewards ?? []).map(
+          ({ outcome, ranks, reward }: Json, index: number): Json => ({
+            ...(index % 2 === 0 && { division: "d0" }),
+            ...(ranks !== undefined && { ranks: ranks.toSorted((a: number, b: number) => a - b) }),
+            ...(outcome !== undefined && { outcome }),
+            reward: { xp: reward.xp, points: reward.points ?? 1 },
+          }),
+        )
         body.divisions = body.divisions.map((division: Json, index: number) => ({
           ...division,
           key: `d${index}`,
