@@ -115,6 +115,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "view",
     "request",
     "pages/definitions",
+    "pages/mechanics",
     "pages/settings",
     "pages/team",
     "pages/teams",

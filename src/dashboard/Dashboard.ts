@@ -45,6 +45,7 @@ import { keyRoutes } from "./pages/keys.ts"
 import { leaderboardRoutes } from "./pages/leaderboard.ts"
 import { liveRoutes } from "./pages/live.ts"
 import { logRoutes } from "./pages/log.ts"
+import { mechanicRoutes } from "./pages/mechanics/routes.ts"
 import { operationRoutes } from "./pages/operations.ts"
 import { overviewRoutes } from "./pages/overview.ts"
 import { isByPasskey, passkeyRoutes } from "./pages/passkeys.ts"
@@ -118,6 +119,7 @@ export const routes: ReadonlyArray<Route> = [
   ...overviewRoutes,
   ...activityRoutes,
   ...retentionRoutes,
+  ...mechanicRoutes,
   ...liveRoutes,
   ...startRoutes,
   ...webhookRoutes,

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { dateOf, zoneOf } from "../../domain/values/Calendar.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { BodyOf } from "../../http/contract/Operations.ts"
+import { csvFile } from "../request/csvFile.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { lineChart, type Point } from "../view/Charts.ts"
 import { type Html, html } from "../view/Html.ts"
@@ -87,24 +88,14 @@ ${chart("Xp earned", ({ xp }) => xp)}</div>
 <p class="hint">The last ${length} days up to today, beside the ${length} days before. A day is that of each user's calendar. Users were counted ${isoTime(read.countedAt)}. <a href="${base}/activity.csv?from=${from}&amp;to=${dateOf(today)}">Save these days as CSV</a> · <a href="${base}/retention">Retention</a></p>`
 })
 
-/** A table of an operation of analytics as a file. */
-export const csvFile = (
-  visit: PlaceVisit,
-  name: "activity" | "retention",
-  query: Readonly<Record<string, string | undefined>>,
-) =>
-  Effect.map(visit.open(`analytics.${name}`, { query: { ...query, format: "csv" } }), (reply) => ({
-    ...reply,
-    headers: [
-      "Content-Disposition",
-      `attachment; filename="${visit.place.project.name.replace(/[^A-Za-z0-9]+/g, "-")}_${visit.place.environment}_${name}.csv"`,
-    ],
-  }))
-
-const saved = (visit: PlaceVisit) =>
-  csvFile(visit, "activity", {
-    from: visit.request.query.get("from") ?? undefined,
-    to: visit.request.query.get("to") ?? undefined,
-  })
+const saved = (visit: PlaceVisit) => {
+  const { query } = visit.request
+  const days = { from: query.get("from") ?? undefined, to: query.get("to") ?? undefined }
+  return csvFile(
+    visit,
+    "activity",
+    visit.open("analytics.activity", { query: { ...days, format: "csv" } }),
+  )
+}
 
 export const activityRoutes: ReadonlyArray<Route> = [placePage("/activity.csv", saved)]

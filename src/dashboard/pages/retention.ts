@@ -2,13 +2,13 @@
 import { Effect } from "effect"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { BodyOf } from "../../http/contract/Operations.ts"
+import { csvFile } from "../request/csvFile.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { lineChart } from "../view/Charts.ts"
 import { type Html, html } from "../view/Html.ts"
 import { figures, tabs } from "../view/Lists.ts"
 import { count, dayLabel, isoTime, percent } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
-import { csvFile } from "./activity.ts"
 
 type Retention = BodyOf<"analytics.retention">
 type Returned = Retention["curve"][number]
@@ -97,7 +97,12 @@ const shareCell = ({ of, share, users }: Returned, cohort: number): Html => {
   return html`<td class="share${level}" title="${count(users)} of ${count(of)}">${percent(share)}${of < cohort && html` <span class="hint">so far</span>`}</td>`
 }
 
-const saved = (visit: PlaceVisit) => csvFile(visit, "retention", { by: byOf(visit) })
+const saved = (visit: PlaceVisit) =>
+  csvFile(
+    visit,
+    "retention",
+    visit.open("analytics.retention", { query: { by: byOf(visit), format: "csv" } }),
+  )
 
 export const retentionRoutes: ReadonlyArray<Route> = [
   placePage("/retention", retentionPage),

@@ -94,6 +94,10 @@ const summaryOf = ({ label, points, shown }: Chart): string => {
   return `${label} from ${points[0]!.at} to ${points.at(-1)!.at}: lowest ${shown(lowest)}, highest ${shown(highest)}, last ${shown(values.at(-1)!)}`
 }
 
+/** A bar as long as the share, beside its text. */
+export const shareBar = (share: number): Html =>
+  html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="whole" width="100" height="8"/><rect width="${place(100 * share)}" height="8"/></svg>`
+
 /** A line of values, a dashed line of those of the period before, and a table of both. */
 export const lineChart = (chart: Chart): Html => {
   const { axis = "Day", label, least = 4, points, shown } = chart

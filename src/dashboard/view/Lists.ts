@@ -27,6 +27,26 @@ export const table = (
 <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
 <tbody>${rows.map((cells) => html`<tr>${cells.map(cellOf)}</tr>\n`)}</tbody></table></div>`
 
+/** The head of a column; with an address, a link that sorts by the column. */
+export interface SortHead {
+  readonly label: string
+  readonly address?: string
+  readonly sorted?: "ascending" | "descending"
+}
+
+/** A table whose heads sort it. */
+export const sortTable = (
+  label: string,
+  heads: ReadonlyArray<SortHead>,
+  rows: ReadonlyArray<ReadonlyArray<Content>>,
+): Html =>
+  html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
+<thead><tr>${heads.map(
+    ({ address, label, sorted }) =>
+      html`<th scope="col"${sorted !== undefined && html` aria-sort="${sorted}"`}>${address === undefined ? label : html`<a href="${address}">${label}</a>`}</th>`,
+  )}</tr></thead>
+<tbody>${rows.map((cells) => html`<tr>${cells.map(cellOf)}</tr>\n`)}</tbody></table></div>`
+
 /** Names and values that belong together, such as the properties of a user. */
 export const properties = (pairs: ReadonlyArray<readonly [name: string, value: Content]>): Html =>
   html`<dl class="properties">${pairs.map(

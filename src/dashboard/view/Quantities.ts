@@ -16,6 +16,9 @@ const share = new Intl.NumberFormat("en", { style: "percent", maximumFractionDig
 /** 36.2%. */
 export const percent = (value: number): string => share.format(value)
 
+/** "Quest", of "quest". */
+export const capitalized = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}`
+
 const dayAndMonth = new Intl.DateTimeFormat("en", {
   month: "short",
   day: "numeric",

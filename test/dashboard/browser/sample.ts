@@ -62,6 +62,8 @@ export const startSample = async (): Promise<Sample> => {
     account: account!,
     invitation: invitation!,
     session: session!,
+    mechanicKind: "quest",
+    mechanic: made.quest!,
     ...made,
   }
   return { server, owner, key, params }

@@ -11,7 +11,8 @@ import { versionInput } from "../../view/Editing.ts"
 import { confirmButton } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { type CursorPage, listQuery, tabs, withQuery } from "../../view/Lists.ts"
-import { isoTime } from "../../view/Quantities.ts"
+import { capitalized, isoTime } from "../../view/Quantities.ts"
+import { usageLine } from "../../view/Usage.ts"
 import {
   type Action,
   actionForm,
@@ -74,8 +75,6 @@ export interface KindPages<Definition extends Shown, Choices>
 }
 
 const pathOf = (noun: Noun): string => `/${plurals[noun]}`
-
-const capitalized = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}`
 
 /** Calls an operation of the kind: TypeScript does not see which reply the name of a kind has. */
 const ask = <Reply>(
@@ -141,9 +140,11 @@ const editorOf = <Definition extends Shown, Choices>(
       const { key, status, updatedAt } = definition
       const changed = isBuiltIn?.(definition) !== true && html`, changed ${isoTime(updatedAt)}`
       const row = html`<div class="row"><span>${status}, key <code>${key}</code>${changed}.${remark?.(definition)}</span>${allowed && buttonsOf(kind, visit, definition)}</div>`
-      return more === undefined
-        ? Effect.succeed(row)
-        : Effect.map(more(visit, definition, allowed), (further) => [row, further])
+      return Effect.zipWith(
+        usageLine(visit.base, noun, definition, visit.ask),
+        more === undefined ? Effect.succeed(undefined) : more(visit, definition, allowed),
+        (usage, further) => [row, usage, further],
+      )
     },
   }
 }
