@@ -126,6 +126,9 @@ export const limits = {
   /** How many times a user who stays away is reminded, and after how many days at most. */
   remindersMax: 5,
   reminderDaysMax: 365,
+  /** How many days before an end a reminder may come, and how late after its hour. */
+  reminderDaysBeforeMax: 30,
+  reminderLateMs: 3 * 3_600_000,
   clientActionsMax: 100,
 
   /** A file of definitions: its size, the definitions that it changes, the work of the change. */

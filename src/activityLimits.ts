@@ -20,4 +20,6 @@ export const activityLimits = {
    */
   activityPassShare: 100,
   activityWaitMs: 25,
+  /** The results of so many environments are kept. */
+  activityResultsMax: 64,
 } as const

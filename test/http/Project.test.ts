@@ -86,21 +86,42 @@ describe("PATCH /v1/project", () => {
     expect((await place.get("/v1/leaderboard")).json.entries[0].level).toBe(3)
   })
 
-  it("sets when users who stay away are reminded, and whom not to remind", async () => {
+  it("sets when users are reminded, and whom not to remind", async () => {
     const place = newPlace()
     const set = (reminders: unknown) => place.patch("/v1/project", { reminders })
     const days = Array.from({ length: limits.remindersMax }, (_, index) => 10 - index)
     const inactiveDays = days.toSorted((one, other) => one - other)
+    const none = { questDays: null, expiryDays: null }
     expect((await set({ inactiveDays: days })).json.reminders).toEqual({
       inactiveDays,
+      ...none,
       hour: 10,
       unless: null,
     })
-    const given = { inactiveDays: [limits.reminderDaysMax], hour: 23, unless: "quiet" }
+    expect((await set({ questDays: 1 })).json.reminders).toEqual({
+      inactiveDays: [],
+      ...none,
+      questDays: 1,
+      hour: 10,
+      unless: null,
+    })
+    const longest = limits.reminderDaysBeforeMax
+    const given = {
+      inactiveDays: [limits.reminderDaysMax],
+      questDays: longest,
+      expiryDays: longest,
+      hour: 23,
+      unless: "quiet",
+    }
     expect((await set(given)).json.reminders).toEqual(given)
     for (const [reminders, pointer, code] of [
       [{}, "/reminders/inactiveDays", "missing"],
-      [{ inactiveDays: [] }, "/reminders/inactiveDays", "too_short"],
+      [{ inactiveDays: [] }, "/reminders/inactiveDays", "missing"],
+      [{ questDays: null, expiryDays: null }, "/reminders/inactiveDays", "missing"],
+      [{ questDays: 0 }, "/reminders/questDays", "out_of_range"],
+      [{ questDays: longest + 1 }, "/reminders/questDays", "out_of_range"],
+      [{ expiryDays: 0 }, "/reminders/expiryDays", "out_of_range"],
+      [{ expiryDays: longest + 1 }, "/reminders/expiryDays", "out_of_range"],
       [{ inactiveDays: [...days, 99] }, "/reminders/inactiveDays", "too_long"],
       [{ inactiveDays: [3, 3] }, "/reminders/inactiveDays/1", "duplicate"],
       [{ inactiveDays: [0] }, "/reminders/inactiveDays/0", "out_of_range"],

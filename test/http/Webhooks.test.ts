@@ -50,6 +50,11 @@ type Expected = { readonly userId?: string; readonly [member: string]: unknown }
 const later = (ms: number): string => new Date(clock.currentTimeMillisUnsafe() + ms).toISOString()
 const hour = 3_600_000
 const day = 24 * hour
+/** Two in the morning in so many days. */
+const early = (days: number): string => {
+  const midnight = (Math.floor(clock.currentTimeMillisUnsafe() / day) + days) * day
+  return new Date(midnight + 2 * hour).toISOString()
+}
 
 const quest = ({ ask }: Calls, action: string, more: object = {}): Promise<{ id: string }> =>
   ask("POST", "/v1/quests", {
@@ -223,6 +228,22 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const cause = { kind: "clock", id: null }
     return { userId: "coins-expired", currency: "coins", amount: 4, total: 0, cause }
   },
+  "currency.expiring": async ({ ask, grant }) => {
+    await ask("POST", "/v1/currencies", { name: "Tokens", expiry: { afterDays: 2 } })
+    await ask("PATCH", "/v1/project", { reminders: { expiryDays: 1, hour: 0 } })
+    await grant("tokens-expiring", { reward: { currencies: { tokens: 4 } } })
+    clock.set(early(2))
+    const cause = { kind: "clock", id: null }
+    const endings = [{ amount: 4, expiresAt: time }]
+    return {
+      userId: "tokens-expiring",
+      currency: "tokens",
+      amount: 4,
+      expiresAt: time,
+      endings,
+      cause,
+    }
+  },
   "currency.level_changed": async ({ ask, grant }) => {
     const table = [{ key: "silver", name: "Silver", from: 3 }]
     await ask("POST", "/v1/currencies", { key: "miles", name: "Miles", levels: { table } })
@@ -372,6 +393,16 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     clock.set(later(2 * hour))
     return { userId: "quest-expired", questId: id, cause: { kind: "clock", id: null } }
   },
+  "quest.ending": async (calls) => {
+    await calls.ask("PATCH", "/v1/project", { reminders: { questDays: 1, hour: 0 } })
+    const at = early(2)
+    const endsAt = new Date(Date.parse(at) + hour).toISOString()
+    const { id } = await quest(calls, "ENDING", { endsAt })
+    await calls.track("quest-ending", "ENDING")
+    clock.set(at)
+    const cause = { kind: "clock", id: null }
+    return { userId: "quest-ending", questId: id, endsAt, progress: 0.5, cause }
+  },
   "quest.created": async (calls) => {
     const { id } = await quest(calls, "CREATED")
     return { quest: expect.objectContaining({ id, title: "CREATED twice", status: "active" }) }
@@ -409,7 +440,9 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     clock.set(later(day))
     const leaderboard = { id: "ldb_xp", key: "xp" }
     const endsAt = expect.stringMatching(/T00:00/)
-    return { leaderboard, window: "daily", total: expect.any(Number), endsAt }
+    // The end of the day may be that of a week or a month, whose message comes first.
+    const window = expect.stringMatching(/^(daily|weekly|monthly)$/)
+    return { leaderboard, window, total: expect.any(Number), endsAt }
   },
   "team.joined": async ({ ask }) => {
     await ask("PUT", "/v1/teams/owls", { kind: "club", name: "Owls" })

@@ -46,7 +46,7 @@ import { Model, type Outcome, type Refused } from "./model/Model.ts"
 import { isNamed, type Named } from "./model/repeats.ts"
 import type { ClosedThrough } from "./model/windows.ts"
 import { Random } from "./random.ts"
-import { modelView, outcomeOf, sorted, stateView, toldBy } from "./views.ts"
+import { modelView, outcomeOf, sorted, stateView, toldBy, toldIn } from "./views.ts"
 
 const environment = "demo:sandbox"
 
@@ -70,6 +70,8 @@ export class DomainRun implements Surroundings {
   /** How many warnings and reminders ticks have decided. */
   warnings = 0
   reminders = 0
+  questsTold = 0
+  amountsTold = 0
   now: number
   sequence = 0
 
@@ -153,6 +155,13 @@ export class DomainRun implements Surroundings {
     this.compare(userId)
   }
 
+  /** When the clock changes the user next, within the next weeks; otherwise now. */
+  #nextDue(userId: string): number {
+    const user = this.users.get(userId)
+    const due = user === undefined ? this.now : dueAt(user, this.project, this.now)
+    return due > this.now && due < this.now + 20 * 86_400_000 ? due : this.now
+  }
+
   /** Sends a tick. Its facts change nothing visible, and exist exactly if something was due. */
   #tick(userId: string): void {
     const user = this.users.get(userId)
@@ -162,13 +171,17 @@ export class DomainRun implements Surroundings {
     assert.equal(!("refused" in actual), due)
     if (due) {
       const told = this.model.tick(userId, this.definitions, moment)
-      assert.deepEqual(toldBy(this.journal.at(-1)!), told)
+      assert.deepEqual(toldBy(this.journal.at(-1)!), toldIn(told))
       this.warnings += told.warned.length
       this.reminders += told.reminded.length
+      this.questsTold += told.ended.quests.length
+      this.amountsTold += told.ended.amounts.length
     } else {
       assert.deepEqual(this.model.warningsDue(userId, this.definitions, this.now), [])
       assert.deepEqual(this.model.pausesDue(userId, this.definitions, this.now), [])
       assert.deepEqual(this.model.remindersDue(userId, this.definitions, this.now), [])
+      const { amounts, quests } = this.model.endingsDue(userId, this.definitions, this.now)
+      assert.deepEqual([...amounts, ...quests], [])
     }
     this.compare(userId)
     const after = this.users.get(userId)
@@ -368,6 +381,8 @@ export class DomainRun implements Surroundings {
         86_400_000 * 3,
         86_400_000 * 8,
       ])
+      // Reminders are due for a few hours only.
+      if (random.chance(0.3)) this.now = this.#nextDue(random.pick(users))
       if (random.chance(0.8)) this.closeWindows()
       for (const userId of users) {
         if (random.chance(0.5)) this.command(userId, { kind: "tick" })

@@ -26,7 +26,7 @@ import { coursesAfter, type Definitions } from "./model/Definitions.ts"
 import { Model, type Outcome, type Refused } from "./model/Model.ts"
 import { countForPast } from "./model/metrics.ts"
 import type { ClosedThrough } from "./model/windows.ts"
-import { outcomeOf, sorted, toldBy } from "./views.ts"
+import { outcomeOf, sorted, toldBy, toldIn } from "./views.ts"
 
 interface Defined {
   readonly sequence: number
@@ -154,8 +154,7 @@ export class Oracle {
     if (cause.kind === "tick") {
       const entry = this.model.log(userId).at(-1)
       assert(entry?.kind === "ticked")
-      const { reminded, warned } = entry
-      assert.deepEqual(toldBy(record), { warned, reminded })
+      assert.deepEqual(toldBy(record), toldIn(entry))
       this.#countForPast(userId, record)
     }
     if (expected !== undefined) {

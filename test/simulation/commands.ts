@@ -912,6 +912,8 @@ const randomReminders = (random: Random): Pick<ProjectSettings, "reminders"> =>
           hour: random.pick([0, 2, 10, 23]),
           inactiveDays: random.pick([[1], [1, 2, 7], [3]]),
           unless: random.pick([null, "plan"]),
+          ...(random.chance(0.6) && { questDays: random.pick([1, 2, 9]) }),
+          ...(random.chance(0.6) && { expiryDays: random.pick([1, 2, 5]) }),
         },
       }
 

@@ -48,13 +48,19 @@ describe("Streaks at risk", () => {
   })
 })
 
-describe("Users who stay away", () => {
-  it("are reminded in runs of the domain", () => {
-    let reminders = 0
-    for (let runs = 0; reminders === 0 && runs < 60; runs++) {
-      reminders = play(Math.floor(Math.random() * 0x1_0000_0000), 250).reminders
+describe("Reminders", () => {
+  it("of absences, of quests and of amounts that end are sent in runs of the domain", () => {
+    const sent = { absences: 0, quests: 0, amounts: 0 }
+    for (let runs = 0; Object.values(sent).includes(0) && runs < 60; runs++) {
+      const run = play(Math.floor(Math.random() * 0x1_0000_0000), 250)
+      sent.absences += run.reminders
+      sent.quests += run.questsTold
+      sent.amounts += run.amountsTold
     }
-    assert(reminders > 0)
+    assert.deepEqual(
+      Object.entries(sent).filter(([, count]) => count === 0),
+      [],
+    )
   })
 })
 

@@ -518,7 +518,7 @@ const byId = (one: Named, other: Named): number =>
   `${one.id} ${one.tier}` < `${other.id} ${other.tier}` ? -1 : 1
 
 /** The streaks that a record found at risk, and its reminders. */
-export const toldBy = ({ facts }: JournalRecord): Pick<Ticked, "reminded" | "warned"> => ({
+export const toldBy = ({ facts }: JournalRecord): Told => ({
   warned: facts.flatMap((fact) => {
     if (fact.kind !== "streak.at_risk") return []
     const { kind: _, ...warning } = fact
@@ -529,4 +529,33 @@ export const toldBy = ({ facts }: JournalRecord): Pick<Ticked, "reminded" | "war
     const { kind: _, ...reminded } = fact
     return [reminded]
   }),
+  quests: facts
+    .flatMap((fact) => (fact.kind === "quest.ending" ? [`${fact.questId} ${fact.endsAt}`] : []))
+    .sort(),
+  amounts: facts
+    .flatMap((fact) =>
+      fact.kind === "currency.expiring"
+        ? [`${fact.currency} ${fact.through} ${fact.endings.join(" ")}`]
+        : [],
+    )
+    .sort(),
+})
+
+interface Told extends Pick<Ticked, "reminded" | "warned"> {
+  readonly quests: ReadonlyArray<string>
+  readonly amounts: ReadonlyArray<string>
+}
+
+/** The same of the model. */
+export const toldIn = ({
+  ended,
+  reminded,
+  warned,
+}: Omit<Ticked, "at" | "kind" | "sequence">): Told => ({
+  warned,
+  reminded,
+  quests: ended.quests.map(({ endsAt, questId }) => `${questId} ${endsAt}`).sort(),
+  amounts: ended.amounts
+    .map(({ currency, endings, through }) => `${currency} ${through} ${endings.join(" ")}`)
+    .sort(),
 })

@@ -82,6 +82,7 @@ import { beginPauses, decidePause, type PauseRefusal, settlePauses } from "./Pau
 import { decidePayment, type PaymentRefusal } from "./Payments.ts"
 import { decidePurchase, type PurchaseRefusal, type Sold } from "./Purchases.ts"
 import { completeByEvent, countSteps, decideStart, expireQuests } from "./Quests.ts"
+import { remindOfEndings } from "./Reminders.ts"
 import { decideRepair, type RepairRefusal } from "./Repairs.ts"
 import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
@@ -484,6 +485,7 @@ const decideTick = (
   warnStreaks(draft)
   expireQuests(draft)
   remindOfAbsence(draft)
+  remindOfEndings(draft)
   for (const given of rewards) draft.earn(...given)
   if ((paused || rewards.length > 0) && settlePauses(draft) !== undefined) {
     if (over.length === 0) return Result.fail(nothingDue)

@@ -10,6 +10,7 @@ import { rankWon, text } from "./boardMembers.ts"
 import { EnteredExperiment, enteredExperiment } from "./ExperimentMembers.ts"
 import { purchased, refunded } from "./ItemMembers.ts"
 import { leagueMembers } from "./LeagueMembers.ts"
+import { expiring, inactive, questEnding } from "./ReminderMembers.ts"
 import { Reward, shownAmounts } from "./RewardMembers.ts"
 
 export { Reward }
@@ -391,6 +392,7 @@ export const factMembers = {
     shortfall: count(0, "Amount missing, since its events or rewards were revoked."),
   },
   "currency.expired": { ...currency, ...balance },
+  "currency.expiring": expiring,
   "currency.capped": { ...Capped.fields, source: Source },
   "currency.level_changed": {
     ...currency,
@@ -442,6 +444,7 @@ export const factMembers = {
   },
   "quest.expired": quest,
   "quest.claim_lapsed": quest,
+  "quest.ending": { ...quest, ...questEnding, progress: share },
   "leaderboard.disqualified": {
     leaderboard: Schema.Struct({
       id: text("Id of the leaderboard.", "ldb_01a1fc1e64c07345932e273286b5ca30"),
@@ -517,14 +520,7 @@ export const factMembers = {
       ],
     }),
   },
-  "user.inactive": {
-    days: count(7, "Days since the user's last active day."),
-    lastDay: Schema.String.annotate({
-      description: "The last day with an event, in the user's time zone.",
-      format: "date",
-      examples: ["2026-10-25"],
-    }),
-  },
+  "user.inactive": inactive,
   "user.merged": {
     from: text("The former id, which leads to the user now.", "visitor-7"),
     gained: shownAmounts("What the balances gained, by currency.", { xp: 50, points: 10 }),

@@ -188,6 +188,7 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
     case "currency.spent":
     case "currency.refunded":
     case "currency.expired":
+    case "currency.expiring":
     case "currency.capped":
     case "currency.level_changed":
       return currencyMembers(fact)
@@ -243,6 +244,8 @@ const questMembers = (
     case "quest.expired":
     case "quest.claim_lapsed":
       return questOf(fact)
+    case "quest.ending":
+      return { ...questOf(fact), endsAt: isoTime(fact.endsAt), progress: fact.progress }
     case "quest.progressed": {
       const { current, progress, step, target } = fact
       return { ...questOf(fact), step, current, target, progress }
@@ -398,6 +401,11 @@ const currencyMembers = (
     case "currency.refunded": {
       const { amount, currency, shortfall, total } = fact
       return { currency, amount, total, shortfall }
+    }
+    case "currency.expiring": {
+      const endings = fact.endings.map(([at, amount]) => ({ amount, expiresAt: isoTime(at) }))
+      const amount = endings.reduce((sum, one) => sum + one.amount, 0)
+      return { currency: fact.currency, amount, expiresAt: endings[0]!.expiresAt, endings }
     }
     case "currency.level_changed":
       return { currency: fact.currency, from: fact.from, to: fact.to }

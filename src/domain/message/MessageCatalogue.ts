@@ -167,6 +167,18 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       "An amount of a currency, or of points, ended: one message for each currency and midnight.",
     example: { ...of, cause: clock, currency: "coins", amount: 20, total: 80 },
   },
+  "currency.expiring": {
+    description:
+      "Amounts of a currency, or of points, end within `expiryDays` days (`reminders` of the project), at an hour of the user's day. Once for each day of expiry.",
+    example: {
+      ...of,
+      cause: clock,
+      currency: "coins",
+      amount: 20,
+      expiresAt: dayEnd,
+      endings: [{ amount: 20, expiresAt: dayEnd }],
+    },
+  },
   "currency.level_changed": {
     description:
       "A user is in another level of a currency, higher or lower: one message for any number of levels.",
@@ -275,6 +287,11 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   "quest.expired": {
     description: "A quest or its period ended before a user who had started it completed it.",
     example: { ...of, cause: clock, ...first },
+  },
+  "quest.ending": {
+    description:
+      "A quest, or its period, that the user has begun and not completed ends within `questDays` days (`reminders` of the project), at an hour of the user's day. Once for each period.",
+    example: { ...of, cause: clock, ...first, endsAt: dayEnd, progress: 0.6 },
   },
   "quest.created": {
     description: "A quest was created.",

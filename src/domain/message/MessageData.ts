@@ -101,6 +101,7 @@ const data = {
     ...factMembers["currency.refunded"],
   }),
   "currency.expired": content({ ...user, ...factMembers["currency.expired"] }),
+  "currency.expiring": content({ ...user, ...factMembers["currency.expiring"] }),
   "currency.level_changed": content({ ...user, ...factMembers["currency.level_changed"] }),
   "level.changed": content({
     ...user,
@@ -134,6 +135,7 @@ const data = {
   "quest.claimed": content({ ...user, ...factMembers["quest.claimed"] }),
   "quest.expired": content({ ...user, ...factMembers["quest.expired"] }),
   "quest.claim_lapsed": content({ ...user, ...factMembers["quest.claim_lapsed"] }),
+  "quest.ending": content({ ...user, ...factMembers["quest.ending"] }),
   "quest.created": content(quest),
   "quest.updated": content(quest),
   "reward.granted": content({

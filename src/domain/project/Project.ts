@@ -67,12 +67,15 @@ export interface ProjectSettings {
   readonly reminders?: Reminders
 }
 
-/** The messages that users stay away (`user/Absence.ts`). */
+/** The messages that users stay away (`user/Absence.ts`), and of what ends (`user/Reminder.ts`). */
 export interface Reminders {
   /** The hour of the user's clock at which they are sent, 0 to 23. */
   readonly hour: number
-  /** The days since the user's last active day, ascending. */
+  /** The days since the user's last active day, ascending; none: no such messages. */
   readonly inactiveDays: ReadonlyArray<number>
+  /** How many days before the end of a quest, and of an amount; absent: no such messages. */
+  readonly questDays?: number
+  readonly expiryDays?: number
   /** Users whose attribute with this name is `true` get none; null: all get them. */
   readonly unless: string | null
 }

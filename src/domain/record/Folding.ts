@@ -24,6 +24,7 @@ type MapPart =
   | "teams"
   | "leagues"
   | "purchases"
+  | "reminded"
 
 /**
  * Returns a part for changes. The first change copies it from `before`; a record may have thousands

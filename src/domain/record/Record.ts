@@ -26,6 +26,7 @@ import type { Absorb, Erasing, Merge, MergeEnd, MergeFact } from "./MergeRecord.
 import type { Opening, OpeningFact } from "./Opening.ts"
 import type { Payment, PrizeFact } from "./Payment.ts"
 import type { Purchase, PurchaseFact } from "./Purchase.ts"
+import type { ReminderFact } from "./ReminderFact.ts"
 import type { StreakFact, StreakPausing } from "./StreakFact.ts"
 import type { JoinTeam, LeaveTeam, TeamFact, TeamMembershipFact } from "./TeamFact.ts"
 import type { WindowFact } from "./WindowFact.ts"
@@ -261,6 +262,7 @@ export type UserFact =
       readonly expired?: Amounts
     }
   | ActivityFact
+  | ReminderFact
   | BalanceFact
   | BoardFact
   | MergeFact

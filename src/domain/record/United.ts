@@ -110,6 +110,7 @@ const rules: { readonly [Part in Exclude<UnitedPart, OwnPart>]: Unite<ValueOf<Pa
   teams: (mine, theirs, kind, { into, project }) =>
     teamIn(into, project, kind) === undefined ? theirs : mine,
   purchases: (mine, theirs) => unitedPurchases(mine, theirs),
+  reminded: (mine, theirs) => Math.max(mine, theirs),
 }
 
 /**
@@ -163,6 +164,7 @@ export const unitedParts = (pair: Pair): UnitedParts => {
     experiments: unitedExperiments(pair),
     teams: unitedOf("teams", pair),
     purchases: unitedOf("purchases", pair),
+    reminded: unitedOf("reminded", pair),
   }
   for (const part of Object.keys(parts) as ReadonlyArray<UnitedPart>) {
     if (parts[part]?.length === 0) delete parts[part]

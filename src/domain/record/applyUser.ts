@@ -38,6 +38,7 @@ import { eventDayOf } from "./EventDay.ts"
 import { type Folding, own } from "./Folding.ts"
 import { foldLeague, isOfLeague } from "./foldLeague.ts"
 import { foldQuest } from "./foldQuest.ts"
+import { foldReminder, isReminder } from "./foldReminder.ts"
 import { countedEvent } from "./MetricRecount.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord, type UserFact } from "./Record.ts"
 
@@ -106,6 +107,7 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       break
     default:
       if (isOfLeague(fact)) foldLeague(own(state, before, "leagues"), fact, record.sequence)
+      else if (isReminder(fact)) foldReminder(state, before, fact)
       else if (!foldBalance(state, before, fact, decidedAt(record))) {
         foldProgress(state, before, fact, record)
       }
@@ -155,9 +157,6 @@ const foldProgress = (
       break
     case "activity.reverted":
       state.activity = fact.activity
-      break
-    case "user.inactive":
-      state.remindedOn = fact.day
       break
     case "metric.changed":
       foldMetric(own(state, before, "metrics"), fact, record)
@@ -585,6 +584,7 @@ export const applyUser = (
     lastEventAt: lastEventAfter(before, record),
     activity: activityAfter(before, record),
     remindedOn: before.remindedOn,
+    reminded: before.reminded,
   }
   for (const fact of record.facts) fold(state, before, fact, record)
   assertBalance("xp", state.xp)

@@ -38,6 +38,7 @@ import { nextAbsence } from "./Absence.ts"
 import { nextEndOf } from "./Expiry.ts"
 import { Membership } from "./Membership.ts"
 import { metricNumber, readMetric } from "./MetricState.ts"
+import { reminderAt } from "./Reminder.ts"
 import { isKept, lastPeriodOf, streakBreaksAt, streakNow, streakRisk } from "./Streak.ts"
 import { pauseBeginsAt } from "./StreakPauses.ts"
 import { type DayRange, firstDayOfPeriod, periodAt, type Zones } from "./StreakPeriods.ts"
@@ -517,7 +518,11 @@ export const metricProgress = (
  * would now, infinity if never. Exact for the present definitions; an edit may move it.
  */
 export const dueAt = (user: UserState, project: ProjectState, now: number): number => {
-  let due = Math.min(nextEndOf(user, project, now), nextAbsence(user, project, now)?.at ?? Infinity)
+  let due = Math.min(
+    nextEndOf(user, project, now),
+    nextAbsence(user, project, now)?.at ?? Number.POSITIVE_INFINITY,
+    reminderAt(user, project, now),
+  )
   if (user.streaks.size > 0) {
     const zones = userZones(user, project)
     for (const definition of project.streaks.values()) {

@@ -286,6 +286,11 @@ export interface UserState {
   readonly activity: ActiveDays | null
   /** The local day of the latest reminder (`Absence.ts`); null: none was sent. */
   readonly remindedOn: number | null
+  /**
+   * The reminders of what ends (`Reminder.ts`): by the id of a quest its latest period, by the key of
+   * a currency the latest expiry day, of which the user was reminded.
+   */
+  readonly reminded: ReadonlyMap<string, number>
 }
 
 export const noneAbsorbed: UserState["absorbed"] = []
@@ -372,6 +377,7 @@ export const newcomer: UserState = {
   lastEventAt: 0,
   activity: null,
   remindedOn: null,
+  reminded: none,
 }
 
 /** The first metric whose recount is under way. */

@@ -25,6 +25,7 @@ import {
 import { referenceOf } from "../../domain/record/Reference.ts"
 import { nextAbsence } from "../../domain/user/Absence.ts"
 import { mayExpire } from "../../domain/user/Expiry.ts"
+import { reminderAt } from "../../domain/user/Reminder.ts"
 import { isAlias, recountedMetric, type UserState } from "../../domain/user/User.ts"
 import { windowKinds, zoneOf } from "../../domain/values/Calendar.ts"
 import type { Entry } from "../../storage/Storage.ts"
@@ -297,9 +298,10 @@ export class Environment {
     const now = decidedAt(record)
     const second = this.agenda.dueOf(actor.member)
     if (second !== 0 && !mayBeDueSooner(record)) {
-      // After the last reminder of an absence, an event makes the first one due again.
-      const absence = nextAbsence(user, durable, now)
-      if (absence === undefined || absence.at >= second * 1_000) return
+      // After the last reminder of an absence, an event makes the first one due again, and it moves
+      // the expiry days of a currency that ends by inactivity.
+      const absence = nextAbsence(user, durable, now)?.at ?? Number.POSITIVE_INFINITY
+      if (Math.min(absence, reminderAt(user, durable, now)) >= second * 1_000) return
     }
     this.agenda.set(actor.member, dueSecond(user, durable, now))
   }

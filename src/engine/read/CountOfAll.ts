@@ -6,8 +6,8 @@
  * stored: the states have all that is needed.
  *
  * Cost: passes run in turns of `segmentCountTurnMs` or of one bucket of users, and use at most one part in
- * `activityPassShare` of the time. A result stays for each environment that was asked for since the
- * start.
+ * `activityPassShare` of the time. The results of the `activityResultsMax` environments that were read
+ * last are kept.
  */
 import { Cause, Deferred, Effect, Latch } from "effect"
 import { timeIn } from "../../domain/project/Project.ts"
@@ -48,9 +48,10 @@ interface CountParts<Result> {
 
 export class CountOfAll<Result> {
   readonly #parts: CountParts<Result>
+  /** The results, the one that was read last at the end. */
   readonly #kept = new Map<string, Kept<Result>>()
-  /** The environments to count, and what ends with their next pass. */
-  readonly #asked = new Map<string, Deferred.Deferred<void>>()
+  /** The environments to count, and what has the result of their next pass. */
+  readonly #asked = new Map<string, Deferred.Deferred<Kept<Result> | undefined>>()
   /** The environment that is being counted. */
   #running: string | undefined
   readonly #woken = Latch.makeUnsafe(false)
@@ -63,26 +64,35 @@ export class CountOfAll<Result> {
   read({ id }: Environment): Effect.Effect<Counted<Result>> {
     return Effect.suspend(() => {
       const last = this.#kept.get(id)
+      if (last !== undefined) this.#keep(id, last)
       if (last !== undefined && this.#parts.now() < last.oldAt) {
-        return Effect.succeed(this.#shown(id))
+        return Effect.succeed(this.#shown(id, last))
       }
       if (last === undefined || last.tookMs <= limits.activityWaitMs) {
-        return Effect.map(Deferred.await(this.#ask(id)), () => this.#shown(id))
+        return Effect.map(Deferred.await(this.#ask(id)), (next) => this.#shown(id, next ?? last))
       }
       if (this.#running !== id) this.#ask(id)
-      return Effect.succeed(this.#shown(id))
+      return Effect.succeed(this.#shown(id, last))
     })
   }
 
-  #shown(id: string): Counted<Result> {
-    const last = this.#kept.get(id)
+  /** Keeps a result as the latest, and drops the one that was read longest ago. */
+  #keep(id: string, result: Kept<Result>): void {
+    this.#kept.delete(id)
+    this.#kept.set(id, result)
+    if (this.#kept.size <= limits.activityResultsMax) return
+    const [oldest] = this.#kept.keys()
+    this.#kept.delete(oldest!)
+  }
+
+  #shown(id: string, last: Kept<Result> | undefined): Counted<Result> {
     if (last === undefined) throw new Error(`The ${this.#parts.what} could not be counted`)
     const { countedAt, result } = last
     return { result, countedAt, counting: this.#running === id || this.#asked.has(id) }
   }
 
-  #ask(id: string): Deferred.Deferred<void> {
-    const asked = this.#asked.get(id) ?? Deferred.makeUnsafe<void>()
+  #ask(id: string): Deferred.Deferred<Kept<Result> | undefined> {
+    const asked = this.#asked.get(id) ?? Deferred.makeUnsafe<Kept<Result> | undefined>()
     this.#asked.set(id, asked)
     this.#woken.openUnsafe()
     return asked
@@ -104,7 +114,7 @@ export class CountOfAll<Result> {
             : Effect.failCause(cause),
         )
         this.#running = undefined
-        Deferred.doneUnsafe(asked, Effect.void)
+        Deferred.doneUnsafe(asked, Effect.succeed(this.#kept.get(id)))
       }
     }
   })
@@ -126,6 +136,6 @@ export class CountOfAll<Result> {
     const tookMs = performance.now() - began
     const countedAt = timeIn(environment.project.durable, this.#parts.now())
     const oldAt = this.#parts.now() + tookMs * (limits.activityPassShare - 1)
-    this.#kept.set(environment.id, { result, countedAt, tookMs, oldAt })
+    this.#keep(environment.id, { result, countedAt, tookMs, oldAt })
   })
 }

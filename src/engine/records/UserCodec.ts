@@ -95,6 +95,7 @@ export const tags = {
   teams: 25,
   leagues: 26,
   experiments: 30,
+  reminded: 40,
   ...purchaseTags,
 } as const
 
@@ -178,6 +179,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   writeMap(tags.leagues, user.leagues, names, writeLeague)
   writeMap(tags.experiments, user.experiments, names, writeExposure)
   writePurchases(user, names, begins)
+  writeMap(tags.reminded, user.reminded, names, writeNumber)
   return written()
 }
 
@@ -342,6 +344,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     lastEventAt: sinceEvent === 0 ? 0 : updatedAt - sinceEvent + 1,
     activity: (set & activityFlag) === 0 ? null : readActivity(reader),
     remindedOn: (set & remindedFlag) === 0 ? null : reader.number(),
+    reminded: none,
   }
   let before = 0
   while (reader.at < reader.end) {
@@ -357,10 +360,10 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
 
 /** The parts that have a number for each name, by their tags. */
 const countParts = new Map(
-  (["badgeCounts", "badgeRecounts", "badgesPaid", "levelsPaid"] as const).map(
+  (["badgeCounts", "badgeRecounts", "badgesPaid", "levelsPaid", "reminded"] as const).map(
     (part) => [tags[part], part] as const,
   ),
-) as ReadonlyMap<number, "badgeCounts" | "badgeRecounts" | "badgesPaid" | "levelsPaid">
+) as ReadonlyMap<number, "badgeCounts" | "badgeRecounts" | "badgesPaid" | "levelsPaid" | "reminded">
 
 const readSection = (state: Building, tag: number, count: number, names: Names): void => {
   const counts = countParts.get(tag)

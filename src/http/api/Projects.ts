@@ -17,7 +17,6 @@ import {
   ApiKey,
   distinct,
   faultAt,
-  integer,
   list,
   mergePatch,
   OpenTo,
@@ -62,6 +61,7 @@ import {
   writeProblems,
 } from "./Problems.ts"
 import { NewQuest } from "./Quests.ts"
+import { Reminders, RemindersPatch } from "./Reminders.ts"
 import { NewRule } from "./Rules.ts"
 import { NewStreak } from "./Streaks.ts"
 
@@ -86,50 +86,12 @@ const ClientActions = list(Action, 0, limits.clientActionsMax)
     examples: [["LESSON_OPENED"]],
   })
 
-const reminderDays = list(integer(1, limits.reminderDaysMax), 1, limits.remindersMax)
-  .check(distinct<number>([], (days) => `${days}`))
-  .annotate({
-    description:
-      "The days without an event after which the message `user.inactive` is sent, in any order.",
-    examples: [[3, 7, 30]],
-  })
-const reminderHour = integer(0, 23).annotate({
-  description:
-    "The hour of the user's clock at which messages are sent. At a jump of the clock over it, they are sent after the jump.",
-  examples: [10],
-})
-const reminderAttribute = text(1, limits.attributeNameCharactersMax).annotate({
-  description: "Users whose attribute with this name is `true` get none.",
-  examples: ["noReminders"],
-})
-
-export const NewReminders = Schema.Struct({
-  inactiveDays: reminderDays,
-  hour: Schema.optionalKey(
-    reminderHour.annotate({
-      description:
-        "The hour of the user's clock at which messages are sent. At a jump of the clock over it, they are sent after the jump. Default: 10.",
-    }),
-  ),
-  unless: Schema.optionalKey(Schema.NullOr(reminderAttribute)),
-}).annotate({
-  identifier: "NewReminders",
-  description:
-    "Messages about users who stay away, for other systems to send. One that would be more than a day late is left out, so switching them on reminds nobody of the past.",
-  examples: [{ inactiveDays: [3, 7, 30], unless: "noReminders" }],
-})
-
 export const ProjectPatch = Schema.Struct({
   name: Schema.optionalKey(Schema.NullOr(Name)),
   timezone: Schema.optionalKey(TimeZone),
   levelCurve: Schema.optionalKey(LevelCurvePatch),
   clientActions: Schema.optionalKey(Schema.NullOr(ClientActions)),
-  reminders: Schema.optionalKey(
-    Schema.NullOr(NewReminders).annotate({
-      description: "Replaces the reminders; null: none.",
-      examples: [{ inactiveDays: [3, 7, 30], unless: "noReminders" }],
-    }),
-  ),
+  reminders: RemindersPatch,
 }).annotate({
   identifier: "ProjectPatch",
   description: "A change of settings.",
@@ -309,20 +271,7 @@ export const Project = Schema.Struct({
     description: "The actions that users may send themselves, with a user token.",
     examples: [["LESSON_OPENED"]],
   }),
-  reminders: Schema.NullOr(
-    Schema.Struct({
-      inactiveDays: reminderDays,
-      hour: reminderHour,
-      unless: Schema.NullOr(reminderAttribute),
-    }).annotate({
-      identifier: "Reminders",
-      description: "Messages about users who stay away.",
-      examples: [{ inactiveDays: [3, 7, 30], hour: 10, unless: "noReminders" }],
-    }),
-  ).annotate({
-    description: "The messages about users who stay away; null: none.",
-    examples: [{ inactiveDays: [3, 7, 30], hour: 10, unless: "noReminders" }],
-  }),
+  reminders: Reminders,
   tier: oneOf(tiers).annotate({
     description:
       "The tier of the project (read only). Each environment of the project has its rate limit.",

@@ -19,7 +19,7 @@ import {
   type Targeted,
 } from "../../domain/project/Definition.ts"
 import { levelAt, levelProgress } from "../../domain/project/Level.ts"
-import type { ProjectState } from "../../domain/project/Project.ts"
+import type { ProjectState, Reminders } from "../../domain/project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/record/Record.ts"
 import { standingOf } from "../../domain/user/CurrencyLevel.ts"
 import { endingsOf } from "../../domain/user/Expiry.ts"
@@ -48,7 +48,8 @@ import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { cursorOf, type Filters, type ListName, type Position, positionIn } from "../api/Cursor.ts"
 import type { RewardPatch } from "../api/DefinitionShapes.ts"
-import type { NewReminders, ProjectPatch } from "../api/Projects.ts"
+import type { ProjectPatch } from "../api/Projects.ts"
+import type { NewReminders } from "../api/Reminders.ts"
 import type { Progress, QuestProgress, User } from "../api/UserShapes.ts"
 
 /** Shows `earnedAt` of badges or tiers as ISO 8601. */
@@ -478,11 +479,23 @@ export const memberOf = (value: unknown, name: string): unknown =>
 
 /* Settings. */
 
-const remindersOf = ({ hour = 10, inactiveDays, unless = null }: typeof NewReminders.Type) => ({
+const remindersOf = ({
+  expiryDays = null,
+  hour = 10,
+  inactiveDays = [],
+  questDays = null,
+  unless = null,
+}: typeof NewReminders.Type): Reminders => ({
   hour,
   inactiveDays: inactiveDays.toSorted((one, other) => one - other),
   unless,
+  ...(questDays !== null && { questDays }),
+  ...(expiryDays !== null && { expiryDays }),
 })
+
+/** The setting as replies and definition files have it. */
+export const showReminders = (reminders: Reminders | undefined) =>
+  reminders === undefined ? null : { questDays: null, expiryDays: null, ...reminders }
 
 export const settingsChange = ({
   clientActions,

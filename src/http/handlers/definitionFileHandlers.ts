@@ -50,7 +50,7 @@ import { newLeague, showLeagueReward } from "./leagueHandlers.ts"
 import { newMetric } from "./metricHandlers.ts"
 import { newQuest } from "./questHandlers.ts"
 import { newRule } from "./ruleHandlers.ts"
-import { onlyIf, settingsChange, shownVersion } from "./Shapes.ts"
+import { onlyIf, settingsChange, shownVersion, showReminders } from "./Shapes.ts"
 import { newSegment } from "./segmentHandlers.ts"
 import { newStreak } from "./streakHandlers.ts"
 
@@ -198,7 +198,14 @@ const fileSettings = (settings: ProjectSettings): NonNullable<File["settings"]> 
     ...rest
   } = settings
   const named = name !== null && { name }
-  return { ...named, timezone, levelCurve, clientActions, reminders: reminders ?? null, ...rest }
+  return {
+    ...named,
+    timezone,
+    levelCurve,
+    clientActions,
+    reminders: showReminders(reminders),
+    ...rest,
+  }
 }
 
 /** The members that definitions of every kind have, those of the kind between them. */

@@ -28,7 +28,7 @@ import { questHandlers } from "./questHandlers.ts"
 import { recapHandlers } from "./recapHandlers.ts"
 import { rewardHandlers, spendHandlers } from "./rewardHandlers.ts"
 import { ruleHandlers } from "./ruleHandlers.ts"
-import { factOf, onlyIf, pageAsked, settingsChange, shownVersion } from "./Shapes.ts"
+import { factOf, onlyIf, pageAsked, settingsChange, shownVersion, showReminders } from "./Shapes.ts"
 import { segmentHandlers } from "./segmentHandlers.ts"
 import { simulationHandlers } from "./simulationHandlers.ts"
 import { streakHandlers } from "./streakHandlers.ts"
@@ -105,7 +105,7 @@ const showProject = (caller: Caller, settings: ProjectSettings, directory: Direc
   environment: caller.environmentName,
   ...settings,
   clientActions: settings.clientActions ?? [],
-  reminders: settings.reminders ?? null,
+  reminders: showReminders(settings.reminders),
   name: settings.name ?? directory.projects.get(caller.projectId)?.name ?? caller.projectId,
   tier: caller.tier,
 })

@@ -75,7 +75,13 @@ const everything = () => {
   const stars = { id: "cur_stars", key: "stars", levels: starLevels }
   world.currency({ ...stars, expiry: { afterDays: 1 }, pendingDays: null })
   world.give({ stars: 1 })
-  world.settings({ reminders: { inactiveDays: [1, 2], hour: 0, unless: null } })
+  const ends = { questDays: 1, expiryDays: 9 }
+  world.settings({ reminders: { inactiveDays: [1, 2], hour: 12, unless: null, ...ends } })
+  world.currency({ id: "cur_slow", key: "slow", expiry: { afterDays: 5 } })
+  world.give({ slow: 1 })
+  const ending = { id: "ending", endsAt: world.now + 2.4 * 86_400_000 }
+  world.quest({ ...ending, steps: [{ ...step, action: "SWIPE", target: 9 }] })
+  world.track("SWIPE")
   world.quest({
     id: "m",
     steps: [{ ...step, action: "SWIPE", target: 1 }],

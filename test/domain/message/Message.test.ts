@@ -102,7 +102,16 @@ const everything = (): World => {
   world.do({ kind: "leave", teamId: "a" })
   world.at("2026-11-03T21:00:00Z")
   world.do({ kind: "tick" })
-  world.settings({ reminders: { inactiveDays: [1, 2, 3], hour: 12, unless: null } })
+  world.quest({
+    id: "qst_ending",
+    endsAt: Date.parse("2026-11-06T00:00:00Z"),
+    steps: [{ key: "swipes", action: "SWIPE", where: [], target: 9 }],
+  })
+  world.currency({ id: "cur_slow", key: "slow", expiry: { afterDays: 5 } })
+  world.give({ slow: 1 })
+  world.track("SWIPE")
+  const ends = { questDays: 1, expiryDays: 9 }
+  world.settings({ reminders: { inactiveDays: [1, 2, 3], hour: 12, unless: null, ...ends } })
   world.at("2026-11-05T12:00:00Z")
   world.do({ kind: "tick" })
   world.streak({ repair: { withinDays: 9, price: null } })

@@ -6,6 +6,7 @@ import { shownRetentionDays } from "../../../src/domain/user/ActivityOfAll.ts"
 import { recordNameOf } from "../../../src/domain/values/Ids.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { activityOf, retentionOf } from "../../../src/http/handlers/analyticsHandlers.ts"
+import { limits } from "../../../src/Limits.ts"
 import { naiveDay, naiveReturned } from "../../domain/user/naiveActivity.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
@@ -221,5 +222,22 @@ describe("Active users", () => {
         expect(second.activity.on(today).daily).toBe(2)
         expect(second).toMatchObject({ counting: false, countedAt: now + 600_000 })
       }),
+  )
+
+  it.effect("of the environments that were read last are kept, and counted anew for others", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(now)
+      const { engine } = yield* startInMemory()
+      const read = (n: number) =>
+        Effect.map(engine.readActiveUsers(`p${n}:sandbox`), ({ activity }) => activity)
+      const first = yield* read(0)
+      const second = yield* read(1)
+      for (let n = 2; n < limits.activityResultsMax; n++) yield* read(n)
+      expect(yield* read(0)).toBe(first)
+      // One more than are kept: the second was read longest ago.
+      yield* read(limits.activityResultsMax)
+      expect(yield* read(0)).toBe(first)
+      expect(yield* read(1)).not.toBe(second)
+    }),
   )
 })

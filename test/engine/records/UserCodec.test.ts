@@ -67,6 +67,10 @@ const rich: UserState = {
   ]),
   activity: { firstDay: -40, lastWord: 2, words: [1 << 26, 0, 0b101] },
   remindedOn: 20_761,
+  reminded: new Map([
+    ["qst_1", -4],
+    ["__proto__", 20_761],
+  ]),
   windows: { daily: scores(20_000, true), weekly: scores(-3, false), monthly: noWindows.monthly },
   profile: {
     displayName: "Ada ÿ 🦊",

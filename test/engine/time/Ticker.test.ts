@@ -8,7 +8,7 @@ import { Ticker } from "../../../src/engine/time/Ticker.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Unavailable } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
-import { questWith, streakWith } from "../../domain/definitions.ts"
+import { currencyWith, questWith, streakWith } from "../../domain/definitions.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import {
   anEnvironment,
@@ -138,6 +138,45 @@ describe("Time that passes", () => {
         ["2026-11-05T10:00:00.000Z", "bob", "user.inactive"],
         ["2026-11-06T10:00:00.000Z", "ada", "user.inactive"],
         ["2026-11-10T10:30:00.000Z", "ada", "user.inactive"],
+      ])
+    }),
+  )
+
+  it.effect("reminds once of quests and amounts that end, also over kills and edits", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T12:00:00Z")
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state }, quiet)
+      const endsAt = Date.parse("2026-11-08T00:00:00Z")
+      const steps = [{ key: "taps", action: "TAP", where: [], target: 9 }]
+      yield* first.engine.askProject(sandbox, {
+        kind: "createQuest",
+        quest: questWith({ id: "qst_1", steps, endsAt }),
+      })
+      const coins = currencyWith({ id: "cur_coins", key: "coins", expiry: { afterDays: 4 } })
+      yield* first.engine.askProject(sandbox, { kind: "createCurrency", currency: coins })
+      yield* tap(first, "ada")
+      // He has only coins, and no event.
+      const reward = { currencies: { coins: 3 } }
+      yield* first.engine.askUser(sandbox, { userId: "bob", command: { kind: "reward", reward } })
+      const remind = (fixture: Fixture, questDays: number) =>
+        settings(fixture, {
+          reminders: { hour: 10, inactiveDays: [], unless: null, questDays, expiryDays: 2 },
+        })
+      yield* remind(first, 1)
+      // The edit moves the reminder of the quest a day earlier.
+      yield* remind(first, 2)
+      yield* at("2026-11-06T11:00:00Z")
+      yield* first.close("kill")
+      const second = yield* startInMemory({ state }, quiet)
+      yield* remind(second, 1)
+      yield* at("2026-11-07T10:30:00Z")
+      yield* second.close("kill")
+      yield* startInMemory({ state }, quiet)
+      yield* at("2026-11-07T23:00:00Z")
+      expect(noted(recordsOf(state))).toEqual([
+        ["2026-11-06T10:00:00.000Z", "ada", "quest.ending"],
+        ["2026-11-07T10:00:00.000Z", "bob", "currency.expiring"],
       ])
     }),
   )

@@ -72,6 +72,7 @@ import type {
 import { measure, measuredTotals, zoneNow } from "./metrics.ts"
 import { openedBy } from "./opening.ts"
 import { completeByHand, countForSteps, revertedBy, shareDone, startByHand } from "./quests.ts"
+import { endingsDue } from "./reminders.ts"
 import { type Named, whereDiffers } from "./repeats.ts"
 import { boosted, ruleGifts } from "./rules.ts"
 import { type Membership, membershipOf } from "./segments.ts"
@@ -741,13 +742,20 @@ export class Model {
     userId: string,
     definitions: Definitions,
     { now, sequence }: Moment,
-  ): Pick<Ticked, "reminded" | "warned"> {
+  ): Pick<Ticked, "ended" | "reminded" | "warned"> {
     const pauses = this.pausesDue(userId, definitions, now)
     if (pauses.length > 0) this.#pause(userId, definitions, { now, sequence }, pauses)
     const warned = this.warningsDue(userId, definitions, now)
     const reminded = this.remindersDue(userId, definitions, now)
-    this.#append(userId, { kind: "ticked", sequence, at: now, warned, reminded })
-    return { warned, reminded }
+    const ended = this.endingsDue(userId, definitions, now)
+    this.#append(userId, { kind: "ticked", sequence, at: now, warned, reminded, ended })
+    return { warned, reminded, ended }
+  }
+
+  endingsDue(userId: string, definitions: Definitions, now: number): Ticked["ended"] {
+    const log = this.log(userId)
+    const places = placesOf(log, definitions)
+    return endingsDue(log, definitions, this.profile(userId), places, now)
   }
 
   remindersDue(userId: string, definitions: Definitions, now: number): ReadonlyArray<Reminded> {

@@ -250,6 +250,21 @@ export interface Ticked {
   readonly at: number
   readonly warned: ReadonlyArray<Warning>
   readonly reminded: ReadonlyArray<Reminded>
+  readonly ended: EndingsTold
+}
+
+/** Quests and amounts of whose ends the user was reminded. `through`: the number of the last day. */
+export interface EndingsTold {
+  readonly quests: ReadonlyArray<{
+    readonly questId: string
+    readonly period: string
+    readonly endsAt: number
+  }>
+  readonly amounts: ReadonlyArray<{
+    readonly currency: string
+    readonly endings: ReadonlyArray<readonly [expiresAt: number, amount: number]>
+    readonly through: number
+  }>
 }
 
 /** A user who stayed away since the day `lastDay`; `day` is that of the reminder. */

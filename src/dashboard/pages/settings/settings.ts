@@ -152,6 +152,8 @@ const textsOf = ({ clientActions, levelCurve, name, reminders, timezone }: Setti
     ...curveTexts(curveName, levelCurve),
     ["clientActions", clientActions.join("\n")],
     ["reminders.inactiveDays", reminders?.inactiveDays.join(", ") ?? ""],
+    ["reminders.questDays", `${reminders?.questDays ?? ""}`],
+    ["reminders.expiryDays", `${reminders?.expiryDays ?? ""}`],
     ["reminders.hour", `${reminders?.hour ?? 10}`],
     ["reminders.unless", reminders?.unless ?? ""],
   ])
@@ -184,10 +186,18 @@ const patchOf = (form: Form, projectName: string) => {
 /** Without days there are no reminders. */
 const remindersOf = (form: Form) => {
   const days = wordsOf(form, "reminders.inactiveDays")
-  if (days.length === 0) return null
+  const before = (name: string) => {
+    const days = form.text(name).trim()
+    return days === "" ? null : Number(days)
+  }
+  const questDays = before("reminders.questDays")
+  const expiryDays = before("reminders.expiryDays")
+  if (days.length === 0 && questDays === null && expiryDays === null) return null
   const unless = form.text("reminders.unless")
   return {
     inactiveDays: days.map((word) => (/^\d+$/.test(word) ? Number(word) : word)),
+    questDays,
+    expiryDays,
     hour: Number(form.text("reminders.hour") || 10),
     unless: unless === "" ? null : unless,
   }
@@ -248,6 +258,20 @@ const fields = (draft: Draft): Content => {
         below: true,
       }),
       numberField({
+        name: "reminders.questDays",
+        label: "Days before a quest ends",
+        value: form.text("reminders.questDays"),
+        hint: "Then quest.ending is sent to users who have begun it. Never, if empty.",
+        faults,
+      }),
+      numberField({
+        name: "reminders.expiryDays",
+        label: "Days before amounts expire",
+        value: form.text("reminders.expiryDays"),
+        hint: "Then currency.expiring is sent. Never, if empty.",
+        faults,
+      }),
+      numberField({
         name: "reminders.hour",
         label: "Hour of the user's clock",
         value: form.text("reminders.hour"),
@@ -272,6 +296,8 @@ const names = (form: Form): ReadonlyArray<string> => [
   "clientActions.*",
   "reminders",
   "reminders.inactiveDays.*",
+  "reminders.questDays",
+  "reminders.expiryDays",
   "reminders.hour",
   "reminders.unless",
 ]

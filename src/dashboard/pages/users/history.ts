@@ -142,6 +142,8 @@ const questText = (fact: Extract<Fact, { readonly questId: string }>): Content =
       return html`Quest ${isolated(fact.title)} set back to ${percent(fact.progress)}`
     case "quest.expired":
       return html`Quest ${isolated(fact.title)} expired`
+    case "quest.ending":
+      return html`Reminder: quest ${isolated(fact.title)} ends on ${isoTime(fact.endsAt)} (${percent(fact.progress)})`
     case "quest.claim_lapsed":
       return html`Quest ${isolated(fact.title)} was not claimed in its period`
   }
@@ -274,6 +276,8 @@ const factText = (fact: Fact, base: string): Content => {
       return `${fact.currency} +${count(fact.amount)} (${count(fact.total)}) with time`
     case "currency.expired":
       return `${fact.currency} −${count(fact.amount)} (${count(fact.total)}) expired`
+    case "currency.expiring":
+      return html`Reminder: ${count(fact.amount)} ${fact.currency} expire from ${isoTime(fact.expiresAt)} on`
     case "currency.capped":
       return html`${count(fact.amount)} ${fact.currency} cut (${capWords[fact.by]}) ${sourceText(fact.source, base)}`
     case "currency.level_changed":
@@ -296,6 +300,7 @@ const factText = (fact: Fact, base: string): Content => {
     case "quest.reverted":
     case "quest.expired":
     case "quest.claim_lapsed":
+    case "quest.ending":
       return questText(fact)
     case "metric.changed":
       return html`Metric ${isolated(fact.key)}: ${fact.total ?? "none"}`

@@ -250,7 +250,13 @@ export const project = {
   timezone: "Europe/Berlin",
   levelCurve: { kind: "quadratic", base: 50 },
   clientActions: ["LESSON_OPENED"],
-  reminders: { inactiveDays: [3, 7, 30], hour: 10, unless: "noReminders" },
+  reminders: {
+    inactiveDays: [3, 7, 30],
+    questDays: 2,
+    expiryDays: null,
+    hour: 10,
+    unless: "noReminders",
+  },
   tier: "free",
   version: 1,
 } as const

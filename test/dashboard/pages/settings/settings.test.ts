@@ -57,6 +57,8 @@ describe("The form of the settings", () => {
       "levelCurve.thresholds": "0\r\n100 300,1000",
       clientActions: "TAP, SHARE\r\nREAD",
       "reminders.inactiveDays": "7, 3",
+      "reminders.questDays": "2",
+      "reminders.expiryDays": "7",
       "reminders.hour": "9",
       "reminders.unless": "quiet",
     }
@@ -66,12 +68,20 @@ describe("The form of the settings", () => {
       timezone: "Europe/Berlin",
       levelCurve: { kind: "table", thresholds: [0, 100, 300, 1000] },
       clientActions: ["TAP", "SHARE", "READ"],
-      reminders: { inactiveDays: [3, 7], hour: 9, unless: "quiet" },
+      reminders: {
+        inactiveDays: [3, 7],
+        questDays: 2,
+        expiryDays: 7,
+        hour: 9,
+        unless: "quiet",
+      },
     })
     await world.owner.post(settings, {
       ...(await shown()),
       name: "",
       "reminders.inactiveDays": "",
+      "reminders.questDays": "",
+      "reminders.expiryDays": "",
     })
     expect(await read()).toMatchObject({ name: "shop", reminders: null })
     const [entry] = await world.server.logged()
@@ -96,6 +106,8 @@ describe("The form of the settings", () => {
       ["clientActions", "LIKE\nLIKE"],
       ["reminders.inactiveDays", "3 three"],
       ["reminders.inactiveDays", "0"],
+      ["reminders.questDays", "0"],
+      ["reminders.expiryDays", "31"],
       ["reminders.hour", "24", { "reminders.inactiveDays": "3" }],
       ["reminders.unless", "x".repeat(200), { "reminders.inactiveDays": "3" }],
     ]
