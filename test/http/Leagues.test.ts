@@ -471,6 +471,52 @@ describe("leagues", () => {
     expect((await place.get("/v1/users/ada")).json).toMatchObject({ points: 5 })
   })
 
+  it("rank by what events add to a metric that counts or sums, with its decimals", async () => {
+    const place = newPlace()
+    await place.post("/v1/metrics", {
+      key: "distance",
+      name: "Distance",
+      aggregate: "sum",
+      actions: ["RUN"],
+      value: "km",
+      decimals: 2,
+    })
+    await place.post("/v1/metrics", {
+      key: "longest",
+      name: "Longest",
+      aggregate: "max",
+      actions: ["RUN"],
+      value: "km",
+    })
+    const ranked = (metric: string) => place.post("/v1/leagues", { ...cup, score: { metric } })
+    expect(faultsOf(await ranked("longest"))).toEqual([["/score/metric", "not_allowed"]])
+    expect(faultsOf(await ranked("shortest"))).toEqual([["/score/metric", "unknown_reference"]])
+    const both = { ...cup, score: { metric: "distance", currency: "xp" } }
+    expect(faultsOf(await place.post("/v1/leagues", both))).toEqual([["/score", "invalid_value"]])
+    expect((await ranked("distance")).json).toMatchObject({ score: { metric: "distance" } })
+    await dayIn(place, 1)
+    const run = async (userId: string, km: number) =>
+      (await place.post("/v1/events", { userId, action: "RUN", metadata: { km } })).json
+    await run("ada", 1.25)
+    const { eventId } = await run("bob", 7)
+    await run("ada", 2.5)
+    await place.delete(`/v1/users/bob/events/${eventId}`)
+    await run("bob", 0.75)
+    // Rewards add nothing to a metric.
+    await earn(place, "bob", 100)
+    expect(await rowsOf(place, "bob")).toEqual([
+      [1, "ada", 3.75, "promoted"],
+      [2, "bob", 0.75, "stayed"],
+    ])
+    await passDays(place, 1)
+    expect((await leagueOf(place, "ada")).history).toMatchObject([
+      { score: 3.75, rank: 1, outcome: "promoted" },
+    ])
+    const { facts } = (await place.get("/v1/users/ada/history?kind=league.promoted")).json
+    expect(facts).toMatchObject([{ score: 3.75 }])
+    expect(problemOf(await place.delete("/v1/metrics/distance"))).toEqual([409, "in_use"])
+  })
+
   it("have limits", async () => {
     const place = newPlace()
     const create = async (body: object = {}) =>

@@ -173,10 +173,7 @@ export class LeagueModel {
     const player = known ?? this.#made(userId)
     if (cause.kind === "profile") player.hidden = cause.change.hidden ?? player.hidden
     if (cause.kind === "event" || cause.kind === "reward") {
-      const amount = facts.reduce(
-        (sum, fact) => sum + (fact.kind === "xp.earned" ? fact.amount : 0),
-        0,
-      )
+      const amount = this.#amountOf(record)
       const at = decidedAt(record)
       const occurred = cause.kind === "event" ? Math.min(cause.occurredAt ?? at, at) : at
       this.#score(player, record, Math.floor(occurred / dayMs), amount, told)
@@ -184,6 +181,12 @@ export class LeagueModel {
     if (cause.kind === "revocation") this.#undo(player, record, cause.sequence, told)
     if (cause.kind === "absorb") this.#unite(userId, cause.from, record, told)
     return told
+  }
+
+  /** What the record scores: xp, or one for an event. */
+  #amountOf({ cause, facts }: JournalRecord): number {
+    if ("metric" in this.#league.score) return cause.kind === "event" ? 1 : 0
+    return facts.reduce((sum, fact) => sum + (fact.kind === "xp.earned" ? fact.amount : 0), 0)
   }
 
   #made(userId: string): Player {

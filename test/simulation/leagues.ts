@@ -41,6 +41,7 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
   const random = new Random(seed)
   const state = new MemoryStorage.MemoryState()
   const league = leagueWith({
+    score: random.chance(0.5) ? { currency: "xp" } : { metric: "taps" },
     cohortSize: random.integer(2, 4),
     graceMinutes: random.pick([0, 0, 90]),
     rewards: [
@@ -72,6 +73,20 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
   })
   let running = yield* open
   yield* running.engine.askProject(sandbox, rule("TAP", 3))
+  yield* running.engine.askProject(sandbox, {
+    kind: "createMetric",
+    metric: {
+      id: "mtr_1",
+      key: "taps",
+      name: "Taps",
+      aggregate: "count",
+      actions: ["TAP"],
+      where: [],
+      value: null,
+      decimals: 0,
+      unit: null,
+    },
+  })
   const { createdAt: _, set: __, updatedAt: ___, version: ____, ...given } = league
   yield* running.engine.askProject(sandbox, { kind: "createLeague", league: given })
   const users = Array.from({ length: 12 }, (_, index) => `u${index}`)

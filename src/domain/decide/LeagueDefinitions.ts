@@ -1,6 +1,6 @@
 /** Decides the commands on leagues. `Leagues.ts` scores in them. */
 import { limits } from "../../Limits.ts"
-import { hasScores } from "../project/BoardDefinition.ts"
+import { addsUp, hasScores, metricOf } from "../project/BoardDefinition.ts"
 import type { New, Status } from "../project/Definition.ts"
 import { definitionWithKey } from "../project/DefinitionKey.ts"
 import { type League, leagueDefaults, leagueScoring } from "../project/League.ts"
@@ -31,12 +31,12 @@ export interface LeagueChange
       | "window"
       | "graceMinutes"
       | "rewards"
+      | "score"
       | "startsAt"
       | "endsAt"
       | "segment"
     >
   > {
-  readonly score?: Partial<League["score"]>
   readonly status?: Status
   readonly metadata?: Metadata | null
 }
@@ -51,10 +51,7 @@ export const leagues = new Decisions<"league", NewLeague, LeagueChange>({
   max: limits.leaguesMax,
   nameOf: ({ name }) => name,
   members: (given) => ({ ...leagueDefaults, ...given }),
-  changed: (before, { score, ...change }) => ({
-    ...change,
-    score: { ...before.score, ...score },
-  }),
+  changed: (_, change) => change,
   faults: (state, league, { before, known }) => [
     ...(before === undefined ? [] : changedFaults(before, league)),
     ...leagueFaults(state, league),
@@ -80,15 +77,20 @@ const changedFaults = (before: League, league: League): ReadonlyArray<Fault> => 
 }
 
 const leagueFaults = (state: ProjectState, league: League): ReadonlyArray<Fault> => {
-  const { cohortSize, divisions } = league
-  const { currency } = league.score
+  const { cohortSize, divisions, score } = league
   const faults = [
     ...periodFaults(league),
     ...metadataFaults(league.metadata),
     ...segmentReferenceFaults(state, league.segment),
-    ...rankedFaults(state, league.score),
+    ...rankedFaults(state, score),
   ]
-  const scored = definitionWithKey(state.currencies, currency)
+  const metric = metricOf(state.metrics, league)
+  if (metric !== undefined && !addsUp(metric.aggregate)) {
+    const detail = "must count or sum: other values do not add up in a window"
+    faults.push({ pointer: "/score/metric", code: "not_allowed", detail })
+  }
+  const scored =
+    "currency" in score ? definitionWithKey(state.currencies, score.currency) : undefined
   if (scored !== undefined && isRefilling(scored)) {
     const detail = "must not have a refill, now or before: refilled amounts are not earned"
     faults.push({ pointer: "/score/currency", code: "not_allowed", detail })

@@ -21,7 +21,8 @@
  * the next window meanwhile waits (`LeagueState.waiting`), and takes its place in the record that
  * settles.
  *
- * What counts. Amounts of a currency that events and rewards credit, as on leaderboards. A late event
+ * What counts. Amounts of a currency that events and rewards credit, or what events add to a metric that
+ * counts or sums, scaled, as on leaderboards. A late event
  * counts for its window until the grace ends, unless the user has begun a later window without it. An
  * undo takes a score back from a window that still takes scores; the place stays. A merge adds up
  * the scores of windows that take scores: who stays keeps the division and the cohort.
@@ -37,13 +38,14 @@
  * and a fact for each league that is touched. A decision on a user with leagues looks at each of them.
  */
 import { Result } from "effect"
+import { metricOf } from "../project/BoardDefinition.ts"
 import { type Gives, paysAt } from "../project/Definition.ts"
 import {
   type Division,
   divisionAfter,
   graceMsOf,
   type League,
-  leaguesByCurrency,
+  leagueIndexOf,
   outcomeOf,
   rewardsFor,
   termsOf,
@@ -96,19 +98,22 @@ export const leagueClosesAt = (league: League, zone: Zone, window: number): numb
   zone.windowBounds(league.window, window).endsAt + graceMsOf(league)
 
 /** The parts of a decision in progress (`Draft`) that scores in leagues need. */
-interface LeagueScoring extends Omit<Scoring, "measured"> {
+interface LeagueScoring extends Scoring {
   readonly seats: LeagueSeats
 }
 
-/** Scores in the leagues of the currencies that the decision has credited. */
+/** Scores in the leagues of the currencies and metrics that the decision has added to. */
 export const creditLeagues = (draft: LeagueScoring): void => {
   const { project } = draft
   if (project.leagues.size === 0) return
-  for (const [currency, leagues] of leaguesByCurrency(project.leagues)) {
-    const amount = draft.gained(currency)
-    if (amount <= 0) continue
-    for (const league of leagues) creditLeague(draft, league, amount)
-  }
+  const { currency, metric } = leagueIndexOf(project.leagues)
+  for (const [key, leagues] of currency) creditAll(draft, leagues, draft.gained(key))
+  for (const [key, leagues] of metric) creditAll(draft, leagues, draft.measured(key))
+}
+
+const creditAll = (draft: LeagueScoring, leagues: ReadonlyArray<League>, amount: number): void => {
+  if (amount <= 0) return
+  for (const league of leagues) creditLeague(draft, league, amount)
 }
 
 const creditLeague = (draft: LeagueScoring, league: League, amount: number): void => {
@@ -266,6 +271,7 @@ export const settleLeagues = (
     const outcome = outcomeOf(close.terms, division, rank, of)
     const to = divisionAfter(division, outcome)
     const from = divisionRef(league, division)
+    const decimals = metricOf(project.metrics, league)?.decimals ?? 0
     const rewards = rewardsFor(close.terms, from.key, rank, outcome)
     facts ??= []
     facts.push({
@@ -279,6 +285,7 @@ export const settleLeagues = (
       score,
       rank,
       of,
+      ...(decimals > 0 && { decimals }),
       ...(rewards.length > 0 && { rewards }),
     })
     const [next] = state.waiting

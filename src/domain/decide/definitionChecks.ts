@@ -168,7 +168,10 @@ export const currencyInUse = (state: ProjectState, key: string): InUse | undefin
     ...liveSegments(state, ({ currency }) => currency === key),
     ...liveBoards(state, (board) => ranksBy(board, "currency", key) && !board.prizes.some(pays)),
     ...prizedBoards(state, pays),
-    ...liveLeagues(state, ({ rewards, score }) => score.currency === key || rewards.some(pays)),
+    ...liveLeagues(
+      state,
+      (league) => ranksBy(league, "currency", key) || league.rewards.some(pays),
+    ),
     ...liveItems(state, (item) => pays(item) || Object.hasOwn(item.price, key)),
   ])
 }
@@ -176,7 +179,7 @@ export const currencyInUse = (state: ProjectState, key: string): InUse | undefin
 /** Whether a leaderboard or a league ranks by the currency with this key. */
 export const isRanked = (state: ProjectState, key: string): boolean =>
   liveBoards(state, (board) => ranksBy(board, "currency", key)).length > 0 ||
-  liveLeagues(state, ({ score }) => score.currency === key).length > 0
+  liveLeagues(state, (league) => ranksBy(league, "currency", key)).length > 0
 
 /** The faults of the prerequisites of `quest`. */
 export const prerequisiteFaults = (
@@ -389,6 +392,7 @@ export const metricInUse = (state: ProjectState, { key }: Keyed): InUse | undefi
     ...liveBadges(state, ({ criteria }) => criteria.kind === "metric" && criteria.metric === key),
     ...liveSegments(state, ({ metric }) => metric === key),
     ...liveBoards(state, (board) => ranksBy(board, "metric", key)),
+    ...liveLeagues(state, (league) => ranksBy(league, "metric", key)),
     ...liveExperiments(state, ({ metric }) => metric === key),
   ])
 

@@ -4,6 +4,7 @@
  * `level.paid`, `activity.reverted`), whose effect balances, boards and progress show. `FactMembers.ts` has the members of each kind.
  */
 import { Schema } from "effect"
+import { unscaled } from "../project/Metric.ts"
 import type { ClosedPlace } from "../project/Payout.ts"
 import { heldSegments } from "../record/ActionCount.ts"
 import type { Source } from "../record/BalanceFact.ts"
@@ -279,7 +280,8 @@ const leagueMembers = (fact: ShownLeague): MembersOf<ShownKind> => {
     endsAt: isoTime(endsAt),
   }
   if (fact.kind === "league.joined") return place
-  const { of, rank, rewards = [], score, to } = fact
+  const { decimals = 0, of, rank, rewards = [], to } = fact
+  const score = unscaled(fact.score, decimals)
   return { ...place, to: divisionMembers(to), score, rank, of, rewards }
 }
 

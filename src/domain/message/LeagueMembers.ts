@@ -28,7 +28,7 @@ const inLeague = {
 const settled = {
   ...inLeague,
   to: divisionOf("The user's division from now on.", ["gold", "Gold"]),
-  score: count(340, "The score in the window."),
+  score: Schema.Finite.annotate({ description: "The score in the window.", examples: [340] }),
   rank: Schema.NullOr(Schema.Int).annotate({
     description: "Rank in the cohort; null: hidden, or without a score.",
     examples: [1],

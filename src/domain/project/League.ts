@@ -6,11 +6,12 @@
  * `rewards` pay members of a cohort by what comes of a window: the rank, the outcome, or both. Each that
  * matches pays, in the record that settles the window.
  *
- * Once the league was published, what the places of users rest on stays: the currency, the window,
+ * Once the league was published, what the places of users rest on stays: the score, the window,
  * and the divisions that there are, in their order. New divisions come on top. Sizes and numbers may
  * change: a window closes by those of its close (`LeagueTerms`).
  */
 import type { WindowKind } from "../values/Calendar.ts"
+import { type RankedKind, rankedBy } from "./BoardDefinition.ts"
 import { type Gives, type Targeted, targetedDefaults } from "./Definition.ts"
 
 export interface Division {
@@ -21,6 +22,9 @@ export interface Division {
   readonly promote: number
   readonly demote: number
 }
+
+/** What users are ranked by: the key of a currency, or of a metric that counts or sums. */
+export type LeagueRanking = { readonly currency: string } | { readonly metric: string }
 
 /** A reward for the users with these ranks and this outcome; null: all who have a rank. */
 export interface LeagueReward {
@@ -36,8 +40,7 @@ export interface League extends Targeted {
   /** The lowest first; at least one. */
   readonly divisions: ReadonlyArray<Division>
   readonly cohortSize: number
-  /** The key of the currency. */
-  readonly score: { readonly currency: string }
+  readonly score: LeagueRanking
   readonly window: WindowKind
   /** For how long after its end a window takes what occurred in it. */
   readonly graceMinutes: number
@@ -125,20 +128,26 @@ const minuteMs = 60_000
 export const graceMsOf = ({ graceMinutes }: Pick<League, "graceMinutes">): number =>
   graceMinutes * minuteMs
 
-const byCurrency = new WeakMap<
-  ReadonlyMap<string, League>,
-  ReadonlyMap<string, ReadonlyArray<League>>
->()
+/** Leagues by the key of what they rank by. */
+interface LeagueIndex {
+  readonly currency: ReadonlyMap<string, ReadonlyArray<League>>
+  readonly metric: ReadonlyMap<string, ReadonlyArray<League>>
+}
 
-/** The leagues that were published, by the currency. Found once for each state of the definitions. */
-export const leaguesByCurrency = (
-  leagues: ReadonlyMap<string, League>,
-): ReadonlyMap<string, ReadonlyArray<League>> => {
-  let index = byCurrency.get(leagues)
+const indexes = new WeakMap<ReadonlyMap<string, League>, LeagueIndex>()
+
+/** The leagues that were published. Found once for each state of the definitions. */
+export const leagueIndexOf = (leagues: ReadonlyMap<string, League>): LeagueIndex => {
+  let index = indexes.get(leagues)
   if (index === undefined) {
     const live = [...leagues.values()].filter(({ set }) => set === "published")
-    index = Map.groupBy(live, ({ score }) => score.currency)
-    byCurrency.set(leagues, index)
+    const by = (kind: RankedKind) =>
+      Map.groupBy(
+        live.filter(({ score }) => rankedBy(score)[0] === kind),
+        ({ score }) => rankedBy(score)[1],
+      )
+    index = { currency: by("currency"), metric: by("metric") }
+    indexes.set(leagues, index)
   }
   return index
 }

@@ -42,7 +42,8 @@ export type LeagueFact =
     }
   /**
    * The window is settled for the user, who is in the division `to` from now on. `rank` null: hidden,
-   * or without a score. `of`: how many users of the cohort had a rank. `rewards`: what the record pays
+   * or without a score. `of`: how many users of the cohort had a rank. `decimals`: those of the score, which is
+   * scaled by them; absent: none. `rewards`: what the record pays
    * for it; absent: nothing.
    */
   | ({
@@ -53,6 +54,7 @@ export type LeagueFact =
       readonly score: number
       readonly rank: number | null
       readonly of: number
+      readonly decimals?: number
       readonly rewards?: ReadonlyArray<Gives>
     } & LeagueRef &
       LeagueWindow)

@@ -7,7 +7,6 @@ import { windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
-  faultAt,
   integer,
   list,
   OpenTo,
@@ -23,7 +22,6 @@ import {
 import {
   DefinitionKey,
   listQuery,
-  NewReward,
   newMembers,
   patchMembers,
   patchWords,
@@ -44,6 +42,7 @@ import {
   userLeague,
   userLeagues,
 } from "./examples/leagueExamples.ts"
+import { NewRewards, ShownRewards } from "./LeagueRewards.ts"
 import {
   CohortNotFound,
   KeyInProgress,
@@ -125,60 +124,34 @@ const currencyOf = DefinitionKey.annotate({
   examples: ["xp"],
 })
 
-const Score = Schema.Struct({ currency: currencyOf }).annotate({
-  identifier: "LeagueScore",
-  description:
-    "What users are ranked by: the amounts that they earn of a currency. Spending and expiry do not lower a score.",
-  examples: [{ currency: "xp" }],
-})
+/** Exactly one of the members must be there. */
+const oneKind = ({ currency, metric }: { readonly currency?: string; readonly metric?: string }) =>
+  (currency === undefined) === (metric === undefined)
+    ? "must have either currency or metric"
+    : undefined
 
-const ranks = list(integer(1, limits.leagueCohortSizeMax), 2, 2).annotate({
-  description: "The first and the last rank in the cohort that win. Default: any rank.",
-  examples: [[1, 3]],
-})
-
-const rewardMembers = {
-  division: Schema.optionalKey(
+const Score = Schema.Struct({
+  currency: Schema.optionalKey(currencyOf),
+  metric: Schema.optionalKey(
     DefinitionKey.annotate({
-      description: "The key of the division in which the user competed. Default: any.",
-      examples: ["silver"],
+      description: "The key of a metric that counts or sums.",
+      examples: ["distance"],
     }),
   ),
-  ranks: Schema.optionalKey(ranks),
-  outcome: Schema.optionalKey(
-    oneOf(leagueOutcomes).annotate({
-      description: "What came of the window for the user. Default: anything.",
-      examples: ["promoted"],
-    }),
-  ),
-}
-
-const hasCondition = ({
-  outcome,
-  ranks,
-}: {
-  readonly outcome?: string
-  readonly ranks?: object
-}) =>
-  outcome === undefined && ranks === undefined
-    ? [faultAt(["ranks"], "missing", "is required, or outcome")]
-    : []
-
-const Rewards = list(
-  Schema.Struct({ ...rewardMembers, reward: NewReward })
-    .check(Schema.makeFilter(hasCondition, { toJsonSchema: () => [{}, true] }))
-    .annotate({
-      identifier: "NewLeagueReward",
-      description: "A reward for ranks, for an outcome, or for both.",
-      examples: [{ division: "silver", ranks: [1, 3], reward: { points: 100 } }],
-    }),
-  0,
-  limits.leagueRewardsMax,
-).annotate({
-  description:
-    "What users get at the close of a window by rank and outcome. Each that matches pays, with the outcome, once. A user without a rank gets none. A reward counts in no league and on no leaderboard. An edit counts for windows that close later. Default: none.",
-  examples: [[{ ranks: [1, 3], reward: { points: 100 } }]],
 })
+  .check(Schema.makeFilter(oneKind, { toJsonSchema: () => [{}, true] }))
+  .annotate({
+    identifier: "LeagueScore",
+    description:
+      "What users are ranked by, one of the two. A currency: the amounts that they earn; spending and expiry do not lower a score. A metric: what events add to it.",
+    examples: [{ currency: "xp" }, { metric: "distance" }],
+  })
+
+const ScoreShown = (description: string, example: number) =>
+  Schema.Finite.annotate({
+    description: `${description} A metric with \`decimals\` gives a fraction.`,
+    examples: [example],
+  })
 
 export const NewLeague = Schema.Struct({
   ...newMembers("name"),
@@ -188,7 +161,7 @@ export const NewLeague = Schema.Struct({
   cohortSize: Schema.optionalKey(CohortSize),
   window: Schema.optionalKey(Window),
   graceMinutes: Schema.optionalKey(GraceMinutes),
-  rewards: Schema.optionalKey(Rewards),
+  rewards: Schema.optionalKey(NewRewards),
 }).annotate({
   identifier: "NewLeague",
   description: "A league to create.",
@@ -198,18 +171,12 @@ export const NewLeague = Schema.Struct({
 export const LeaguePatch = Schema.Struct({
   ...patchMembers,
   name: Schema.optionalKey(Name),
-  score: Schema.optionalKey(
-    Schema.Struct({ currency: Schema.optionalKey(currencyOf) }).annotate({
-      identifier: "LeagueScorePatch",
-      description: "What users are ranked by.",
-      examples: [{ currency: "xp" }],
-    }),
-  ),
+  score: Schema.optionalKey(Score),
   divisions: Schema.optionalKey(Divisions),
   cohortSize: Schema.optionalKey(Schema.NullOr(CohortSize)),
   window: Schema.optionalKey(Schema.NullOr(Window)),
   graceMinutes: Schema.optionalKey(Schema.NullOr(GraceMinutes)),
-  rewards: Schema.optionalKey(Schema.NullOr(Rewards)),
+  rewards: Schema.optionalKey(Schema.NullOr(NewRewards)),
 }).annotate({
   identifier: "LeaguePatch",
   examples: [{ cohortSize: 20 }, { status: "paused" }],
@@ -219,12 +186,7 @@ export const League = Schema.Struct({
   id: Schema.String.annotate({ description: "Laurel's id of the league.", examples: [leagueId] }),
   ...shownMembers,
   name: Schema.String.annotate({ description: "Name for people.", examples: ["Weekly league"] }),
-  score: Schema.Struct({
-    currency: Schema.String.annotate({
-      description: "The key of the currency.",
-      examples: ["xp"],
-    }),
-  }).annotate({ description: "What users are ranked by." }),
+  score: Score,
   divisions: Schema.Array(Division).annotate({
     description: "The divisions, the lowest first.",
     examples: [league.divisions],
@@ -241,12 +203,7 @@ export const League = Schema.Struct({
     description: "For how many minutes after its end a window takes events that occurred in it.",
     examples: [0],
   }),
-  rewards: Schema.Array(
-    Schema.Struct({ ...rewardMembers, reward: Reward }).annotate({
-      identifier: "LeagueReward",
-      description: "A reward for ranks, for an outcome, or for both.",
-    }),
-  ).annotate({ description: "What users get at the close of a window." }),
+  rewards: ShownRewards,
 }).annotate({
   identifier: "League",
   description: "A league: its divisions, and what users are ranked by.",
@@ -338,21 +295,17 @@ const placeMembers = {
     description: "The user's cohort; null: the user has no score in the window yet.",
     examples: [userLeague.cohort],
   }),
-  score: Schema.Int.annotate({
-    description: "What the user earned in the window.",
-    examples: [340],
-  }),
+  score: ScoreShown("What the user earned in the window.", 340),
   rank: Rank,
   outcome: Outcome("What would come of the window if it closed now."),
   rewards: Schema.Array(Reward).annotate({
     description: "What the user would get if the window closed now.",
     examples: [userLeague.rewards],
   }),
-  nextScore: Schema.Int.annotate({
-    description:
-      "What the user has earned in the next window already, while this one is not settled. It counts there.",
-    examples: [0],
-  }),
+  nextScore: ScoreShown(
+    "What the user has earned in the next window already, while this one is not settled. It counts there.",
+    0,
+  ),
 }
 
 export const UserLeagues = Schema.Struct({
@@ -377,7 +330,7 @@ const LeagueEntry = Schema.Struct({
     description: "The user's current display name; null: none.",
     examples: ["Ada"],
   }),
-  score: Schema.Int.annotate({ description: "The score in the window.", examples: [340] }),
+  score: ScoreShown("The score in the window.", 340),
   outcome: Outcome("What would come of the window if it closed now."),
 }).annotate({
   identifier: "LeagueEntry",
@@ -392,7 +345,7 @@ const entries = Schema.Array(LeagueEntry).annotate({
 const LeagueResult = Schema.Struct({
   window: WindowShown,
   division: DivisionShown,
-  score: Schema.Int.annotate({ description: "The score in the window.", examples: [510] }),
+  score: ScoreShown("The score in the window.", 510),
   rank: Schema.NullOr(Schema.Int).annotate({
     description: "Rank at the close; null: hidden, or without a score.",
     examples: [2],
@@ -480,7 +433,7 @@ export const Leagues = HttpApiGroup.make("leagues")
         payload: NewLeague,
         success: League,
         summary: "Create a league",
-        description: `Users of one division compete in cohorts for a day, a week or a month. With the first amount of the currency that an event or a granted reward gives in a window, a user joins an open cohort of the own division; new users begin in the lowest one. At the close, the first of each cohort move up a division and the last move down. Who has no score in a window stays. A user who is hidden from leaderboards is not ranked, and stays. What backfills, prizes and refunds give does not count. An environment holds at most ${limits.leaguesMax} leagues that are not archived.`,
+        description: `Users of one division compete in cohorts for a day, a week or a month. With the first amount of the currency that an event or a granted reward gives in a window, or the first event that counts for the metric, a user joins an open cohort of the own division; new users begin in the lowest one. At the close, the first of each cohort move up a division and the last move down. Who has no score in a window stays. A user who is hidden from leaderboards is not ranked, and stays. What backfills, prizes and refunds give does not count. An environment holds at most ${limits.leaguesMax} leagues that are not archived.`,
       },
       list: {
         query: listQuery("leagues"),

@@ -3,17 +3,20 @@ import { Effect } from "effect"
 import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import type { LeagueChange } from "../../domain/decide/LeagueDefinitions.ts"
 import { type CohortRef, leagueClosedThrough, leagueClosesAt } from "../../domain/decide/Leagues.ts"
+import { metricOf } from "../../domain/project/BoardDefinition.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import {
   type Division,
   type League,
   type LeagueOutcome,
+  type LeagueRanking,
   type LeagueReward,
   leagueDefaults,
   outcomeOf,
   rewardsFor,
   termsOf,
 } from "../../domain/project/League.ts"
+import { unscaled } from "../../domain/project/Metric.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import { newInLeague } from "../../domain/user/LeagueState.ts"
 import type { UserState } from "../../domain/user/User.ts"
@@ -201,11 +204,16 @@ const termsIn = ({ project }: Reading, league: League, window: number) => {
   return close !== undefined && window <= close.index ? close.terms : termsOf(league)
 }
 
+/** The decimals of the league's scores. */
+const decimalsOf = ({ project }: Reading, league: League): number =>
+  metricOf(project.metrics, league)?.decimals ?? 0
+
 /** The entries of a cohort, without hidden users, and all members. */
 const cohortOf = (reading: Reading, league: League, place: CohortRef) => {
   const { members, of } = reading.engine.readCohort(reading.environment, place)
   const terms = termsIn(reading, league, place.window)
   const outcome = ({ rank }: CohortMember) => outcomeOf(terms, place.division, rank, of)
+  const decimals = decimalsOf(reading, league)
   const entries = members
     .filter(({ user }) => !user.profile.hidden)
     .map((member) => {
@@ -214,7 +222,7 @@ const cohortOf = (reading: Reading, league: League, place: CohortRef) => {
         rank,
         userId,
         displayName: user.profile.displayName,
-        score,
+        score: unscaled(score, decimals),
         outcome: outcome(member),
       }
     })
@@ -225,12 +233,16 @@ const cohortOf = (reading: Reading, league: League, place: CohortRef) => {
 const placeOf = (reading: Reading, league: League, user: UserState) => {
   const { division, entry, waiting } = user.leagues.get(league.id) ?? newInLeague
   const window = entry?.window ?? windowNow(reading, league)
+  const decimals = decimalsOf(reading, league)
   const common = {
     league: league.key,
     name: league.name,
     division: showDivision(league, division),
     ...timesOf(reading, league, window),
-    nextScore: waiting.reduce((sum, { score }) => sum + score, 0),
+    nextScore: unscaled(
+      waiting.reduce((sum, { score }) => sum + score, 0),
+      decimals,
+    ),
   }
   if (entry === null) {
     const none = { cohort: null, score: 0, rank: null, outcome: "stayed", rewards: [] } as const
@@ -247,7 +259,7 @@ const placeOf = (reading: Reading, league: League, user: UserState) => {
     {
       ...common,
       cohort: { id, size },
-      score,
+      score: unscaled(score, decimals),
       rank,
       outcome: result,
       rewards: rewardsFor(termsIn(reading, league, window), common.division.key, rank, result),
@@ -261,7 +273,7 @@ const historyOf = (reading: Reading, league: League, user: UserState) =>
     .map(({ division, of, outcome, rank, score, window }) => ({
       window: showWindow(reading, league, window),
       division: showDivision(league, division),
-      score,
+      score: unscaled(score, decimalsOf(reading, league)),
       rank,
       of,
       outcome,
@@ -280,13 +292,17 @@ export const newLeague = (payload: typeof NewLeague.Type, id: string) => {
     graceMinutes: graceMinutes ?? leagueDefaults.graceMinutes,
     rewards: rewardsOf(rewards),
   }
-  return { id, ...newMembers(payload), name, score, ...members }
+  return { id, ...newMembers(payload), name, score: rankingOf(score), ...members }
 }
+
+/** The API has checked that the score has one member. */
+const rankingOf = (score: (typeof NewLeague.Type)["score"]): LeagueRanking => score as LeagueRanking
 
 const leagueChange = (patch: typeof LeaguePatch.Type): LeagueChange => {
   const { cohortSize, divisions, graceMinutes, rewards, window } = patch
   return named({
     ...patchOf(patch),
+    score: patch.score && rankingOf(patch.score),
     divisions: divisions && divisionsOf(divisions),
     cohortSize: cohortSize === null ? leagueDefaults.cohortSize : cohortSize,
     window: window === null ? leagueDefaults.window : window,

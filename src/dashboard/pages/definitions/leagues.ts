@@ -9,7 +9,7 @@ import type { Draft } from "../../view/Editing.ts"
 import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount, table } from "../../view/Lists.ts"
-import { count } from "../../view/Quantities.ts"
+import { count, score as scoreText } from "../../view/Quantities.ts"
 import { userLink } from "../../view/Users.ts"
 import { withoutNulls } from "./editor.ts"
 import { kindRoutes } from "./kindPages.ts"
@@ -32,7 +32,8 @@ const textsOf = (league: League) =>
   new Map([
     ["name", league.name],
     ...sharedTexts(league),
-    ["score.currency", league.score.currency],
+    ["ranks", league.score.metric === undefined ? "currency" : "metric"],
+    ["by", rankedKey(league)],
     ["window", league.window],
     ["cohortSize", String(league.cohortSize)],
     ["graceMinutes", String(league.graceMinutes)],
@@ -64,7 +65,7 @@ const divisionsOf = (form: Form) =>
 
 const membersOf = (form: Form) => ({
   name: form.text("name"),
-  score: { currency: form.text("score.currency") },
+  score: { [form.text("ranks")]: form.text("by") },
   divisions: divisionsOf(form),
   cohortSize: form.number("cohortSize") ?? null,
   window: form.text("window"),
@@ -78,6 +79,13 @@ const patchOf = (form: Form, league: League) => ({
   ...membersOf(form),
   ...sharedPatch(form, league),
 })
+
+const rankedKey = ({ score }: League): string => score.currency ?? score.metric ?? ""
+
+const rankedLabels = [
+  ["currency", "a currency"],
+  ["metric", "a metric"],
+] as const
 
 const windowLabels = { daily: "a day", weekly: "a week", monthly: "a month" } as const
 
@@ -111,14 +119,23 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
   return [
     textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
     headFields(draft, isNew, "name"),
-    html`<p class="hint">Currency, window, grace, segment and start change only while the league is a draft.</p>`,
-    textField({
-      name: "score.currency",
-      label: "Currency",
-      value: form.text("score.currency"),
-      hint: html`The key of a currency without a refill, such as <code>xp</code> or <code>points</code>. What users earn of it is the score.`,
-      required: true,
+    html`<p class="hint">What it ranks by, window, grace, segment and start change only while the league is a draft.</p>`,
+    selectField({
+      name: "ranks",
+      label: "Ranks by",
+      value: form.text("ranks"),
+      options: rankedLabels,
       faults,
+    }),
+    textField({
+      name: "by",
+      label: "Key",
+      value: form.text("by"),
+      hint: html`Of a currency without a refill, such as <code>xp</code> or <code>points</code>, or of a metric that counts or sums. What users earn of it, or events add to it, is the score.`,
+      required: true,
+      faults: faults?.map((fault) =>
+        fault.pointer.startsWith("/score") ? { ...fault, pointer: "/by" } : fault,
+      ),
     }),
     selectField({
       name: "window",
@@ -150,7 +167,7 @@ const names = (form: Form) => [
   "name",
   ...sharedNames,
   "score",
-  "score.currency",
+  "score.*",
   "window",
   "graceMinutes",
   "cohortSize",
@@ -180,12 +197,12 @@ const cohortsOf = (visit: PlaceVisit, league: League): Effect.Effect<Content, ne
           const rows = entries.map(({ displayName, outcome, rank, score, userId }) => [
             rank === null ? "" : count(rank),
             userLink(visit.base, userId, displayName),
-            count(score),
+            scoreText(score),
             outcomeWords[outcome],
           ])
           const many = hasMore ? `more than ${count(cohorts.length)}` : count(cohorts.length)
           return html`<p>${isolated(name)}: ${many} cohorts in the window that ends ${window.endsAt}${settling && ", which is being settled"}. The first one:</p>
-${table(`First cohort of ${name}`, ["Rank", "User", league.score.currency, "If it closed now"], rows)}`
+${table(`First cohort of ${name}`, ["Rank", "User", rankedKey(league), "If it closed now"], rows)}`
         },
       ),
     ),
@@ -201,7 +218,8 @@ export const leagueRoutes: ReadonlyArray<Route> = kindRoutes<League, undefined>(
     "In a league, users of one division compete in small cohorts for a day, a week or a month. Then the first of each cohort move up a division, and the last move down.",
   choices: () => Effect.undefined,
   blank: new Map([
-    ["score.currency", "xp"],
+    ["ranks", "currency"],
+    ["by", "xp"],
     ["window", leagueDefaults.window],
     ["cohortSize", String(leagueDefaults.cohortSize)],
     ["graceMinutes", String(leagueDefaults.graceMinutes)],
@@ -231,7 +249,7 @@ export const leagueRoutes: ReadonlyArray<Route> = kindRoutes<League, undefined>(
   heads: ["Ranks by", "Divisions", "For", "Period"],
   cellsIn: () =>
     Effect.succeed((league) => [
-      `${league.score.currency}, ${windowLabels[league.window]}`,
+      `${rankedKey(league)}, ${windowLabels[league.window]}`,
       league.divisions.map(({ name }) => name).join(", "),
       league.segment === null ? "everyone" : isolated(league.segment),
       periodWords(league),

@@ -27,7 +27,7 @@ describe("The form of a league", () => {
       key: "cup",
       window: "daily",
       cohortSize: "12",
-      "score.currency": "points",
+      by: "points",
       "divisions.1.icon": "🥈",
       "rewards.0.division": "gold",
       "rewards.0.ranks.0": "1",
@@ -61,7 +61,7 @@ describe("The form of a league", () => {
 
   it("marks the fields of a refusal", async () => {
     const bad = {
-      "score.currency": "rubies",
+      by: "rubies",
       "divisions.1.key": "bronze",
       "divisions.2.demote": "31",
       startsAt: "soon",
