@@ -1,5 +1,5 @@
 /**
- * The elements: profile, level, badges, quests, streak, recap, leaderboard, league and toasts of new badges.
+ * The elements: profile, level, badges, quests, streak, recap, leaderboard, league, shop and toasts of new badges.
  * Importing this module defines them.
  *
  * An element reads its data from the server, through the property `client` or the attributes `url`
@@ -17,6 +17,7 @@ import { LaurelLeaderboard } from "./elements/leaderboard.ts"
 import { LaurelLeague } from "./elements/league.ts"
 import { LaurelBadges, LaurelLevel, LaurelProfile, LaurelQuests } from "./elements/progress.ts"
 import { LaurelRecap } from "./elements/recap.ts"
+import { LaurelShop } from "./elements/shop.ts"
 import { LaurelStreak } from "./elements/streak.ts"
 import { LaurelToast } from "./elements/toast.ts"
 
@@ -29,6 +30,7 @@ export {
   LaurelProfile,
   LaurelQuests,
   LaurelRecap,
+  LaurelShop,
   LaurelStreak,
   LaurelToast,
 }
@@ -41,6 +43,7 @@ const elements: Readonly<Record<string, CustomElementConstructor>> = {
   "laurel-profile": LaurelProfile,
   "laurel-quests": LaurelQuests,
   "laurel-recap": LaurelRecap,
+  "laurel-shop": LaurelShop,
   "laurel-streak": LaurelStreak,
   "laurel-toast": LaurelToast,
 }

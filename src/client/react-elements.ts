@@ -8,7 +8,8 @@
  */
 import { createElement, type ReactElement, useEffect, useRef } from "react"
 import "./elements.ts"
-import type { ClientElement, LaurelRecap } from "./elements.ts"
+import type { ClientElement, LaurelElement, LaurelRecap } from "./elements.ts"
+import type { ItemForUser } from "./generated/types.ts"
 import type { LaurelError } from "./LaurelError.ts"
 import { useLaurel } from "./react.ts"
 
@@ -30,8 +31,10 @@ export interface ElementProps {
 const component =
   <More extends object = object>(name: string) =>
   ({
+    buy,
     colours,
     live,
+    onBuy,
     onError,
     refreshSeconds,
     words,
@@ -39,10 +42,10 @@ const component =
   }: ElementProps & More & Further): ReactElement => {
     const laurel = useLaurel()
     const ref = useRef<ClientElement>(null)
-    const failed = useRef(onError)
+    const handlers = useRef({ onBuy, onError })
     const texts = JSON.stringify([words, colours])
     useEffect(() => {
-      failed.current = onError
+      handlers.current = { onBuy, onError }
     })
     useEffect(() => {
       const element = ref.current!
@@ -51,18 +54,35 @@ const component =
       if (palette) Object.assign(element, { colours: palette })
       element.client = laurel
       const report = ({ detail }: Event & { readonly detail?: unknown }) =>
-        failed.current?.(detail as LaurelError)
+        handlers.current.onError?.(detail as LaurelError)
+      const sell = (event: Event & { readonly detail?: unknown }) => {
+        const { onBuy } = handlers.current
+        if (onBuy === undefined) return
+        event.preventDefault()
+        const sold = Promise.resolve(onBuy(event.detail as ItemForUser))
+        sold.finally(() => (element as LaurelElement).refresh())
+      }
       element.addEventListener("laurel-error", report)
-      return () => element.removeEventListener("laurel-error", report)
+      element.addEventListener("laurel-buy", sell)
+      return () => {
+        element.removeEventListener("laurel-error", report)
+        element.removeEventListener("laurel-buy", sell)
+      }
     }, [laurel, texts])
     // React sets a prop as a property where the element has one, so no name may be of both.
-    const own = { "refresh-seconds": refreshSeconds, live: live ? "" : undefined }
+    const own = {
+      "refresh-seconds": refreshSeconds,
+      live: live ? "" : undefined,
+      buy: buy ? "" : undefined,
+    }
     return createElement(name, { ...attributes, ...own, ref })
   }
 
 /** What only some elements have. */
 interface Further {
   readonly colours?: LaurelRecap["colours"]
+  readonly buy?: boolean
+  readonly onBuy?: (item: ItemForUser) => unknown
 }
 
 export const Profile = component("laurel-profile")
@@ -85,5 +105,10 @@ export const Streak = component<{ readonly streak?: string }>("laurel-streak")
 export const Recap = component<{ readonly from?: string; readonly to?: string } & Further>(
   "laurel-recap",
 )
+/**
+ * `buy`: each item has a button. It calls `onBuy` with the item, and then reads again; without
+ * `onBuy` the element buys with the client, which needs a user token with the scope `purchases`.
+ */
+export const Shop = component<Pick<Further, "buy" | "onBuy">>("laurel-shop")
 /** `seconds`: how long a toast stays. Default: 6. */
 export const Toast = component<{ readonly seconds?: number }>("laurel-toast")

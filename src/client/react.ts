@@ -29,11 +29,14 @@ import type {
   LeaderboardPage,
   Message,
   Progress,
+  Purchase,
   Recap,
   User,
+  UserItems,
 } from "./generated/types.ts"
 import type { Laurel, StreamOptions } from "./Laurel.ts"
 import type { LaurelError } from "./LaurelError.ts"
+import { uniqueId } from "./uniqueId.ts"
 import { type Watch, type WatchOptions, watch } from "./watch.ts"
 
 const Context = createContext<Laurel | undefined>(undefined)
@@ -127,6 +130,28 @@ export const useRecap = (
   useReading(["recap", userId, range], userId, options, ({ recaps }, signal) =>
     orNull(recaps.get(userId, range, { signal })),
   )
+
+/**
+ * The first 100 items that are for a user, with what the user can spend, and why one cannot be
+ * bought. `data` is null before the first event of the user. `buy` buys an item, by its id or key,
+ * and reads again; with a user token it needs the scope `purchases`.
+ */
+export const useShop = (
+  userId: string,
+  options: ReadOptions<UserItems | null> = {},
+): Reading<UserItems | null> & { readonly buy: (item: string) => Promise<Purchase> } => {
+  const laurel = useLaurel()
+  const reading = useReading(["items", userId], userId, options, ({ items }, signal) =>
+    orNull(items.ofUser(userId, { limit: 100 }, { signal })),
+  )
+  const { refresh } = reading
+  const buy = useCallback(
+    (item: string) =>
+      laurel.purchases.create(userId, { item, id: uniqueId() }).finally(() => refresh()),
+    [laurel, userId, refresh],
+  )
+  return useMemo(() => ({ ...reading, buy }), [reading, buy])
+}
 
 /**
  * Calls `onMessage` with each message while the component is mounted, such as to show a toast for a

@@ -1,5 +1,5 @@
 /** The elements in a real browser, on the real server. */
-import type { Page } from "playwright-core"
+import type { Page, Route } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { accessibilityFaults } from "../dashboard/browser/axe.ts"
 import { localhostOf } from "../dashboard/browser/localhost.ts"
@@ -278,6 +278,135 @@ describe("<laurel-league>", () => {
 
   it("says that there is nothing for a user without a history", async () => {
     const page = await open(`<laurel-league AT user="nobody"></laurel-league>`, [404])
+    await page.getByText("Nothing yet").waitFor()
+  })
+})
+
+describe("<laurel-shop>", () => {
+  const post = (path: string, body: object) => server.call("POST", `/v1/${path}`, { body })
+  const pointsOf = async (userId: string) =>
+    (await server.call("GET", `/v1/users/${userId}`)).json.points
+  const purchasesOf = async (userId: string) =>
+    (await server.call("GET", `/v1/users/${userId}/purchases`)).json.purchases
+  const shop = (user: string, more = "buy") =>
+    `<laurel-shop AT user="${user}" refresh-seconds="0" ${more}></laurel-shop>`
+
+  beforeAll(async () => {
+    await post("items", {
+      key: "mug",
+      name: "<b>Mug</b>",
+      description: "Holds tea",
+      price: { points: 5 },
+      limit: { times: 2, per: "week" },
+    })
+    await post("items", { key: "print", name: "Print", price: { points: 3 }, stock: 1 })
+    await post("items", { key: "car", name: "Car", price: { points: 900 } })
+  })
+  const rich = async (userId: string) => {
+    await post(`users/${userId}/rewards`, { type: "points", amount: 20 })
+  }
+
+  it("shows prices, what is left, and why an item cannot be bought, in words of its own", async () => {
+    await rich("looker")
+    const page = await open(shop("looker", ""))
+    const items = page.getByRole("list", { name: "Shop" }).getByRole("listitem")
+    await items.nth(2).waitFor()
+    expect(await page.getByText("You have").innerText()).toBe("You have 20 points")
+    const texts = await items.allInnerTexts()
+    expect(texts.map((text) => text.replace(/\n+/g, "\n"))).toEqual([
+      "<b>Mug</b>\nHolds tea\nFor 5 points · 0 of 2 this week",
+      "Print\nFor 3 points · 1 left",
+      "Car\nFor 900 points\n880 points missing",
+    ])
+    expect(await page.getByRole("button").count()).toBe(0)
+    await page.evaluate(`(() => {
+      const shop = document.querySelector("laurel-shop")
+      shop.words = { ...shop.words, balance: "Guthaben: {amounts}", points: "Punkte" }
+      return shop.refresh()
+    })()`)
+    await page.getByText("Guthaben: 20 Punkte").waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+
+  it("buys at a click, says so, and keeps the focus where the item is sold out", async () => {
+    await rich("buyer")
+    const page = await open(shop("buyer"))
+    const print = page.getByRole("listitem").filter({ hasText: "Print" }).getByRole("button")
+    await print.focus()
+    await page.keyboard.press("Enter")
+    await page.getByRole("status").filter({ hasText: "Bought: Print" }).waitFor()
+    expect(await print.innerText()).toBe("Sold out")
+    expect(await print.evaluate((button) => button.matches(":focus"))).toBe(true)
+    expect(await page.getByText("You have").innerText()).toBe("You have 17 points")
+    await page.keyboard.press("Enter")
+    const mug = page.getByRole("button", { name: "Buy for 5 points" })
+    for (const bought of ["1 of 2", "2 of 2"]) {
+      await mug.click()
+      await page.getByText(`${bought} this week`).waitFor()
+    }
+    await page.getByRole("button", { name: /^Again from/ }).waitFor()
+    expect((await purchasesOf("buyer")).length).toBe(3)
+    expect(await pointsOf("buyer")).toBe(7)
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+
+  it("leaves the purchase to a page that prevents it", async () => {
+    await rich("guest")
+    const page = await open(shop("guest"), [], async (page) => {
+      await page.evaluate(`document.addEventListener("laurel-buy", (event) => {
+        event.preventDefault()
+        document.querySelector("h1").textContent = "Asked for " + event.detail.key
+      })`)
+    })
+    await page.getByRole("button", { name: "Buy for 5 points" }).click()
+    await page.getByRole("heading", { name: "Asked for mug" }).waitFor()
+    expect(await purchasesOf("guest")).toEqual([])
+  })
+
+  it("buys once for two clicks, if the reply to the first one was lost", async () => {
+    await rich("unlucky")
+    const page = await open(shop("unlucky"), [502])
+    const mug = page.getByRole("button", { name: "Buy for 5 points" })
+    await mug.waitFor()
+    await page.evaluate(`(async () => {
+      const { createLaurel } = await import("/client/index.js")
+      const client = { url: "${localhostOf(server.url)}", key: "${fullKey}", retries: 0 }
+      document.querySelector("laurel-shop").client = createLaurel(client)
+    })()`)
+    const losesReply = async (route: Route) => {
+      await route.fetch()
+      await route.fulfill({ status: 502 })
+    }
+    await page.route("**/v1/users/unlucky/purchases", losesReply, { times: 1 })
+    await mug.click()
+    await page.getByRole("status").filter({ hasText: "Nothing was bought" }).waitFor()
+    await mug.click()
+    await page.getByRole("status").filter({ hasText: "Bought:" }).waitFor()
+    expect((await purchasesOf("unlucky")).length).toBe(1)
+  })
+
+  it("says why a purchase was refused, and reports it to the page", async () => {
+    await rich("reader")
+    const key = server.accounts.addKey("lk_test_reader", { scope: "read" })
+    const page = await open(shop("reader"), [403], async (page) => {
+      await page.evaluate(`document.addEventListener("laurel-error", (event) => {
+        document.querySelector("h1").textContent = event.detail.code
+      })
+      document.querySelector("laurel-shop").setAttribute("key", "${key}")`)
+    })
+    const mug = page.getByRole("button", { name: "Buy for 5 points" })
+    await mug.click()
+    await page
+      .getByRole("status")
+      .filter({ hasText: "Nothing was bought: The operation" })
+      .waitFor()
+    await page.getByRole("heading", { name: "insufficient_scope" }).waitFor()
+    expect(await mug.getAttribute("aria-disabled")).toBe("false")
+    expect(await pointsOf("reader")).toBe(20)
+  })
+
+  it("says that there is nothing for a user without a history", async () => {
+    const page = await open(shop("nobody"), [404])
     await page.getByText("Nothing yet").waitFor()
   })
 })

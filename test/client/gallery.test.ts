@@ -20,6 +20,8 @@ it("The gallery shows every element with data, in both directions, and a toast f
     "Scholar · Silver",
     "lessons 1 / 20",
     "Now 7 · best 8",
+    "You have 380 points",
+    "4,620 points missing",
   ]) {
     await page.getByText(text).first().waitFor()
   }
@@ -33,6 +35,9 @@ it("The gallery shows every element with data, in both directions, and a toast f
     await page.setViewportSize({ width, height: 900 })
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width)
   }
+  await page.getByRole("button", { name: "Buy for 120 points" }).click()
+  await page.getByRole("status").filter({ hasText: "Bought: Signed poster" }).waitFor()
+  await page.getByRole("button", { name: "Sold out" }).waitFor()
   for (let n = 0; n < 15; n++) await page.getByRole("button", { name: "Do a lesson" }).click()
   await page.getByText("Level 7", { exact: true }).first().waitFor()
 })

@@ -51,6 +51,8 @@ beforeAll(async () => {
   await server.call("POST", "/v1/rules", { body: { action: "TAP", reward: { xp: 60 } } })
   const board = { key: "tappers", name: "Tappers", score: { currency: "xp" } }
   expect((await server.call("POST", "/v1/leaderboards", { body: board })).status).toBe(201)
+  const pin = { key: "pin", name: "Pin", price: { points: 4 } }
+  expect((await server.call("POST", "/v1/items", { body: pin })).status).toBe(201)
   const criteria = { kind: "action_count", action: "TAP", target: 2 }
   await server.call("POST", "/v1/badges", { body: { name: "Twice", criteria } })
   script = await appScript()
@@ -112,6 +114,20 @@ describe("The hooks", () => {
     await track("tim")
     await page.evaluate(`document.querySelector("laurel-badges").refresh()`)
     await list.getByText("Twice · earned").waitFor()
+  })
+
+  it("buy an item, and leave the purchase of the element to the page", async () => {
+    const reward = { type: "points", amount: 9 }
+    await server.call("POST", "/v1/users/tim/rewards", { body: reward })
+    const { page } = await openRendered({ user: "tim" })
+    const hook = page.getByTitle("Buy")
+    await hook.filter({ hasText: "Bought 0" }).click()
+    await hook.filter({ hasText: "Bought 1" }).waitFor()
+    await page.getByRole("button", { name: "Buy for 4 points" }).click()
+    await expect.poll(() => page.title()).toBe("Asked for pin")
+    await page.getByText("You have 5 points").waitFor()
+    const { json } = await server.call("GET", "/v1/users/tim/purchases")
+    expect(json.purchases.length).toBe(1)
   })
 
   it("say so when there is no provider", () => {

@@ -6,7 +6,7 @@ import { Server, temporaryFolder } from "./program.ts"
 /** Ids and numbers of records differ from run to run, and times within an hour. */
 const comparable = (text: string): unknown =>
   JSON.parse(text, (name, value) => {
-    if (/^(eventId|rewardId|spendId|requestId|sequence|nextCursor|advancedByMs)$/.test(name))
+    if (/^(eventId|rewardId|spendId|purchaseId|requestId|sequence|nextCursor|advancedByMs)$/.test(name))
       return typeof value
     if (typeof value !== "string") return value
     // Only the hours after an advance of the test clock, to 2030, are known.

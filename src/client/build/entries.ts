@@ -7,7 +7,7 @@ export const folder = path.resolve(import.meta.dirname, "..")
 /** The entries of the package: the goal of each for its bytes, minified and gzipped. */
 export const entries = {
   index: 4_000,
-  elements: 9_000,
+  elements: 10_500,
   queue: 1_250,
   react: 2_000,
   "react-elements": 11_000,

@@ -111,8 +111,9 @@ const dayMs = 86_400_000
 const fill = async ({ key, url }: Running): Promise<void> => {
   const laurel = makeLaurel(operations, { url, key })
   const action = "LESSON_DONE"
-  await laurel.rules.create({ action, reward: { xp: 40 } })
-  await laurel.streaks.create({ name: "Daily lesson", key: "daily", needs: [{ action }] })
+  await laurel.rules.create({ action, reward: { xp: 40, points: 10 } })
+  const freezes = { max: 2 }
+  await laurel.streaks.create({ name: "Daily lesson", key: "daily", needs: [{ action }], freezes })
   const tiers = [
     { key: "bronze", name: "Bronze", target: 10 },
     { key: "silver", name: "Silver", target: 25 },
@@ -125,6 +126,15 @@ const fill = async ({ key, url }: Running): Promise<void> => {
   })
   const steps = [{ key: "lessons", action, target: 20 }]
   await laurel.quests.create({ title: "Twenty lessons", reward: { xp: 100 }, steps })
+  await laurel.items.create({
+    name: "Streak freeze",
+    description: "Covers a day without a lesson",
+    price: { points: 50 },
+    reward: { freezes: { daily: 1 } },
+    limit: { times: 2, per: "week" },
+  })
+  await laurel.items.create({ name: "Signed poster", price: { points: 120 }, stock: 1 })
+  await laurel.items.create({ name: "Golden frame", price: { points: 5_000 } })
   const names = { ada: "Ada", bob: "Bob", cleo: "Cléo", dan: "Dan", eve: "Eve" }
   for (const [place, [userId, displayName]] of Object.entries(names).entries()) {
     const days = Array.from({ length: 42 - 8 * place }, (_, day) => day)

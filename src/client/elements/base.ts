@@ -14,6 +14,8 @@ const table = {
     streakCalendar: "GET users/*/streaks/*/calendar query",
   },
   leagues: { ofUser: "GET users/*/leagues", oneOfUser: "GET users/*/leagues/*" },
+  items: { ofUser: "GET users/*/items query" },
+  purchases: { create: "POST users/*/purchases body key" },
   recaps: { get: "GET users/*/recap query" },
   leaderboard: { get: "GET leaderboard query" },
   leaderboards: {
@@ -47,6 +49,9 @@ ul.rows{display:grid;gap:8px}
 .missed span{text-decoration:line-through}
 svg{display:block;inline-size:100%;block-size:auto;border-radius:var(--laurel-radius,8px)}
 button{font:inherit;color:inherit;background:none;border:1px solid var(--laurel-line,light-dark(#dcdcd6,#343a40));border-radius:var(--laurel-radius,8px);padding:6px 12px;margin-block-start:8px;min-block-size:32px;cursor:pointer}
+.shop li{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:center;gap:8px}
+.shop button{margin:0}
+.shop button[aria-disabled=true]{color:var(--laurel-quiet,light-dark(#5b635e,#9ba5a0));cursor:default}
 @media (prefers-reduced-motion:no-preference){.toasts p{animation:rise .2s ease-out}}
 @keyframes rise{from{opacity:0;translate:0 8px}}
 .toasts{position:fixed;inset-block-end:16px;inset-inline-end:16px;display:grid;gap:8px;z-index:1}
@@ -83,7 +88,7 @@ export type Words = Readonly<Record<string, string>>
 export abstract class ClientElement extends Base {
   static readonly observedAttributes = [
     ...["url", "key", "user", "label", "refresh-seconds", "live", "window", "limit"],
-    ...["streak", "from", "to", "seconds", "board", "friends", "league"],
+    ...["streak", "from", "to", "seconds", "board", "friends", "league", "buy"],
   ]
   /** The words that the element shows. Replace them to translate the element. */
   abstract words: Words
@@ -191,8 +196,11 @@ export abstract class LaurelElement<Data = unknown> extends ClientElement {
   #show(data: Data): void {
     const drawn = JSON.stringify([data, this.words, this.options])
     if (drawn === this.#drawn) return
-    this.shadowRoot!.replaceChildren(...this.draw(data))
+    const root = this.shadowRoot!
+    const focus = (root.activeElement as HTMLElement | null)?.dataset.focus
+    root.replaceChildren(...this.draw(data))
     this.#drawn = drawn
+    if (focus) root.querySelector<HTMLElement>(`[data-focus="${focus}"]`)?.focus()
   }
 
   #failed(error: unknown): void {

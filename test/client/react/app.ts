@@ -10,9 +10,10 @@ import {
   useMessages,
   useProgress,
   useRecap,
+  useShop,
   useUser,
 } from "../../../src/client/react.ts"
-import { Badges } from "../../../src/client/react-elements.ts"
+import { Badges, Shop } from "../../../src/client/react-elements.ts"
 
 export interface AppProps {
   readonly client: Laurel
@@ -52,10 +53,22 @@ const Year = ({ user }: Pick<AppProps, "user">) => {
   return h("p", { title: "Year" }, `${words}, rank ${board?.me?.rank ?? "none"}`)
 }
 
+const Counter = ({ user }: Pick<AppProps, "user">) => {
+  const { buy, data } = useShop(user, { refreshSeconds: 0 })
+  const [item] = data?.items ?? []
+  const words = item === undefined ? "Nothing for sale" : `Bought ${item.bought}`
+  return h("button", { type: "button", title: "Buy", onClick: () => buy("pin") }, words)
+}
+
 const News = ({ user }: Pick<AppProps, "user">) => {
   const [news, setNews] = useState<ReadonlyArray<string>>([])
   useMessages({ userId: user, events: "badge.earned" }, ({ type }) => setNews([...news, type]))
   return h("output", null, news.join())
+}
+
+/** The page's own way to buy. */
+const asked = (key: string): void => {
+  document.title = `Asked for ${key}`
 }
 
 export const App = ({ client, initial, user }: AppProps) =>
@@ -68,6 +81,8 @@ export const App = ({ client, initial, user }: AppProps) =>
     h(Board, { user }),
     h(News, { user }),
     h(Year, { user }),
+    h(Counter, { user }),
+    h(Shop, { user, refreshSeconds: 0, buy: true, onBuy: ({ key }) => asked(key) }),
     h(Badges, { user, refreshSeconds: 0, words: { badges: "Your badges" } }),
   )
 
