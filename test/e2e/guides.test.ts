@@ -33,6 +33,7 @@ describe("A guide", () => {
     "experiments",
     "teams",
     "shop",
+    "season",
     "event",
   ])("is true from its first block to its last: %s", async (name) => {
     const folder = await temporaryFolder()
