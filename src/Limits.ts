@@ -10,6 +10,7 @@ import { activityLimits } from "./activityLimits.ts"
 import { boardLimits } from "./boardLimits.ts"
 import { engineLimits } from "./engineLimits.ts"
 import { experimentLimits } from "./experimentLimits.ts"
+import { goalLimits } from "./goalLimits.ts"
 import { httpLimits } from "./httpLimits.ts"
 import { itemLimits } from "./itemLimits.ts"
 import { leagueLimits } from "./leagueLimits.ts"
@@ -351,6 +352,7 @@ export const limits = {
   ...engineLimits,
   ...httpLimits,
   ...itemLimits,
+  ...goalLimits,
   ...metricLimits,
   ...recapLimits,
   ...warehouseLimits,

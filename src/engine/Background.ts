@@ -10,6 +10,7 @@
  *   since only a server has their readers.
  */
 import { Effect, type Scope } from "effect"
+import type { ProjectCommand } from "../domain/decide/Project.ts"
 import type { Backfill, JournalRecord } from "../domain/record/Record.ts"
 import { limits } from "../Limits.ts"
 import type { StorageError } from "../storage/Storage.ts"
@@ -24,7 +25,9 @@ import { ErasureRuns } from "./ErasureRuns.ts"
 import { atIntervals, endsWhenBroken } from "./endsWhenBroken.ts"
 import { JournalUpkeep } from "./JournalUpkeep.ts"
 import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
+import { GoalRewards } from "./payouts/GoalRewards.ts"
 import { Payouts } from "./payouts/Payouts.ts"
+import type { PaymentTo } from "./payouts/payAll.ts"
 import { ActiveUsers } from "./read/ActiveUsers.ts"
 import { ExperimentCounts } from "./read/ExperimentCounts.ts"
 import { Mechanics } from "./read/Mechanics.ts"
@@ -174,19 +177,23 @@ const clocksOf = (
   return { windowClock, leagueClock, testClocks }
 }
 
+/** What pays many users in the background. */
 const payoutsOf = (
   state: EngineState,
   requests: Writes["requests"],
   options: EngineOptions,
-): Payouts =>
-  new Payouts({
+): ReadonlyArray<Payouts | GoalRewards> => {
+  const parts = {
     ...state,
     groupUsersMax: options.payoutGroupUsersMax ?? limits.payoutGroupUsersMax,
     stepRows: options.payoutStepRows ?? limits.payoutStepRows,
-    askUsers: (environment, messages) => requests.many(environment, messages),
-    askProject: (environment, command) =>
+    askUsers: (environment: string, messages: ReadonlyArray<PaymentTo>) =>
+      requests.many(environment, messages),
+    askProject: (environment: string, command: ProjectCommand) =>
       requests.one(requests.to(state.environments.of(environment).project), command),
-  })
+  }
+  return [new Payouts(parts), new GoalRewards(parts)]
+}
 
 /** The work that reads all users. */
 const countsOf = (state: EngineState, history: Writes["history"]) => ({
@@ -248,10 +255,10 @@ export const startBackground = Effect.fnUntraced(function* (
   const boardFills = new BoardFills(environments)
   const payouts = payoutsOf(state, requests, options)
   follow(pipeline, "windows", [windowClock, leagueClock, testClocks])
-  follow(pipeline, "backfills", [backfills, boardFills, payouts])
+  follow(pipeline, "backfills", [backfills, boardFills, ...payouts])
   const counts = countsOf(state, history)
   const closing = [windowClock, leagueClock]
-  const writing = [ticker, recounts, backfills, boardFills, payouts]
+  const writing = [ticker, recounts, backfills, boardFills, ...payouts]
   for (const { run } of [...closing, ...writing, ...Object.values(counts)]) {
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, run))
   }

@@ -36,6 +36,7 @@ import type {
 } from "./actor/Actor.ts"
 import type { EnvironmentActions, EnvironmentCounts } from "./actor/Counts.ts"
 import type { DayCounts } from "./actor/DayCounts.ts"
+import type { GoalTotals } from "./actor/GoalTotals.ts"
 import type { MechanicDays } from "./actor/MechanicDays.ts"
 import type { Outcome, Tally } from "./actor/Requests.ts"
 import type { BackfillProgress } from "./badges/Backfills.ts"
@@ -253,6 +254,8 @@ export interface EngineReads {
   readonly readDirectory: Effect.Effect<DirectoryState>
   /** `readDirectory` without an effect. */
   readonly directoryNow: () => DirectoryState
+  /** The totals of shared goals, by durable records, as of each call. */
+  readonly goalTotals: (environment: string) => Pick<GoalTotals, "durableOf" | "durableTotals">
   /**
    * The latest time at which the user may have been erased, epoch milliseconds; 0: before any valid
    * user token.

@@ -156,6 +156,7 @@ const countReadsOf = (
   { activeUsers, mechanics }: Pick<Background, "activeUsers" | "mechanics">,
 ): Pick<
   EngineReads,
+  | "goalTotals"
   | "readActions"
   | "readActiveUsers"
   | "readActivity"
@@ -171,6 +172,7 @@ const countReadsOf = (
   readActiveUsers: (environment) =>
     Effect.suspend(() => activeUsers.read(environments.of(environment))),
   readDayCounts: (environment) => Effect.sync(() => environments.of(environment).counts.days),
+  goalTotals: (environment) => environments.of(environment).counts.goals,
   readCounts: (environment) => Effect.sync(() => environments.of(environment).counts.copy()),
   readActions: (environment) =>
     Effect.sync(() => environments.of(environment).counts.actions.copy()),

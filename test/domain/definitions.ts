@@ -4,6 +4,7 @@ import type { Boost } from "../../src/domain/project/Boost.ts"
 import type { Currency, NamedLevel } from "../../src/domain/project/Currency.ts"
 import type { Badge, Gives, Quest, Rule } from "../../src/domain/project/Definition.ts"
 import type { Experiment } from "../../src/domain/project/Experiment.ts"
+import type { Goal } from "../../src/domain/project/Goal.ts"
 import type { Item } from "../../src/domain/project/Item.ts"
 import type { League } from "../../src/domain/project/League.ts"
 import type { Metric } from "../../src/domain/project/Metric.ts"
@@ -154,6 +155,21 @@ export const leagueWith = ({ id = "lga_1", ...league }: Partial<League>): League
   ...league,
 })
 
+export const goalWith = ({ id = "gol_1", ...goal }: Partial<Goal>): Goal => ({
+  ...shared,
+  id,
+  key: keyOf(id),
+  name: "A goal",
+  score: { currency: "xp" },
+  scope: "everyone",
+  teamKind: null,
+  target: 100,
+  recurrence: "none",
+  reward: { xp: 0, points: 10, badgeId: null },
+  minContribution: 1,
+  ...goal,
+})
+
 export const itemWith = ({ id = "itm_1", ...item }: Partial<Item>): Item => ({
   ...shared,
   id,
@@ -231,6 +247,7 @@ export const versioned = (
     currencies,
     experiments,
     items,
+    goals,
     leaderboards,
     leagues,
     metrics,
@@ -256,6 +273,7 @@ export const versioned = (
     experiment: experiments,
     league: leagues,
     item: items,
+    goal: goals,
   }
   for (const [kind, all] of Object.entries(kinds)) {
     for (const { id, version } of all.values()) versions.set(`${kind} ${id}`, version)
@@ -292,6 +310,9 @@ export const versioned = (
       case "league.created":
       case "league.updated":
         return { ...fact, league: { ...fact.league, version: next(`league ${fact.league.id}`) } }
+      case "goal.created":
+      case "goal.updated":
+        return { ...fact, goal: { ...fact.goal, version: next(`goal ${fact.goal.id}`) } }
       case "item.created":
       case "item.updated":
         return { ...fact, item: { ...fact.item, version: next(`item ${fact.item.id}`) } }

@@ -2,9 +2,16 @@ import { World } from "./decide/World.ts"
 
 const dayMs = 86_400_000
 
-/** A user who was promoted, stayed and was demoted in a league with windows of a day. */
+/** A user who completed a shared goal, and was promoted, stayed and was demoted in a league with windows of a day. */
 export const played = (): World => {
   const world = new World()
+  const { id: goalId, key, name } = world.goal({ target: 20 })
+  world.undo(world.grant(10))
+  world.grant(20)
+  const goal = { goalId, key, name, period: 0 }
+  const rewards = [{ xp: 0, points: 5, badgeId: null }]
+  const paid = { payout: "gol_1 0 0", to: "u1", goal, rewards, madeAt: world.now }
+  world.do({ kind: "payment", ...paid })
   const league = world.league()
   for (const rank of [1, null, 3]) {
     world.grant(1)

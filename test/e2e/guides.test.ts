@@ -29,6 +29,7 @@ describe("A guide", () => {
     "language-app",
     "leaderboards",
     "leagues",
+    "goals",
     "retention",
     "experiments",
     "teams",

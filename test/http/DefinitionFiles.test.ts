@@ -114,6 +114,16 @@ const fill = async (place: Place) => {
       { outcome: "stayed", reward: { xp: 1 } },
     ],
   })
+  await place.create("/v1/goals", {
+    name: "Together",
+    score: { metric: "distance" },
+    scope: "team",
+    teamKind: "club",
+    target: 500,
+    recurrence: "weekly",
+    reward: { badgeId },
+    minContribution: 5,
+  })
   await place.create("/v1/items", {
     name: "Poster",
     price: { points: 50 },
@@ -168,11 +178,11 @@ describe("A file of definitions", () => {
     await fill(sandbox)
     const file = await exported(sandbox)
     const plan = (await send(production, "diff", file)).json
-    expect(plan).toMatchObject({ created: 15, updated: 1, deleted: 0 })
+    expect(plan).toMatchObject({ created: 16, updated: 1, deleted: 0 })
     const { members: _, ...settings } = plan.changes[0]
     const done = await applied(production, file)
     expect(done.changes[0]).toEqual(settings)
-    expect(done.changes.length).toBe(16)
+    expect(done.changes.length).toBe(17)
     expect(await exported(production)).toEqual(file)
     for (const path of [
       "/v1/rules",
@@ -183,6 +193,7 @@ describe("A file of definitions", () => {
       "/v1/experiments",
       "/v1/leagues",
       "/v1/items",
+      "/v1/goals",
       "/v1/streaks",
       "/v1/project",
     ]) {
@@ -198,6 +209,7 @@ describe("A file of definitions", () => {
           json.experiments ??
           json.leagues ??
           json.items ??
+          json.goals ??
           json.streaks ?? [json]
         return items.map(undated)
       }
@@ -290,12 +302,13 @@ describe("A file of definitions", () => {
       experiments: [],
       leagues: [],
       items: [],
+      goals: [],
       quests: [],
       rules: [],
       streaks: [],
     }
     expect((await applied(place, less)).changes).toEqual([])
-    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 15 })
+    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 16 })
     const { settings: _, ...left } = await exported(place)
     expect(left).toEqual({ currencies: [], ...less, segments: [] })
   })

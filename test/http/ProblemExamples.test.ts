@@ -129,6 +129,9 @@ const cases: ReadonlyArray<Case> = [
   ["CohortNotFound", "cohort_not_found", () => get(`/v1/leagues/${real.lga}/cohorts/bronze-99`)],
   ["LeagueOfUserNotFound", "league_not_found", () => get("/v1/users/user-42/leagues/lga_none")],
   ["LeagueOfUserNotFound", "user_not_found", () => get(`/v1/users/nobody/leagues/${real.lga}`)],
+  ["GoalNotFound", "goal_not_found", () => get("/v1/goals/gol_none")],
+  ["GoalOfTeamNotFound", "goal_not_found", () => get("/v1/goals/gol_none/teams/falcons")],
+  ["GoalOfTeamNotFound", "team_not_found", () => get(`/v1/goals/${real.gol}/teams/falcons`)],
   ["ItemNotFound", "item_not_found", () => get("/v1/items/itm_none")],
   [
     "PurchaseNotFound",

@@ -96,6 +96,7 @@ describe("A token gives access to", () => {
     "GET /v1/events/:id",
     "GET /v1/stream",
     "GET /v1/users/:id",
+    "GET /v1/users/:id/goals",
     "GET /v1/users/:id/history",
     "GET /v1/users/:id/items",
     "GET /v1/users/:id/points/spend",

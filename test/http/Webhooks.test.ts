@@ -151,6 +151,22 @@ const inLeague = async ({ ask, grant }: Calls, name: string, days: number): Prom
   return { userId, ...league, rank: 1, of: 1, cause: { kind: "clock", id: null } }
 }
 
+/** A goal of its own, towards which one user contributes. */
+const ofGoal = async ({ ask, grant }: Calls, name: string, amount: number): Promise<Expected> => {
+  const userId = `goal-${name}`
+  const key = `goal-${name}`
+  const goal = { key, name, score: { currency: "points" }, target: 100, reward: { points: 5 } }
+  await ask("POST", "/v1/goals", goal)
+  await grant(userId, { type: "points", amount })
+  if (amount === 100) {
+    const isPaid = async () => (await ask("GET", `/v1/goals/${key}`)).progress.rewarded === 1
+    await vi.waitUntil(isPaid, { timeout: 30_000 })
+  }
+  await ask("DELETE", `/v1/goals/${key}`)
+  const reached = { percent: amount, total: amount, target: 100, contributors: 1 }
+  return { userId, key, name, teamId: null, ...reached }
+}
+
 const buy = async ({ ask, grant }: Calls, userId: string) => {
   const { items } = await ask("GET", "/v1/items")
   const item = { key: "poster", name: "Poster", price: { points: 2 } }
@@ -470,6 +486,18 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     await inLeague(calls, "closed", 1)
     const league = { id: expect.stringMatching(/^lga_/), key: "closed" }
     return { league, window: "daily", cohorts: 1, total: 1 }
+  },
+  "goal.progressed": (calls) => ofGoal(calls, "progressed", 25),
+  "goal.completed": (calls) => ofGoal(calls, "completed", 100),
+  "goal.rewarded": async (calls) => {
+    const { key, name, teamId } = await ofGoal(calls, "rewarded", 100)
+    const reward = { xp: 0, points: 5, badgeId: null }
+    const cause = { kind: "goal", id: null }
+    return { userId: "goal-rewarded", key, name, teamId, reward, cause }
+  },
+  "goal.rewards_paid": async (calls) => {
+    const { key, name, teamId } = await ofGoal(calls, "paid", 100)
+    return { key, name, teamId, rewarded: 1 }
   },
   "leaderboard.prize_won": async ({ ask, grant }) => {
     const prizes = [{ window: "daily", ranks: [1, 1], reward: { points: 9 } }]

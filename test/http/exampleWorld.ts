@@ -7,7 +7,7 @@ export type Json = any
 /** Existing ids by their prefix, and existing keys by those of examples. */
 export type RealIds = Readonly<Record<string, string>>
 
-const ids = /^(qst|bdg|bst|cur|itm|ldb|lga|mtr|rul|seg|stk|whk|evt|rwd|spd|pur|dlv|msg)_/
+const ids = /^(qst|bdg|bst|cur|gol|itm|ldb|lga|mtr|rul|seg|stk|whk|evt|rwd|spd|pur|dlv|msg)_/
 
 /** The body with the server's ids and keys in place of those of examples. */
 export const withRealIds = (node: Json, real: RealIds): Json => {
@@ -130,6 +130,11 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
   await post(server, "/v1/users/user-42/rewards", { type: "points", amount: 300 })
   await post(server, "/v1/users/user-42/rewards", { reward: { currencies: { gems: 9 } } })
   const spend = await post(server, "/v1/users/user-42/points/spend", { amount: 1 })
+  // So with goals.
+  const { json: targets } = await server.call("GET", "/v1/goals?limit=100")
+  const goal =
+    targets.goals.find(({ name }: Json) => name === "Together") ??
+    (await post(server, "/v1/goals", { name: "Together", score: { currency: "xp" }, target: 1e9 }))
   const item = await post(server, "/v1/items", { name: "Poster", price: { points: 1 } })
   const purchase = await post(server, "/v1/users/user-42/purchases", { item: item.key })
   await post(server, "/v1/users/visitor-7/rewards", { type: "xp", amount: 1 })
@@ -163,7 +168,9 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     spd: spend.spendId,
     team: "falcons",
     "streak-freeze": item.key,
+    "thousand-kilometres": goal.key,
     itm: item.id,
+    gol: goal.id,
     pur: purchase.purchaseId,
   }
 }
@@ -177,6 +184,7 @@ const kindOf: Readonly<Record<string, string>> = {
   experiments: "exp",
   leagues: "lga",
   items: "itm",
+  goals: "gol",
   currencies: "cur",
   segments: "seg",
   metrics: "mtr",

@@ -24,6 +24,8 @@ export const operations = (): ReadonlyArray<string> => {
 export const publicReads: ReadonlyArray<string> = [
   "GET /v1/badges",
   "GET /v1/badges/:id",
+  "GET /v1/goals",
+  "GET /v1/goals/:id",
   "GET /v1/items",
   "GET /v1/items/:id",
   "GET /v1/leaderboard",

@@ -180,7 +180,7 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
     name: "read_definitions",
     title: "Read the definitions",
     description:
-      "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments and items as one file.",
+      "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments, items and goals as one file.",
     input: object({}),
     run: (ask) => ask("GET", "/v1/definitions"),
   },

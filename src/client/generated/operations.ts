@@ -178,6 +178,16 @@ export const operations = {
     delete: "DELETE items/* - key",
     ofUser: "GET users/*/items query",
   },
+  goals: {
+    create: "POST goals body key",
+    list: "GET goals query",
+    get: "GET goals/*",
+    update: "PATCH goals/* body key",
+    delete: "DELETE goals/* - key",
+    teams: "GET goals/*/teams query",
+    team: "GET goals/*/teams/*",
+    ofUser: "GET users/*/goals",
+  },
   project: {
     get: "GET project",
     update: "PATCH project body key",

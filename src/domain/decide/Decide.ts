@@ -56,6 +56,7 @@ import { boostRefusal } from "./Boosts.ts"
 import { decideDisqualification } from "./Disqualification.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults, freezeReferenceFaults } from "./definitionChecks.ts"
+import { type GoalTotals, noGoals } from "./Goals.ts"
 import {
   afterLeagues,
   type LeagueSeats,
@@ -173,6 +174,7 @@ export function decideUser<Command extends UserCommand>(
   standing?: Standing,
   seats?: LeagueSeats,
   sold?: Sold,
+  goals?: GoalTotals,
 ): Result.Result<Decision, LaurelError<UserRefusal<Command>> | HistoryNeeded>
 export function decideUser(
   user: UserState | undefined,
@@ -186,6 +188,7 @@ export function decideUser(
   standing: Standing = () => undefined,
   seats: LeagueSeats = noSeats,
   sold: Sold = () => 0,
+  goals: GoalTotals = noGoals,
 ): Result.Result<Decision, LaurelError<UserRefusals[keyof UserRefusals]> | HistoryNeeded> {
   const now = timeIn(project, at)
   const lots = command.kind === "erasure" ? noFacts : expiredFacts(user, project, now)
@@ -204,6 +207,7 @@ export function decideUser(
     standing,
     seats,
     sold,
+    goals,
   })
   if (Result.isFailure(decided)) return decided
   const { cause, facts } = decided.success
@@ -231,6 +235,7 @@ interface Beside {
   readonly standing: Standing
   readonly seats: LeagueSeats
   readonly sold: Sold
+  readonly goals: GoalTotals
 }
 
 const decideKind = (
@@ -240,19 +245,12 @@ const decideKind = (
   now: number,
   beside: Beside,
 ): Result.Result<Decision, LaurelError<UserRefusals[keyof UserRefusals]> | HistoryNeeded> => {
-  const { found, past, seats, sold, standing, userId } = beside
+  const { found, goals, past, seats, sold, standing, userId } = beside
   switch (command.kind) {
     case "event":
       return decideEvent(user, project, command, now, beside) satisfies Asking<"event">
     case "reward":
-      return decideReward(
-        userId,
-        user,
-        project,
-        command,
-        now,
-        seats,
-      ) satisfies DecidedKind<"reward">
+      return decideReward(user, project, command, now, beside) satisfies DecidedKind<"reward">
     case "spend":
       return isRepair(command)
         ? (decideRepair(user, project, command, now) satisfies DecidedKind<"repair">)
@@ -267,6 +265,7 @@ const decideKind = (
         now,
         found,
         past,
+        goals,
       ) satisfies Asking<"revocation">
     case "profile":
       return decideProfile(userId, user, project, command, now) satisfies DecidedKind<"profile">
@@ -331,11 +330,11 @@ const decideEvent = (
   project: ProjectState,
   command: TrackedEvent,
   now: number,
-  { meter, past, seats, userId }: Beside,
+  { goals, meter, past, seats, userId }: Beside,
 ): Asking<"event"> => {
   const untimely = occurredAtFault(command, now)
   if (untimely !== undefined) return Result.fail(untimely)
-  const draft = new Draft(userId, user, project, now, command.occurredAt, past, seats)
+  const draft = new Draft(userId, user, project, now, command.occurredAt, past, seats, goals)
   draft.keepLots()
   if (command.imported !== true) draft.enterExperiments()
   const entry = draft.index.byAction.get(command.action) ?? draft.index.other
@@ -389,14 +388,13 @@ const occurredAtFault = (
 const notMatched = { matched: false } as const
 
 const decideReward = (
-  userId: string,
   user: UserState | undefined,
   project: ProjectState,
   command: GrantedReward,
   now: number,
-  seats: LeagueSeats,
+  { goals, seats, userId }: Beside,
 ): DecidedKind<"reward"> => {
-  const draft = new Draft(userId, user, project, now, now, undefined, seats)
+  const draft = new Draft(userId, user, project, now, now, undefined, seats, goals)
   draft.enterExperiments()
   const gives = givenBy(command)
   const badge = gives.badgeId === null ? undefined : project.badges.get(gives.badgeId)

@@ -20,6 +20,7 @@ import {
 } from "../project/Definition.ts"
 import { levelAt } from "../project/Level.ts"
 import { amountTowards, type Metric } from "../project/Metric.ts"
+import { multiplied } from "../project/multiplied.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { CapReason, Source } from "../record/BalanceFact.ts"
 import { backfilledMetrics } from "../record/MetricRecount.ts"
@@ -50,6 +51,7 @@ import { boostsFor, givableBoost, giveBoost } from "./Boosts.ts"
 import { exposures } from "./Experiments.ts"
 import { givenFreezes, takenFreezes } from "./Freezes.ts"
 import { furtherBalances, refillFacts } from "./FurtherBalances.ts"
+import { creditGoals, type GoalTotals, noGoals } from "./Goals.ts"
 import { creditLeagues, type LeagueSeats, noSeats } from "./Leagues.ts"
 
 export interface Decision {
@@ -86,6 +88,8 @@ export class Draft {
   membership: Membership
   /** The places of leagues; a decision that scores in none needs none. */
   readonly seats: LeagueSeats
+  /** The totals of shared goals; a decision that contributes to none needs none. */
+  readonly goals: GoalTotals
   readonly #past: Past | undefined
   #boosts: RunningBoosts | undefined
   /** The earliest time from which the decision needs the user's history. */
@@ -122,6 +126,7 @@ export class Draft {
     occurredAt: number = now,
     past?: Past,
     seats: LeagueSeats = noSeats,
+    goals: GoalTotals = noGoals,
   ) {
     this.membership = new Membership({ userId, user, project, now })
     this.user = user
@@ -134,6 +139,7 @@ export class Draft {
       this.occurredAt === now ? this.zone : projectZoneAt(user, project, this.occurredAt)
     this.#past = past
     this.seats = seats
+    this.goals = goals
     this.xp = user?.xp ?? 0
     this.points = user?.points ?? 0
     this.questsCompleted = user?.questsCompleted ?? 0
@@ -529,13 +535,14 @@ export class Draft {
   }
 
   /**
-   * Adds the facts of the given freezes, of the scores on leaderboards and in leagues, if the decision scores, and of
-   * the change of level. Returns the new level.
+   * Adds the facts of the given freezes, of the scores on leaderboards and in leagues and of
+   * contributions to goals, if the decision scores, and of the change of level. Returns the new level.
    */
   settle(scores = true): { readonly level: number } {
     this.giveFreezes()
     if (scores) creditBoards(this)
     if (scores) creditLeagues(this)
+    if (scores) creditGoals(this)
     const before = this.user?.xp ?? 0
     if (this.xp === before) return { level: this.levelOf(this.xp) }
     if (scores) creditWindows(this, this.xp - before)
@@ -583,18 +590,3 @@ export class Draft {
 }
 
 const isQuest = (source: Source): boolean => typeof source === "object" && "questId" in source
-
-const multiplied = (gives: Gives, times: number): Gives => {
-  const { boost, currencies = {}, freezes = {}, points, xp } = gives
-  const each = (amounts: NonNullable<Gives["currencies"]>) =>
-    Object.fromEntries(Object.entries(amounts).map(([key, amount]) => [key, amount * times]))
-  return {
-    xp: xp * times,
-    points: points * times,
-    currencies: each(currencies),
-    badgeId: null,
-    freezes: each(freezes),
-    // Several at once give one boost.
-    ...(boost !== undefined && { boost }),
-  }
-}

@@ -8,6 +8,7 @@ import { boosts } from "./BoostDefinitions.ts"
 import { currencies } from "./CurrencyDefinitions.ts"
 import type { Decided } from "./Decided.ts"
 import { experiments } from "./ExperimentDefinitions.ts"
+import { goals } from "./GoalDefinitions.ts"
 import { items } from "./ItemDefinitions.ts"
 import type { Decisions, DefinitionCommand } from "./Kind.ts"
 import { leagues } from "./LeagueDefinitions.ts"
@@ -30,6 +31,7 @@ const kinds = {
   experiment: experiments,
   league: leagues,
   item: items,
+  goal: goals,
 } as const
 
 type Kinds = typeof kinds

@@ -71,6 +71,7 @@ import { balanceOf, heldNames, isMidway, type UserState } from "../user/User.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { payAll } from "./Badges.ts"
 import { type Decision, Draft } from "./Draft.ts"
+import { unitedContributors } from "./Goals.ts"
 import { type LeagueSeats, seatsOf, unitedLeagues } from "./Leagues.ts"
 import { LevelPayments } from "./Levels.ts"
 import { completeUnited } from "./Quests.ts"
@@ -147,6 +148,7 @@ export const decideAbsorb = (
   if (overflow !== undefined) return Result.fail(overflow)
   const [before, level] = [draft.levelOf(user.xp), draft.levelOf(draft.xp)]
   const facts: Array<Fact> = [merged, ...draft.facts]
+  if (from.goals.size > 0) facts.push(...unitedContributors(user, from, project))
   if (from.leagues.size > 0) facts.push(...unitedLeagues(user, from, project, seats, now))
   if (level !== before) facts.push({ kind: "level.changed", from: before, to: level })
   return Result.succeed({ cause: { kind, from: userId, frozen }, facts })

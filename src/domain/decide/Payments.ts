@@ -1,16 +1,19 @@
 /**
- * Decides payments of payouts to users. A prize pays as a granted reward does: limits of currencies cut
- * it, and levels and badges that it reaches pay. It scores in no window and on no leaderboard of
- * definitions.
+ * Decides payments of payouts to users. A prize, and the reward of a shared goal, pay as a granted
+ * reward does: limits of currencies cut them, and levels and badges that they reach pay. They score in
+ * no window and on no leaderboard of definitions.
  *
  * A user who was merged is paid through the user who stays, by the name of the payment once.
  *
- * A payment cannot be undone: the window is closed, and its ranks are final. A spend takes back what
- * was paid by mistake.
+ * A payment cannot be undone: the window is closed, or the goal complete. A spend takes back what was
+ * paid by mistake.
  */
 import { Result } from "effect"
+import type { Gives } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
-import type { Payment } from "../record/Payment.ts"
+import type { Payment, PrizeRank, RewardedGoal } from "../record/Payment.ts"
+import { type GoalPart, partOf } from "../user/GoalPart.ts"
+import { teamsOfUser } from "../user/TeamMembership.ts"
 import { isDisqualified, type UserState } from "../user/User.ts"
 import { type LaurelError, refuse } from "../values/Errors.ts"
 import { payAll } from "./Badges.ts"
@@ -30,15 +33,65 @@ export const decidePayment = (
   if (user === undefined || isOther) {
     return refuse("user_not_found", "The user was erased before the payment.")
   }
+  return cause.prize === undefined
+    ? payGoal(user, project, cause, rewards, now)
+    : payPrize(user, project, cause, rewards, now)
+}
+
+const payPrize = (
+  user: UserState,
+  project: ProjectState,
+  cause: Extract<Payment, { readonly prize: PrizeRank }>,
+  rewards: ReadonlyArray<Gives>,
+  now: number,
+): Result.Result<Decision, LaurelError<PaymentRefusal>> => {
   if (user.profile.hidden || isDisqualified(user, cause.prize.boardId)) {
     return refuse("conflict", "The leaderboard does not list the user any more.")
   }
   const draft = new Draft(user.id, user, project, now)
-  const source = { boardId: cause.prize.boardId }
   for (const reward of rewards) {
     draft.facts.push({ kind: "leaderboard.prize_won", reward })
-    draft.earn(reward, source)
+    draft.earn(reward, { boardId: cause.prize.boardId })
   }
+  return paid(draft, cause)
+}
+
+/** The user's part says whether it was paid. */
+const payGoal = (
+  user: UserState,
+  project: ProjectState,
+  { min = 0, ...cause }: Extract<Payment, { readonly goal: RewardedGoal }>,
+  rewards: ReadonlyArray<Gives>,
+  now: number,
+): Result.Result<Decision, LaurelError<PaymentRefusal>> => {
+  const { goal } = cause
+  const part = partOf(user.goals.get(goal.goalId), goal)
+  if (part === undefined || part.paid || !isDue(user, project, part, min)) {
+    return refuse("conflict", "The user is due no reward of the goal.")
+  }
+  const draft = new Draft(user.id, user, project, now)
+  for (const reward of rewards) {
+    draft.facts.push({ kind: "goal.rewarded", ...goal, reward })
+    draft.earn(reward, { goalId: goal.goalId })
+  }
+  return paid(draft, cause)
+}
+
+/** Whether the part is large enough, and the user still in the team. */
+export const isDue = (
+  user: UserState,
+  project: Pick<ProjectState, "teams">,
+  { amount, team }: GoalPart,
+  min: number,
+): boolean =>
+  amount > 0 &&
+  amount >= min &&
+  (team === 0 || teamsOfUser(user, project).some((one) => one.team.number === team))
+
+const paid = (
+  draft: Draft,
+  cause: Payment,
+): Result.Result<Decision, LaurelError<PaymentRefusal>> => {
   payAll(draft)
   const overflow = draft.overflow()
   if (overflow !== undefined) return Result.fail(overflow)

@@ -15,6 +15,14 @@ import {
 import { type CloseWindows, decideCloseWindows } from "./CloseWindows.ts"
 import { type Conditional, type Decided, versionConflict } from "./Decided.ts"
 import { type ApplyDefinitions, applyDefinitions } from "./Definitions.ts"
+import {
+  type CompleteGoal,
+  decideCompleteGoal,
+  decideFinishGoal,
+  type FinishGoal,
+  type GoalTotals,
+  noGoals,
+} from "./Goals.ts"
 import { type AnyDefinitionCommand, type DefinitionRefusals, definitionHandlings } from "./Kinds.ts"
 import { type CloseLeagues, decideCloseLeagues } from "./Leagues.ts"
 import { type FinishPayout, finishPayout, type ProgressPayout, progressPayout } from "./Payouts.ts"
@@ -38,6 +46,8 @@ export type ProjectCommand =
   | TeamCommand
   | CloseWindows
   | CloseLeagues
+  | CompleteGoal
+  | FinishGoal
   | ProgressPayout
   | FinishPayout
   | ApplyDefinitions
@@ -76,6 +86,8 @@ export interface ProjectRefusals extends DefinitionRefusals {
   readonly recoverWebhook: UsedWebhook
   readonly closeWindows: "conflict"
   readonly closeLeagues: "conflict"
+  readonly completeGoal: "conflict"
+  readonly finishGoal: "conflict"
   readonly progressPayout: "conflict"
   readonly finishPayout: "conflict"
   readonly advanceClock: "invalid_request" | "conflict"
@@ -93,6 +105,7 @@ type Handling<Kind extends keyof ProjectRefusals> = {
     state: ProjectState,
     command: CommandOf<Kind>,
     now: number,
+    goals: GoalTotals,
   ) => Decided<ProjectRefusals[Kind]>
   /**
    * The command is decided at the server's time; default: at the environment's. The two differ only
@@ -134,6 +147,8 @@ const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } =
   recoverWebhook: { decide: useWebhook },
   closeWindows: { decide: decideCloseWindows },
   closeLeagues: { decide: decideCloseLeagues },
+  completeGoal: { decide: decideCompleteGoal },
+  finishGoal: { decide: decideFinishGoal },
   progressPayout: { decide: progressPayout },
   finishPayout: { decide: finishPayout },
   advanceClock: { decide: advanceClock, atServerTime: true },
@@ -150,13 +165,15 @@ interface AnyHandling<Command extends ProjectCommand> {
     state: ProjectState,
     command: Command,
     now: number,
+    goals: GoalTotals,
   ) => Decided<ProjectRefusals[Command["kind"]]>
   readonly atServerTime?: true
   readonly version?: (state: ProjectState, command: Command) => number | undefined
 }
 
 /**
- * Decides `command` for the project in `state`. `at` is the server's time. A refusal has all faults
+ * Decides `command` for the project in `state`. `at` is the server's time; `goals` has the totals of
+ * its goals. A refusal has all faults
  * of the command. A condition counts only for a command that would be accepted without it (RFC 9110,
  * section 13.2.1).
  */
@@ -164,10 +181,11 @@ export const decideProject = <Command extends ProjectCommand>(
   state: ProjectState,
   command: Command,
   at: number,
+  goals: GoalTotals = noGoals,
 ): Decided<ProjectRefusals[Command["kind"]]> => {
   const handling = handlings[command.kind] as unknown as AnyHandling<Command>
   const now = handling.atServerTime === true ? at : timeIn(state, at)
-  const decided = handling.decide(state, command, now)
+  const decided = handling.decide(state, command, now, goals)
   const version = handling.version?.(state, command)
   if (version === undefined || Result.isFailure(decided)) return decided
   const conflict = versionConflict(command as Conditional, version)

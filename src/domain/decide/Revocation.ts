@@ -29,7 +29,8 @@
  * The remaining score has its place in a tie by the record that set it: the latest record that
  * earned xp and was not revoked.
  *
- * A revoked claim of a quest can be made again (`Quests.ts`).
+ * A revoked claim of a quest can be made again (`Quests.ts`). Contributions to shared goals are taken
+ * back while the goal is open (`Goals.ts`).
  *
  * A revocation does not reverse: quests that another record completed; days of streaks and badges
  * earned by them, since other events of the day may count for it and are not counted; a cooldown
@@ -103,6 +104,7 @@ import { openAmong, undoneScores } from "./Boards.ts"
 import { revokedBoosts } from "./Boosts.ts"
 import { type Decision, Draft } from "./Draft.ts"
 import { furtherBalances, refillFacts } from "./FurtherBalances.ts"
+import { type GoalTotals, noGoals, undoneContributions } from "./Goals.ts"
 import { undoneLeagueScores } from "./Leagues.ts"
 import { allOf, type MetricsLeft, metricChanged, metricsAfter, metricsLeft } from "./Metrics.ts"
 import { priceRefund, summaryOf } from "./Purchases.ts"
@@ -130,6 +132,7 @@ export const decideRevocation = (
   now: number,
   found: JournalRecord | undefined,
   past?: Past,
+  goals: GoalTotals = noGoals,
 ): Result.Result<Decision, LaurelError<RevocationRefusals[Revocable]> | HistoryNeeded> => {
   if (
     user === undefined ||
@@ -166,7 +169,8 @@ export const decideRevocation = (
   for (const fact of found.facts.toReversed()) undo.take(fact)
   undo.takeUses(found)
   undo.takeCounts(found)
-  const facts = [...refund, ...undo.finish(found)]
+  const given = undoneContributions(user, project, goals, now, found)
+  const facts = [...refund, ...given, ...undo.finish(found)]
   return Result.succeed({
     cause: command,
     facts: activity === undefined ? facts : [...facts, activity],

@@ -30,6 +30,7 @@ import {
   keyFrom,
 } from "../project/DefinitionKey.ts"
 import type { Experiment } from "../project/Experiment.ts"
+import type { Goal } from "../project/Goal.ts"
 import type { Item } from "../project/Item.ts"
 import type { League } from "../project/League.ts"
 import type { ProjectState } from "../project/Project.ts"
@@ -149,7 +150,7 @@ export const currencyReferenceFaults = (
 
 /**
  * The refusal to archive a currency that definitions pay or take, items cost, boosts multiply,
- * leaderboards or leagues rank by, or a segment asks for.
+ * leaderboards or leagues rank by, goals count, or a segment asks for.
  */
 export const currencyInUse = (state: ProjectState, key: string): InUse | undefined => {
   const pays = ({ reward }: { readonly reward: Gives }) =>
@@ -173,13 +174,15 @@ export const currencyInUse = (state: ProjectState, key: string): InUse | undefin
       (league) => ranksBy(league, "currency", key) || league.rewards.some(pays),
     ),
     ...liveItems(state, (item) => pays(item) || Object.hasOwn(item.price, key)),
+    ...liveGoals(state, (goal) => pays(goal) || ranksBy(goal, "currency", key)),
   ])
 }
 
-/** Whether a leaderboard or a league ranks by the currency with this key. */
+/** Whether a leaderboard or a league ranks by the currency with this key, or a goal counts it. */
 export const isRanked = (state: ProjectState, key: string): boolean =>
   liveBoards(state, (board) => ranksBy(board, "currency", key)).length > 0 ||
-  liveLeagues(state, (league) => ranksBy(league, "currency", key)).length > 0
+  liveLeagues(state, (league) => ranksBy(league, "currency", key)).length > 0 ||
+  liveGoals(state, (goal) => ranksBy(goal, "currency", key)).length > 0
 
 /** The faults of the prerequisites of `quest`. */
 export const prerequisiteFaults = (
@@ -278,6 +281,11 @@ const liveItems = ({ items }: ProjectState, refers: (item: Item) => boolean) =>
     .filter((item) => item.set !== "archived" && refers(item))
     .map(({ id, name }) => `item ${id} (${name})`)
 
+const liveGoals = ({ goals }: ProjectState, refers: (goal: Goal) => boolean) =>
+  [...goals.values()]
+    .filter((goal) => goal.set !== "archived" && refers(goal))
+    .map(({ id, name }) => `goal ${id} (${name})`)
+
 const liveStreaks = ({ streaks }: ProjectState, refers: (streak: Streak) => boolean) =>
   [...streaks.values()]
     .filter((streak) => streak.set !== "archived" && refers(streak))
@@ -351,6 +359,7 @@ export const badgeInUse = (state: ProjectState, { id, key }: Keyed): InUse | und
     ...liveLeagues(state, ({ rewards }) => rewards.some(({ reward }) => reward.badgeId === id)),
     ...liveSegments(state, ({ badge }) => badge === key),
     ...liveItems(state, ({ reward }) => reward.badgeId === id),
+    ...liveGoals(state, ({ reward }) => reward.badgeId === id),
   ])
 
 /** The refusal to archive a segment that definitions are for. */
@@ -365,6 +374,7 @@ export const segmentInUse = (state: ProjectState, key: string): InUse | undefine
     ...liveStreaks(state, ({ pauses }) => pauses.some(({ segment }) => segment === key)),
     ...liveExperiments(state, ({ segment }) => segment === key),
     ...liveItems(state, ({ segment }) => segment === key),
+    ...liveGoals(state, ({ segment }) => segment === key),
   ])
 
 /** The fault of the `segment` of a definition. */
@@ -382,8 +392,8 @@ export const segmentReferenceFaults = (
 }
 
 /**
- * The refusal to archive a metric that quests, badges or streaks need, a segment asks for, or
- * leaderboards rank by.
+ * The refusal to archive a metric that quests, badges or streaks need, a segment asks for,
+ * leaderboards rank by, or goals count.
  */
 export const metricInUse = (state: ProjectState, { key }: Keyed): InUse | undefined =>
   inUse("metric", [
@@ -394,6 +404,7 @@ export const metricInUse = (state: ProjectState, { key }: Keyed): InUse | undefi
     ...liveBoards(state, (board) => ranksBy(board, "metric", key)),
     ...liveLeagues(state, (league) => ranksBy(league, "metric", key)),
     ...liveExperiments(state, ({ metric }) => metric === key),
+    ...liveGoals(state, (goal) => ranksBy(goal, "metric", key)),
   ])
 
 /** The refusal to archive a prerequisite: the quests that need it could never be completed. */
@@ -422,6 +433,7 @@ export const streakInUse = (state: ProjectState, { id, key }: Keyed): InUse | un
     ...liveSegments(state, ({ streak }) => streak === key),
     ...liveBoards(state, (board) => ranksBy(board, "streak", key)),
     ...liveItems(state, gives),
+    ...liveGoals(state, gives),
   ])
 }
 
@@ -509,6 +521,7 @@ export const boostInUse = (state: ProjectState, { key }: Keyed): InUse | undefin
     ...prizedBoards(state, gives),
     ...liveLeagues(state, ({ rewards }) => rewards.some(gives)),
     ...liveItems(state, gives),
+    ...liveGoals(state, gives),
   ])
 }
 

@@ -8,6 +8,7 @@ import type { Fact, FactOf } from "../record/Record.ts"
 import { OwnBoost, ownBoost } from "./BoostMembers.ts"
 import { rankWon, text } from "./boardMembers.ts"
 import { EnteredExperiment, enteredExperiment } from "./ExperimentMembers.ts"
+import { goalMembers } from "./GoalMembers.ts"
 import { purchased, refunded } from "./ItemMembers.ts"
 import { leagueMembers } from "./LeagueMembers.ts"
 import { expiring, inactive, questEnding } from "./ReminderMembers.ts"
@@ -45,6 +46,7 @@ export const Source = Schema.Struct({
     "leaderboard",
     "league",
     "item",
+    "goal",
     "reward",
     "criteria",
   ]).annotate({
@@ -52,13 +54,13 @@ export const Source = Schema.Struct({
   }),
   id: Schema.NullOr(Schema.String).annotate({
     description:
-      "Id of the rule, quest, streak, badge, leaderboard, league or item, and of the currency of a level; null for other kinds.",
+      "Id of the rule, quest, streak, badge, leaderboard, league, item or goal, and of the currency of a level; null for other kinds.",
   }),
 }).annotate({
   identifier: "Source",
   examples: [{ kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" }],
   description:
-    "The source: a rule, a quest, a milestone of a streak, a badge that pays, a level of a currency, a prize of a leaderboard, a reward of a league, an item that was bought, a reward or, for a badge, its own criteria.",
+    "The source: a rule, a quest, a milestone of a streak, a badge that pays, a level of a currency, a prize of a leaderboard, a reward of a league, an item that was bought, a shared goal, a reward or, for a badge, its own criteria.",
 })
 
 export const Capped = Schema.Struct({
@@ -474,6 +476,7 @@ export const factMembers = {
   "team.joined": team,
   "team.left": team,
   ...leagueMembers,
+  ...goalMembers(Reward),
   "item.purchased": { ...purchased, ...outcome },
   "item.refunded": { ...refunded, ...undone },
   "user.created": {},

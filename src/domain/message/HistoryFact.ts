@@ -22,6 +22,13 @@ import { isoTime, isoTimeOrNull } from "../values/isoTime.ts"
 import { rankWon, text } from "./boardMembers.ts"
 import { factMembers, granted, type MembersOf, type ShownKind } from "./FactMembers.ts"
 import { furtherOf, showExposed, showOwnBoost } from "./Further.ts"
+import {
+  contributionMembers,
+  goalOf,
+  goalRef,
+  newsMembers,
+  rewardedMembers,
+} from "./GoalMembers.ts"
 import type { PurchaseRefundReply, PurchaseReply } from "./PurchaseReply.ts"
 import { repairMembers } from "./SpendReply.ts"
 import {
@@ -122,6 +129,10 @@ export const HistoryCause = Schema.Union([
     identifier: "CausePrize",
     description: "A closed window of a leaderboard paid its prizes.",
   }),
+  Schema.Struct({ kind: Schema.Literal("goal"), ...goalRef }).annotate({
+    identifier: "CauseGoal",
+    description: "A shared goal that is complete paid its reward.",
+  }),
   Schema.Struct({
     kind: Schema.Literals([
       "profile",
@@ -166,6 +177,7 @@ export const historyFact = (record: JournalRecord, fact: FactOf<ShownKind>): His
 export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): MembersOf<ShownKind> => {
   if ("questId" in fact) return questMembers(fact)
   if (isOfLeague(fact)) return leagueMembers(fact)
+  if ("goalId" in fact) return goalMembers(fact)
   switch (fact.kind) {
     case "event.tracked":
     case "reward.granted":
@@ -262,6 +274,13 @@ const questMembers = (
         progress: fact.progress,
       } as MembersOf<"quest.reverted">
   }
+}
+
+const goalMembers = (
+  fact: Extract<FactOf<ShownKind>, { readonly goalId: string }>,
+): MembersOf<ShownKind> => {
+  if (fact.kind === "goal.contributed") return contributionMembers(fact)
+  return fact.kind === "goal.rewarded" ? rewardedMembers(fact) : newsMembers(fact)
 }
 
 type ShownLeague = Extract<FactOf<ShownKind>, { readonly kind: `league.${string}` }>
@@ -463,7 +482,8 @@ const disqualifiedMembers = (fact: FactOf<"leaderboard.disqualified">) => ({
 
 /** The rank that a payment is for. */
 const rankOf = ({ cause, sequence }: JournalRecord) => {
-  if (cause.kind !== "payment") throw new Error(`Record ${sequence} pays no prize`)
+  if (cause.kind !== "payment" || cause.prize === undefined)
+    throw new Error(`Record ${sequence} pays no prize`)
   const { rank, ...place } = cause.prize
   return { ...showPlace(place), rank }
 }
@@ -486,6 +506,7 @@ const showSource = (source: Source): MembersOf<"xp.earned">["source"] => {
   if ("boardId" in source) return { kind: "leaderboard", id: source.boardId }
   if ("leagueId" in source) return { kind: "league", id: source.leagueId }
   if ("itemId" in source) return { kind: "item", id: source.itemId }
+  if ("goalId" in source) return { kind: "goal", id: source.goalId }
   return "badgeId" in source
     ? { kind: "badge", id: source.badgeId }
     : { kind: "quest", id: source.questId }
@@ -524,6 +545,7 @@ const causeOf = (record: JournalRecord): CauseType => {
     case "backfill":
       return { kind: "backfill", badgeId: cause.badgeId }
     case "payment":
+      if (cause.goal !== undefined) return { kind: "goal", ...goalOf(record) }
       return { kind: "prize", ...rankOf(record) }
     case "tick":
       return { kind: "clock" }

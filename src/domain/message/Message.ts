@@ -24,6 +24,7 @@ import {
 import { isoTime, isoTimeOrNull } from "../values/isoTime.ts"
 import { isShown } from "./FactMembers.ts"
 import { furtherOf } from "./Further.ts"
+import { newsMembers } from "./GoalMembers.ts"
 import { membersOf, showPlace } from "./HistoryFact.ts"
 import type { MessageData } from "./MessageData.ts"
 import { kindOfFact, type MessageKind } from "./MessageKind.ts"
@@ -137,6 +138,13 @@ const dataOf = (record: JournalRecord, fact: Fact): MessageData[MessageKind] => 
       const times = { startsAt: isoTime(startsAt), endsAt: isoTime(endsAt) }
       return { sequence, league: { id: leagueId, key }, window, ...times, cohorts, total }
     }
+    case "goal.progressed":
+    case "goal.completed":
+      return { sequence, ...newsMembers(fact), userId: null }
+    case "goal.rewards_paid": {
+      const { goalId, key, name, paid: rewarded, teamId = null } = fact
+      return { sequence, goalId, key, name, teamId, rewarded }
+    }
     case "leaderboard.prizes_paid":
       return { sequence, ...showPlace(fact.place), winners: fact.paid }
     case "webhook.disabled": {
@@ -155,6 +163,9 @@ const dataOf = (record: JournalRecord, fact: Fact): MessageData[MessageKind] => 
 const userData = (record: JournalRecord, fact: Fact, userId: string): MessageData[MessageKind] => {
   const { sequence } = record
   if (fact.kind === "user.deleted") return { sequence, userId }
+  if (fact.kind === "goal.progressed" || fact.kind === "goal.completed") {
+    return { sequence, ...newsMembers(fact), userId }
+  }
   const common = { sequence, userId, cause: showCause(record) }
   switch (fact.kind) {
     case "user.created":
@@ -244,7 +255,7 @@ const showCause = (record: JournalRecord) => {
     case "tick":
       return { kind: "clock", id: null } as const
     case "payment":
-      return { kind: "prize", id: null } as const
+      return { kind: cause.goal === undefined ? "prize" : "goal", id: null } as const
     case "absorb":
       return { kind: "merge", id: null } as const
     default:

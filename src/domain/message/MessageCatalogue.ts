@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { ownBoost } from "./BoostMembers.ts"
 import { boardEntries } from "./boardEntries.ts"
 import { enteredExperiment } from "./ExperimentMembers.ts"
+import { goalEntries } from "./GoalMembers.ts"
 import { leagueEntries } from "./LeagueMessages.ts"
 import { type MessageData, messageSchema } from "./MessageData.ts"
 import type { MessageKind } from "./MessageKind.ts"
@@ -361,6 +362,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     example: { sequence: of.sequence, ...falcons },
   },
   ...leagueEntries(of, clock),
+  ...goalEntries(of),
   "user.opened": {
     description: "The balances, streaks and badges of a user from before were set.",
     example: {

@@ -2,7 +2,8 @@
 import { Schema } from "effect"
 import { windowKinds } from "../values/Calendar.ts"
 import { closedWindow } from "./boardMembers.ts"
-import { factMembers, granted } from "./FactMembers.ts"
+import { factMembers, granted, Reward } from "./FactMembers.ts"
+import { goalContents } from "./GoalMembers.ts"
 import { leagueContents } from "./LeagueMessages.ts"
 import type { MessageKind } from "./MessageKind.ts"
 import { MessageQuest } from "./MessageQuest.ts"
@@ -38,6 +39,7 @@ const user = {
       "join",
       "leave",
       "prize",
+      "goal",
       "merge",
       "clock",
     ]).annotate({ description: "Kind of cause." }),
@@ -48,7 +50,7 @@ const user = {
   }).annotate({
     identifier: "MessageCause",
     description:
-      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took a user off a leaderboard, or listed the user again. `join` and `leave`: requests that changed the user's team. `prize`: a closed window of a leaderboard. `clock`: the passing of time.",
+      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took a user off a leaderboard, or listed the user again. `join` and `leave`: requests that changed the user's team. `prize`: a closed window of a leaderboard. `goal`: a shared goal that is complete. `clock`: the passing of time.",
   }),
 }
 
@@ -165,6 +167,7 @@ const data = {
   "team.left": content({ ...user, ...factMembers["team.left"] }),
   "team.deleted": content({ ...sequence, ...factMembers["team.left"] }),
   ...leagueContents(user, sequence),
+  ...goalContents(user, sequence, Reward),
   "leaderboard.prize_won": content({ ...user, ...factMembers["leaderboard.prize_won"] }),
   "leaderboard.prizes_paid": content({
     ...sequence,

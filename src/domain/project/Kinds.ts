@@ -8,6 +8,7 @@ import type { Boost } from "./Boost.ts"
 import type { Currency } from "./Currency.ts"
 import type { Badge, Quest, Rule } from "./Definition.ts"
 import type { Experiment } from "./Experiment.ts"
+import type { Goal } from "./Goal.ts"
 import type { Item } from "./Item.ts"
 import type { League } from "./League.ts"
 import type { Metric } from "./Metric.ts"
@@ -28,6 +29,7 @@ export interface DefinitionByNoun {
   readonly experiment: Experiment
   readonly league: League
   readonly item: Item
+  readonly goal: Goal
 }
 
 export type Noun = keyof DefinitionByNoun
@@ -45,6 +47,7 @@ export const plurals = {
   experiment: "experiments",
   league: "leagues",
   item: "items",
+  goal: "goals",
 } as const satisfies Readonly<Record<Noun, string>>
 
 export type Plural = (typeof plurals)[Noun]
@@ -63,6 +66,7 @@ export const prefixes = {
   experiment: "exp",
   league: "lga",
   item: "itm",
+  goal: "gol",
 } as const satisfies Readonly<Record<Noun, IdPrefix>>
 
 export const nouns = Object.keys(plurals) as ReadonlyArray<Noun>

@@ -168,6 +168,7 @@ export const emptyProject: ProjectState = {
   experiments: new Map(),
   leagues: new Map(),
   items: new Map(),
+  goals: new Map(),
   webhooks: new Map(),
   teams: noTeams,
   backfills: new Map(),

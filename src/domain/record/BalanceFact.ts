@@ -6,7 +6,8 @@ import type { DayLots, PendingLots } from "../user/Lots.ts"
 
 /**
  * The source of an amount or a badge: a rule, a quest, a milestone of a streak, a badge that pays, a
- * level of a currency, a prize of a leaderboard, a reward of a league, an item, a manual reward, or the criteria of the badge.
+ * level of a currency, a prize of a leaderboard, a reward of a league, an item, a shared goal, a manual
+ * reward, or the criteria of the badge.
  */
 export type Source =
   | { readonly ruleId: string }
@@ -17,6 +18,7 @@ export type Source =
   | { readonly boardId: string }
   | { readonly leagueId: string }
   | { readonly itemId: string }
+  | { readonly goalId: string }
   | "reward"
   | "criteria"
 

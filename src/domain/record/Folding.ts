@@ -25,6 +25,7 @@ type MapPart =
   | "leagues"
   | "purchases"
   | "reminded"
+  | "goals"
 
 /**
  * Returns a part for changes. The first change copies it from `before`; a record may have thousands

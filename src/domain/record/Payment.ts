@@ -5,23 +5,35 @@
  */
 import type { Gives } from "../project/Definition.ts"
 import type { ClosedPlace } from "../project/Payout.ts"
+import type { GoalPlace } from "../user/GoalPart.ts"
+import type { GoalRef } from "./GoalFact.ts"
 
 /** What the user is paid for: a rank in a closed window of a leaderboard. */
 export interface PrizeRank extends ClosedPlace {
   readonly rank: number
 }
 
-export interface Payment {
+/** The goal that a reward is for. */
+export type RewardedGoal = GoalRef & GoalPlace & { readonly teamId?: string }
+
+export type Payment = {
   readonly kind: "payment"
   /** The id of the payout. */
   readonly payout: string
   /** The user who is paid. */
   readonly to: string
-  readonly prize: PrizeRank
   /** Only in a command: what is paid, and when the payout was made. */
   readonly rewards?: ReadonlyArray<Gives>
   readonly madeAt?: number
-}
+} & (
+  | { readonly prize: PrizeRank; readonly goal?: never }
+  | {
+      readonly goal: RewardedGoal
+      readonly prize?: never
+      /** Only in a command: the contribution, scaled, that the reward needs. */
+      readonly min?: number
+    }
+)
 
 /** The user has won a prize. The cause of the record says where. */
 export interface PrizeFact {

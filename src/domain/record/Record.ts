@@ -21,6 +21,7 @@ import type { BatchAnswer } from "./BatchAnswer.ts"
 import type { BoardFact, Disqualification } from "./BoardFact.ts"
 import type { BoostFact } from "./BoostFact.ts"
 import type { ExperimentFact } from "./ExperimentFact.ts"
+import type { GoalFact, GoalNews, GoalPaidFact } from "./GoalFact.ts"
 import type { LeagueCloseFact, LeagueFact, LeagueSeat } from "./LeagueFact.ts"
 import type { Absorb, Erasing, Merge, MergeEnd, MergeFact } from "./MergeRecord.ts"
 import type { Opening, OpeningFact } from "./Opening.ts"
@@ -271,6 +272,7 @@ export type UserFact =
   | OpeningFact
   | LeagueFact
   | PurchaseFact
+  | GoalFact
   | { readonly kind: "level.changed"; readonly from: number; readonly to: number }
   /**
    * A use of a rule with a limit or a cooldown, in the `period` of the limit. `times: -1` revokes a
@@ -418,6 +420,8 @@ export type ProjectFact =
   | { readonly kind: "webhook.recovered"; readonly webhookId: string; readonly since: number }
   | WindowFact
   | LeagueCloseFact
+  | GoalNews
+  | GoalPaidFact
   /** The definition is a badge or a metric. */
   | { readonly kind: "backfill.started"; readonly definitionId: string; readonly notify: boolean }
   | {

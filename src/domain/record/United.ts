@@ -21,6 +21,7 @@ import { limits } from "../../Limits.ts"
 import { isCountingBadge, plusAmount } from "../project/Definition.ts"
 import { definitionWithKey } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
+import { unitedParts as unitedGoalParts } from "../user/GoalPart.ts"
 import {
   type DayLot,
   type DayLots,
@@ -111,6 +112,7 @@ const rules: { readonly [Part in Exclude<UnitedPart, OwnPart>]: Unite<ValueOf<Pa
     teamIn(into, project, kind) === undefined ? theirs : mine,
   purchases: (mine, theirs) => unitedPurchases(mine, theirs),
   reminded: (mine, theirs) => Math.max(mine, theirs),
+  goals: (mine, theirs) => unitedGoalParts(mine, theirs),
 }
 
 /**
@@ -165,6 +167,7 @@ export const unitedParts = (pair: Pair): UnitedParts => {
     teams: unitedOf("teams", pair),
     purchases: unitedOf("purchases", pair),
     reminded: unitedOf("reminded", pair),
+    goals: unitedOf("goals", pair),
   }
   for (const part of Object.keys(parts) as ReadonlyArray<UnitedPart>) {
     if (parts[part]?.length === 0) delete parts[part]

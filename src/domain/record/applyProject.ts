@@ -204,6 +204,7 @@ const archivedMax: Readonly<Record<Noun, number>> = {
   experiment: limits.archivedExperimentsMax,
   league: limits.archivedLeaguesMax,
   item: limits.archivedItemsMax,
+  goal: limits.archivedGoalsMax,
 }
 
 const withDefinition = (

@@ -36,6 +36,7 @@ import { applyMerge } from "./applyMerge.ts"
 import { countPurchase } from "./countPurchase.ts"
 import { eventDayOf } from "./EventDay.ts"
 import { type Folding, own } from "./Folding.ts"
+import { foldGoal, isOfPart } from "./foldGoal.ts"
 import { foldLeague, isOfLeague } from "./foldLeague.ts"
 import { foldQuest } from "./foldQuest.ts"
 import { foldReminder, isReminder } from "./foldReminder.ts"
@@ -108,6 +109,7 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
     default:
       if (isOfLeague(fact)) foldLeague(own(state, before, "leagues"), fact, record.sequence)
       else if (isReminder(fact)) foldReminder(state, before, fact)
+      else if (isOfPart(fact)) foldGoal(own(state, before, "goals"), fact, record.sequence)
       else if (!foldBalance(state, before, fact, decidedAt(record))) {
         foldProgress(state, before, fact, record)
       }
@@ -572,6 +574,7 @@ export const applyUser = (
     lastSpend: before.lastSpend,
     lastPurchase: before.lastPurchase,
     purchases: before.purchases,
+    goals: before.goals,
     metrics: before.metrics,
     teams: before.teams,
     boosts: before.boosts,

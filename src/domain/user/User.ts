@@ -21,6 +21,7 @@ import type { TeamMembership } from "../project/Team.ts"
 import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { PeriodCounts } from "../values/Periods.ts"
 import type { ActiveDays } from "./ActiveDays.ts"
+import type { GoalParts } from "./GoalPart.ts"
 import type { LeagueState } from "./LeagueState.ts"
 import { type Expiring, type PendingLots, sumOfDays } from "./Lots.ts"
 import type { MetricState } from "./MetricState.ts"
@@ -264,6 +265,8 @@ export interface UserState {
   readonly lastPurchase: number
   /** By the id of the item; an item that the user never bought is absent. */
   readonly purchases: ReadonlyMap<string, Purchases>
+  /** Contributions to shared goals, by the id of the goal. */
+  readonly goals: ReadonlyMap<string, GoalParts>
   /** By the id of the metric; a metric that no event counted for is absent. */
   readonly metrics: ReadonlyMap<string, MetricState>
   /** By the kind of team; one that was deleted stays until the user joins another. */
@@ -365,6 +368,7 @@ export const newcomer: UserState = {
   lastSpend: 0,
   lastPurchase: 0,
   purchases: none,
+  goals: none,
   metrics: none,
   teams: none,
   boosts: [],

@@ -33,6 +33,7 @@ export const errorKinds = {
   event_not_found: { status: 404, title: "Event not found" },
   reward_not_found: { status: 404, title: "Reward not found" },
   spend_not_found: { status: 404, title: "Spend not found" },
+  goal_not_found: { status: 404, title: "Goal not found" },
   item_not_found: { status: 404, title: "Item not found" },
   purchase_not_found: { status: 404, title: "Purchase not found" },
   rule_not_found: { status: 404, title: "Rule not found" },

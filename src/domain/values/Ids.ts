@@ -80,6 +80,7 @@ export const idPrefixes = [
   "exp",
   "lga",
   "itm",
+  "gol",
   "pur",
   "whk",
   "prj",

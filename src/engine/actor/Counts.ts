@@ -1,8 +1,9 @@
 /**
  * The counts of an environment: its users, the users in each quest, the holders of each badge and
  * tier, the events of each action (`ActionCounts`), the events of each of the last minutes
- * (`Activity`), what happened on each day (`DayCounts`) and what each mechanic did (`MechanicDays`), recent erasures (`ErasedUsers`), and lost ranks in
- * leagues (`LostSeats`).
+ * (`Activity`), what happened on each day (`DayCounts`) and what each mechanic did (`MechanicDays`),
+ * recent erasures (`ErasedUsers`), lost ranks in leagues (`LostSeats`), and the totals of shared goals
+ * (`GoalTotals`).
  *
  * Invariants:
  * - Each durable record is counted once, so no read scans all users.
@@ -30,6 +31,7 @@ import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { eachBody, encodeValue, jsonOf } from "../../storage/Values.ts"
 import { DayCounts, dayOfRecord, type StoredDays } from "./DayCounts.ts"
 import { ErasedUsers, type StoredErased } from "./ErasedUsers.ts"
+import { GoalTotals, type StoredGoals } from "./GoalTotals.ts"
 import { LostSeats, type StoredSeats } from "./LostSeats.ts"
 import { MechanicDays, type StoredMechanics } from "./MechanicDays.ts"
 import { Sales, type StoredSales } from "./Sales.ts"
@@ -217,12 +219,14 @@ export class Counts implements EnvironmentCounts {
   /** The ranks in closed windows of leagues that users had who are gone. */
   readonly lostSeats = new LostSeats()
   readonly sales = new Sales()
+  readonly goals = new GoalTotals()
   /** Whether the counts have changed since the last snapshot. */
   changed = false
 
   fold(record: JournalRecord): void {
     const { cause, facts, subject } = record
     for (const fact of facts) this.#fold(fact, record.sequence)
+    this.foldGoals(record)
     if (this.days.fold(record)) this.changed = true
     if (this.mechanics.fold(record, () => dayOfRecord(record))) this.changed = true
     if (cause.kind === "erasure" && subject.actor === "user") {
@@ -246,6 +250,11 @@ export class Counts implements EnvironmentCounts {
 
   get sold(): ReadonlyMap<string, number> {
     return this.sales.sold
+  }
+
+  /** Counts what a record of a user or of the project has of shared goals. */
+  foldGoals(record: JournalRecord): void {
+    for (const fact of record.facts) if (this.goals.durable(fact, record)) this.changed = true
   }
 
   #fold(fact: Fact, sequence: number): void {
@@ -348,6 +357,7 @@ export class Counts implements EnvironmentCounts {
       seats = [],
       sold = [],
       users,
+      ...goals
     } = stored
     this.users = users
     for (const [questId, inProgress, completed] of quests) {
@@ -355,6 +365,7 @@ export class Counts implements EnvironmentCounts {
     }
     for (const [name, holders] of badges) this.badges.set(name, holders)
     this.sales.load(sold)
+    this.goals.load(goals)
     this.actions.load(actions, others)
     this.activity.load(minutes)
     this.days.load(days)
@@ -380,6 +391,7 @@ export class Counts implements EnvironmentCounts {
       ...this.mechanics.stored(),
       ...this.erased.stored(),
       ...this.lostSeats.stored(),
+      ...this.goals.stored(),
     }
     const key = compositeKey(countsPrefix, environment)
     return { table: "meta", key, value: encodeValue(JSON.stringify(stored)) }
@@ -392,7 +404,7 @@ const openedNames = ({ badges }: FactOf<"user.opened">): ReadonlySet<string> =>
 
 const nobody: QuestCounts = { inProgress: 0, completed: 0 }
 
-interface Stored {
+interface Stored extends Partial<StoredGoals> {
   readonly users: number
   readonly quests: ReadonlyArray<readonly [questId: string, inProgress: number, completed: number]>
   readonly badges: ReadonlyArray<readonly [name: string, holders: number]>

@@ -133,7 +133,16 @@ export class Environment {
     this.states = new UserStates(options.stateBytes, options.newSecret?.())
     this.project = new Actor(
       { actor: "project", environment: id },
-      { ...projectKind, committed: (_, record) => this.#projectCommitted(record) },
+      {
+        ...projectKind,
+        decide: (state, command, at) =>
+          Result.map(decideProject(state, command, at, this.counts.goals), (facts) => ({
+            cause: request,
+            facts,
+          })),
+        appended: this.counts.goals.appended,
+        committed: (_, record) => this.#projectCommitted(record),
+      },
     )
     this.#userKind = {
       aheadMs: () => aheadMsOf(this.project.state),
@@ -151,6 +160,7 @@ export class Environment {
           this.standing,
           this.cohorts,
           this.counts.sales.taken,
+          this.counts.goals,
         )
         if (project.leagues.size > 0 && Result.isSuccess(decided)) {
           this.cohorts.reserve(decided.success.facts)
@@ -158,7 +168,10 @@ export class Environment {
         return decided
       },
       apply: applyUser,
-      appended: this.counts.sales.appended,
+      appended: (record) => {
+        this.counts.sales.appended(record)
+        if (this.project.state.goals.size > 0) this.counts.goals.appended(record)
+      },
       concernsMerge,
       empty: undefined,
       stored: undefined,
@@ -453,6 +466,7 @@ export class Environments {
   /** Counts a durable record. The actor's durable state may not have it yet. */
   durable(record: JournalRecord): void {
     const { facts, subject } = record
+    if (subject.actor === "project") this.of(subject.environment).counts.foldGoals(record)
     if (subject.actor !== "user") return
     const { counts, fresh, teamMembers } = this.of(subject.environment)
     counts.fold(record)

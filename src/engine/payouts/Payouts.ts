@@ -23,19 +23,16 @@ import { Cause, Effect, FiberSet } from "effect"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
 import type { Payout } from "../../domain/project/Payout.ts"
 import { isAdvancing } from "../../domain/project/Project.ts"
-import type { Payment } from "../../domain/record/Payment.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type Broken, isDamagedRecord, type Storage } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
-import { recordDamaged, type UserMessage } from "../actor/Actor.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
-import { Ended, insist } from "../badges/BackfillRun.ts"
+import { type Ended, insist } from "../badges/BackfillRun.ts"
 import type { BoardRow } from "../boards/BoardSource.ts"
 import { openBoardOf, Winners } from "../boards/Winners.ts"
-
-type PaymentTo = UserMessage<Payment>
+import { type AskUsers, type PaymentTo, payAll } from "./payAll.ts"
 
 interface PayoutsParts {
   readonly environments: Environments
@@ -43,11 +40,7 @@ interface PayoutsParts {
   /** How many users are asked together, and after how many rows a record says how far it has come. */
   readonly groupUsersMax: number
   readonly stepRows: number
-  /** Asks many users; an outcome with a `_tag` is a refusal. */
-  readonly askUsers: (
-    environment: string,
-    messages: ReadonlyArray<PaymentTo>,
-  ) => Effect.Effect<ReadonlyArray<object>>
+  readonly askUsers: AskUsers
   readonly askProject: (
     environment: string,
     command: ProjectCommand,
@@ -151,7 +144,8 @@ class PayoutRun {
       const rows = yield* this.#rows(next, end)
       if (rows === undefined) break
       const winners = rows.filter((row) => this.#winners.rankOf(row) <= last)
-      yield* this.#payAll(winners.flatMap((row) => this.#messageTo(row) ?? []))
+      const messages = winners.flatMap((row) => this.#messageTo(row) ?? [])
+      this.#paid += yield* payAll(this.#parts.askUsers, this.#environment.id, messages)
       next = end
       if (winners.length < rows.length || next >= total) break
       if (next - step >= this.#parts.stepRows) {
@@ -188,43 +182,8 @@ class PayoutRun {
     return command && { userId: row.userId, command }
   }
 
-  /** Asks users until none has to be asked again. */
-  readonly #payAll = Effect.fnUntraced(function* (
-    this: PayoutRun,
-    messages: ReadonlyArray<PaymentTo>,
-  ): Effect.fn.Return<void, Ended> {
-    let left = messages
-    while (left.length > 0) {
-      const outcomes = yield* this.#parts.askUsers(this.#environment.id, left)
-      const again: Array<PaymentTo> = []
-      for (const [index, outcome] of outcomes.entries()) {
-        const message = left[index]!
-        const refusal = "_tag" in outcome ? (outcome as LaurelError) : undefined
-        if (refusal === undefined) this.#paid++
-        else if (refusal.code === "shutting_down") return yield* new Ended()
-        else if (isPassing(refusal)) again.push(message)
-        else if (!isFinal(refusal)) {
-          yield* Effect.logError("A user could not be paid", {
-            payout: this.#id,
-            user: message.userId,
-            code: refusal.code,
-          })
-        }
-      }
-      left = again
-      if (left.length > 0) yield* Effect.sleep(limits.payoutRetryMs)
-    }
-  })
-
   /** A refusal says that the payout is over. */
   #ask(command: ProjectCommand): Effect.Effect<void, Ended> {
     return Effect.asVoid(insist(this.#parts.askProject(this.#environment.id, command)))
   }
 }
-
-const isPassing = ({ code, detail }: LaurelError): boolean =>
-  code === "overloaded" || (code === "storage_unavailable" && detail !== recordDamaged.detail)
-
-/** Whether the user is gone, is hidden, or has the largest balance already. */
-const isFinal = ({ code }: LaurelError): boolean =>
-  code === "user_not_found" || code === "conflict" || code === "balance_overflow"

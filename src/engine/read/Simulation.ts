@@ -209,6 +209,8 @@ const simulateWith = (parts: SimulationParts) =>
           userId,
           undefined,
           environment.cohorts,
+          undefined,
+          environment.counts.goals,
         ),
       )
     let decided = decide()

@@ -9,6 +9,7 @@ import type { Currency } from "../../domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../domain/project/Definition.ts"
 import type { ApiKey, DirectoryState, Project } from "../../domain/project/Directory.ts"
 import type { Experiment } from "../../domain/project/Experiment.ts"
+import type { Goal } from "../../domain/project/Goal.ts"
 import type { Item } from "../../domain/project/Item.ts"
 import type { League } from "../../domain/project/League.ts"
 import type { Metric } from "../../domain/project/Metric.ts"
@@ -52,6 +53,7 @@ export const encodeProject = ({
   boosts,
   currencies,
   experiments,
+  goals,
   items,
   leaderboards,
   leagues,
@@ -85,6 +87,7 @@ export const encodeProject = ({
     experiments,
     leagues,
     items,
+    goals,
   })
   const texts = definitions.map(([name, all]) => `"${name}":${definitionsText(all)}`)
   return `${JSON.stringify(others).slice(0, -1)},${texts.join(",")}}`
@@ -107,6 +110,7 @@ export const decodeProject = (value: Uint8Array): ProjectState => {
     experiments: byId<Experiment>(stored.experiments),
     leagues: byId<League>(stored.leagues),
     items: byId<Item>(stored.items),
+    goals: byId<Goal>(stored.goals),
     webhooks: byId<Webhook>(stored.webhooks),
     teams: { ...noTeams, next: stored.teams.next },
     backfills: new Map(stored.backfills),

@@ -38,6 +38,7 @@ import { readActivity, writeActivity } from "./ActivityBytes.ts"
 import { awardCount, readBadges, writeBadges } from "./BadgeBytes.ts"
 import { readBoard, writeBoard } from "./BoardBytes.ts"
 import { readExposure, writeExposure } from "./ExperimentBytes.ts"
+import { readGoal, writeGoal } from "./GoalBytes.ts"
 import { readLeague, writeLeague } from "./LeagueBytes.ts"
 import { readExpiring, readPending, writeExpiring, writePending } from "./LotBytes.ts"
 import { mergeTags, readMerges, writeMerges } from "./MergeBytes.ts"
@@ -97,6 +98,7 @@ export const tags = {
   experiments: 30,
   reminded: 40,
   ...purchaseTags,
+  goals: 32,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -179,6 +181,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   writeMap(tags.leagues, user.leagues, names, writeLeague)
   writeMap(tags.experiments, user.experiments, names, writeExposure)
   writePurchases(user, names, begins)
+  writeMap(tags.goals, user.goals, names, writeGoal)
   writeMap(tags.reminded, user.reminded, names, writeNumber)
   return written()
 }
@@ -332,6 +335,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     lastSpend: 0,
     lastPurchase: 0,
     purchases: none,
+    goals: none,
     metrics: none,
     teams: none,
     boosts: [],
@@ -445,6 +449,9 @@ const readLater = (state: Building, tag: number, count: number, names: Names): v
       return
     case tags.leagues:
       state.leagues = readMap(count, names, () => readLeague(reader))
+      return
+    case tags.goals:
+      state.goals = readMap(count, names, () => readGoal(reader))
       return
     case tags.experiments:
       state.experiments = readMap(count, names, () => readExposure(reader, names))

@@ -32,6 +32,7 @@ import type { Agenda } from "./Agenda.ts"
 interface AdvancingEnvironment {
   readonly agenda: Agenda
   readonly dueInFlight: () => number
+  readonly counts: { readonly goals: { readonly isAnyOwed: boolean } }
   readonly project: { readonly state: ProjectState; readonly durable: ProjectState }
 }
 
@@ -62,7 +63,9 @@ export class TestClocks<Environment extends AdvancingEnvironment> {
     Effect.flatMap(this.#options.windows.closeEnded(environment), (closed) => {
       if (!closed) return Effect.succeed(limits.windowCloseRetryMs)
       // `committed` ends this wait.
-      if (environment.project.state.payouts.size > 0) return Effect.succeed(limits.agendaRetryMs)
+      const { counts, project } = environment
+      const isPaying = project.state.payouts.size > 0 || counts.goals.isAnyOwed
+      if (isPaying) return Effect.succeed(limits.agendaRetryMs)
       const command = this.#nextStep(environment)
       // Records in flight become durable, or a window ends, before the next try.
       if (command === undefined) return Effect.as(yieldToEventLoop, 0)
@@ -90,7 +93,8 @@ export class TestClocks<Environment extends AdvancingEnvironment> {
   committed({ facts, subject }: JournalRecord): void {
     if (subject.actor !== "project") return
     for (const fact of facts) {
-      if (fact.kind === "leaderboard.prizes_paid") this.#options.sooner()
+      const isPaid = fact.kind === "leaderboard.prizes_paid" || fact.kind === "goal.rewards_paid"
+      if (isPaid) this.#options.sooner()
       if (fact.kind !== "testClock.moved") continue
       this.#options.sooner()
       if (fact.status === "advancing") continue

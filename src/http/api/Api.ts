@@ -15,6 +15,7 @@ import { DefinitionFiles } from "./DefinitionFiles.ts"
 import { Actions, Events } from "./Events.ts"
 import { Experiments } from "./Experiments.ts"
 import { Facts } from "./Facts.ts"
+import { Goals } from "./Goals.ts"
 import { Ingest } from "./Ingest.ts"
 import { Items } from "./Items.ts"
 import { Leaderboard } from "./Leaderboard.ts"
@@ -120,6 +121,7 @@ const declared = HttpApi.make("laurel")
     Teams,
     Leagues,
     Items,
+    Goals,
     Projects,
     DefinitionFiles,
     TestClocks,

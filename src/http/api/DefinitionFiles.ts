@@ -1,6 +1,6 @@
 /**
  * Definitions as a file: all settings, currencies, metrics, segments, streaks, badges, quests,
- * rules, boosts, leaderboards, leagues, experiments and items of an environment.
+ * rules, boosts, leaderboards, leagues, experiments, items and goals of an environment.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -19,6 +19,7 @@ import {
   boostId,
   currencyId,
   experimentId,
+  goalId,
   itemId,
   leaderboardId,
   leagueId,
@@ -28,6 +29,7 @@ import {
   segmentId,
   streakId,
 } from "./examples/exampleIds.ts"
+import { NewGoal } from "./Goals.ts"
 import { NewItem } from "./Items.ts"
 import { NewLeaderboard } from "./Leaderboards.ts"
 import { NewLeague } from "./Leagues.ts"
@@ -208,6 +210,18 @@ export const DefinitionsFile = Schema.Struct({
       "items",
     ),
   ),
+  goals: Schema.optionalKey(
+    listOf(
+      Schema.Struct({
+        id: idOf("gol", goalId),
+        ...NewGoal.fields,
+        key,
+        status: fileStatus,
+      }).annotate({ identifier: "FileGoal" }),
+      limits.goalsMax,
+      "goals",
+    ),
+  ),
 }).annotate({
   identifier: "DefinitionsFile",
   description:
@@ -315,7 +329,7 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
         OpenApi.annotations({
           summary: "Export definitions",
           description:
-            "Returns settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments and items in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
+            "Returns settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments, items and goals in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
         }),
       ),
     HttpApiEndpoint.post("diff", "/v1/definitions/diff", {
@@ -351,6 +365,6 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
     OpenApi.annotations({
       title: "Definitions",
       description:
-        "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments and items as one file.",
+        "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments, items and goals as one file.",
     }),
   )

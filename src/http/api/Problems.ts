@@ -9,6 +9,7 @@ import { limits } from "../../Limits.ts"
 import {
   boostId,
   countedBadgeId,
+  goalId,
   leaderboardId,
   leagueId,
   metricId,
@@ -122,6 +123,7 @@ const webhookPath = `/v1/webhooks/${webhookId}`
 const badgePath = `/v1/badges/${countedBadgeId}`
 const leaderboardPath = `/v1/leaderboards/${leaderboardId}`
 const leagueOfUserPath = `/v1/users/user-42/leagues/${leagueId}`
+const goalOfTeamPath = `/v1/goals/${goalId}/teams/falcons`
 const leaguePath = `/v1/leagues/${leagueId}`
 const boostPath = `/v1/boosts/${boostId}`
 
@@ -182,6 +184,15 @@ export const BoostNotFound = problem("BoostNotFound", ["boost_not_found"])
 export const CurrencyNotFound = problem("CurrencyNotFound", ["currency_not_found"])
 export const MetricNotFound = problem("MetricNotFound", ["metric_not_found"])
 export const EventNotFound = problem("EventNotFound", ["event_not_found"])
+export const GoalNotFound = problem("GoalNotFound", ["goal_not_found"])
+export const GoalOfTeamNotFound = problem(
+  "GoalOfTeamNotFound",
+  ["goal_not_found", "team_not_found"],
+  {
+    goal_not_found: { instance: goalOfTeamPath },
+    team_not_found: { instance: goalOfTeamPath },
+  },
+)
 export const ItemNotFound = problem("ItemNotFound", ["item_not_found"])
 export const PurchaseNotFound = problem("PurchaseNotFound", ["purchase_not_found"])
 /** The user, the item or a currency of its price. */

@@ -16,6 +16,7 @@ import type { Boost } from "../../domain/project/Boost.ts"
 import { type Currency, type CurrencyLevels, isBuiltIn } from "../../domain/project/Currency.ts"
 import type { Badge, Definition, Quest, Rule, Targeted } from "../../domain/project/Definition.ts"
 import type { Experiment } from "../../domain/project/Experiment.ts"
+import { type Goal, goalDefaults } from "../../domain/project/Goal.ts"
 import type { Item } from "../../domain/project/Item.ts"
 import {
   type DefinitionByNoun,
@@ -45,6 +46,7 @@ import { newBoard } from "./boardHandlers.ts"
 import { newBoost } from "./boostHandlers.ts"
 import { newCurrency } from "./currencyHandlers.ts"
 import { newExperiment } from "./experimentHandlers.ts"
+import { newGoal } from "./goalHandlers.ts"
 import { newItem } from "./itemHandlers.ts"
 import { newLeague, showLeagueReward } from "./leagueHandlers.ts"
 import { newMetric } from "./metricHandlers.ts"
@@ -142,6 +144,7 @@ const forms: { readonly [N in Noun]: Form<N> } = {
   experiment: { made: newExperiment, shown: (experiment) => fileExperiment(experiment) },
   league: { made: newLeague, shown: (league) => fileLeague(league) },
   item: { made: newItem, shown: (item) => fileItem(item) },
+  goal: { made: newGoal, shown: (goal) => fileGoal(goal) },
 }
 
 /** The members of a definition of every kind in a file. */
@@ -416,6 +419,21 @@ const fileItem = (item: Item) => {
     ...given({ reward: fileReward(reward), limit: limit && fileLimit(limit), stock }),
   }
   return fileDefinition(item, own) as InFile<"items">
+}
+
+const fileGoal = (goal: Goal) => {
+  const { minContribution, name, recurrence, reward, scope, score, target, teamKind } = goal
+  const own = {
+    name,
+    score,
+    ...(scope !== goalDefaults.scope && { scope }),
+    ...given({ teamKind }),
+    target,
+    ...(recurrence !== goalDefaults.recurrence && { recurrence }),
+    ...given({ reward: fileReward(reward) }),
+    ...(minContribution !== goalDefaults.minContribution && { minContribution }),
+  }
+  return fileDefinition(goal, own) as InFile<"goals">
 }
 
 const fileLimit = ({ per, times }: NonNullable<Item["limit"]>) => ({

@@ -19,6 +19,7 @@ import { definitionFileHandlers } from "./definitionFileHandlers.ts"
 import { eventHandlers } from "./eventHandlers.ts"
 import { experimentHandlers } from "./experimentHandlers.ts"
 import { factHandlers } from "./factHandlers.ts"
+import { goalHandlers } from "./goalHandlers.ts"
 import { ingestHandlers } from "./ingestHandlers.ts"
 import { itemHandlers, purchaseHandlers } from "./itemHandlers.ts"
 import { leagueHandlers } from "./leagueHandlers.ts"
@@ -145,6 +146,7 @@ export const handlersOf = (
     teams: teamHandlers(engine),
     leagues: leagueHandlers(engine),
     items: itemHandlers(engine),
+    goals: goalHandlers(engine),
     project: projectHandlers(engine),
     definitions: definitionFileHandlers(engine),
     testClock: testClockHandlers(engine),

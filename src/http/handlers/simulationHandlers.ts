@@ -78,7 +78,7 @@ const below = (pointer: string, faults: ReadonlyArray<Fault>): ReadonlyArray<Fau
   faults.map((fault) => ({ ...fault, pointer: `${pointer}${fault.pointer}` }))
 
 /** The kinds that a preview may try. */
-type Tried = Exclude<Noun, "segment" | "leaderboard" | "league" | "experiment" | "item">
+type Tried = Exclude<Noun, "segment" | "leaderboard" | "league" | "experiment" | "item" | "goal">
 
 type Preview = typeof PreviewRequest.Type
 
@@ -191,6 +191,7 @@ const showSource = (source: Source) => {
   if ("currencyId" in source) return { kind: "level", id: source.currencyId } as const
   if ("leagueId" in source) throw new Error("An event pays no reward of a league")
   if ("boardId" in source) throw new Error("An event pays no prize")
+  if ("goalId" in source) throw new Error("An event pays no reward of a goal")
   if ("itemId" in source) throw new Error("An event buys no item")
   return "badgeId" in source
     ? ({ kind: "badge", id: source.badgeId } as const)

@@ -6,6 +6,7 @@ import { type LeagueSeats, noSeats, settleLeagues } from "../../../src/domain/de
 import { type ReplyTo, replyOf } from "../../../src/domain/message/UserReply.ts"
 import type { Amounts, Currency } from "../../../src/domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../../src/domain/project/Definition.ts"
+import type { Goal } from "../../../src/domain/project/Goal.ts"
 import type { Item } from "../../../src/domain/project/Item.ts"
 import { type League, termsOf } from "../../../src/domain/project/League.ts"
 import type { Metric } from "../../../src/domain/project/Metric.ts"
@@ -31,9 +32,11 @@ import type {
 } from "../../../src/domain/record/Record.ts"
 import type { Profile, UserState } from "../../../src/domain/user/User.ts"
 import type { LaurelError } from "../../../src/domain/values/Errors.ts"
+import { GoalTotals } from "../../../src/engine/actor/GoalTotals.ts"
 import {
   badgeWith,
   currencyWith,
+  goalWith,
   itemWith,
   leagueWith,
   metricWith,
@@ -56,6 +59,8 @@ export interface Done<Command extends UserCommand> {
 export class World {
   /** The units of items that other users bought, by id. */
   readonly sold = new Map<string, number>()
+  /** The totals of goals. */
+  goals = new GoalTotals()
   now: number
   project: ProjectState = emptyProject
   user: UserState | undefined
@@ -98,6 +103,13 @@ export class World {
   currency(currency: Partial<Currency>): Currency {
     const made = currencyWith(currency)
     this.define({ kind: "currency.updated", currency: made })
+    return made
+  }
+
+  goal(goal: Partial<Goal> = {}): Goal {
+    const made = goalWith(goal)
+    const known = this.project.goals.has(made.id)
+    this.define({ kind: known ? "goal.updated" : "goal.created", goal: made })
     return made
   }
 
@@ -172,6 +184,7 @@ export class World {
     const record = { sequence: ++this.#sequence, at: this.now, subject, ...decision }
     this.user = applyUser(this.user, record)
     this.records.push(record)
+    this.goals.appended(record)
     const reply = replyOf(record) as ReplyTo<Command>
     return { record, facts: record.facts, reply }
   }
@@ -199,6 +212,7 @@ export class World {
         undefined,
         this.#seats,
         (itemId) => this.sold.get(itemId) ?? 0,
+        this.goals,
       ),
     )
   }

@@ -369,7 +369,7 @@ describe("Prizes of a leaderboard", () => {
       expect(yield* isReady).toBe(true)
       expect(yield* pointsOf(fixture, ["ada", "bob"])).toEqual({ ada: 60, bob: 0 })
       const days = fixture.committed.flatMap((record) =>
-        record.cause.kind === "payment"
+        record.cause.kind === "payment" && record.cause.prize !== undefined
           ? [
               `${record.cause.prize.window} ${new Date(decidedAt(record)).toISOString().slice(0, 10)}`,
             ]

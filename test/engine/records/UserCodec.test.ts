@@ -178,6 +178,15 @@ const rich: UserState = {
       },
     ],
   ]),
+  goals: new Map([
+    [
+      "gol_1",
+      [
+        { period: 20_759, team: 3, amount: 0, since: 8_000, paid: true },
+        { period: 20_760, team: 0, amount: 2 ** 40, since: 9_001, paid: false },
+      ],
+    ],
+  ]),
   leagues: new Map([
     [
       "lga_1",

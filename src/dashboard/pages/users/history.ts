@@ -15,6 +15,7 @@ import { confirmButton, selectField } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated, textBox } from "../../view/Html.ts"
 import { cursorPager, newestFirst, table } from "../../view/Lists.ts"
 import { boostWords, count, isoTime } from "../../view/Quantities.ts"
+import { goalText, isOfGoal } from "./goalText.ts"
 import { inProduction } from "./inProduction.ts"
 
 /* Facts and their causes in words. */
@@ -91,6 +92,7 @@ const sourceText = ({ id, kind }: FactOf<"xp.earned">["source"], base: string): 
   if (kind === "reward") return "by the reward"
   if (kind === "criteria") return "by its criteria"
   if (kind === "item") return "by the item"
+  if (kind === "goal") return "by the goal"
   // Ids begin with a time, so only their ends tell them apart.
   const list = kind === "level" ? "currencies" : `${kind}s`
   return html`by <a href="${base}/${list}/${id}">${kind} <code>…${id?.slice(-6)}</code></a>`
@@ -250,6 +252,7 @@ const summaryText = (
 /** One fact in words. `base` is the path of the environment's pages. */
 const factText = (fact: Fact, base: string): Content => {
   if (isOfLeague(fact)) return leagueText(fact)
+  if (isOfGoal(fact)) return goalText(fact)
   if (isOfStreak(fact)) return streakText(fact, base)
   switch (fact.kind) {
     case "event.tracked":
@@ -403,6 +406,8 @@ const causeText = (cause: Cause): Content => {
       return html`Backfill of badge <code>${cause.badgeId}</code>`
     case "prize":
       return html`Rank ${count(cause.rank)} of leaderboard ${isolated(cause.leaderboard.key)}`
+    case "goal":
+      return html`Goal ${isolated(cause.name)}`
     case "opening":
       return "Opening balances"
     case "profile":

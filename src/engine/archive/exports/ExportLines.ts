@@ -32,7 +32,7 @@ import { idPairs, idsBody, isRunHead } from "../../dedupe/IdRun.ts"
 import { Names } from "../../records/Names.ts"
 import { decodeUser, encodeUser } from "../../records/UserCodec.ts"
 
-export const exportFormat = 49
+export const exportFormat = 50
 
 /** The tables in the order of an export. Users are one by one, in place of buckets. */
 export const exportedTables = tables
@@ -175,6 +175,7 @@ const userMaps = [
   "leagues",
   "purchases",
   "reminded",
+  "goals",
 ] as const satisfies ReadonlyArray<keyof UserState>
 
 /** A user in the form of an entry. */

@@ -7,6 +7,7 @@ import {
   deliveryId,
   exampleCursors,
   experimentId,
+  goalId,
   itemId,
   later,
   leaderboardId,
@@ -384,6 +385,16 @@ export const definitionsFile = {
       name: "Streak freeze",
       price: { gems: 5 },
       reward: { freezes: { daily: 1 } },
+    },
+  ],
+  goals: [
+    {
+      id: goalId,
+      key: "thousand-points",
+      name: "A thousand points together",
+      score: { currency: "points" },
+      target: 1_000,
+      reward: { xp: 50 },
     },
   ],
 } as const

@@ -5,6 +5,7 @@ import {
   countedBadgeId,
   deliveryId,
   experimentId,
+  goalId,
   itemId,
   leaderboardId,
   leagueId,
@@ -102,6 +103,7 @@ export const occurrences = {
     `/v1/users/${userId}/points/spend/spd_0mi8k3f2a4c92`,
     "The user has no spend with this id, or it was already revoked.",
   ),
+  goal_not_found: at(`/v1/goals/${goalId}`, "No goal of this project has this id or key."),
   item_not_found: at(`/v1/items/${itemId}`, "No item of this project has this id or key."),
   purchase_not_found: at(
     `/v1/users/${userId}/purchases/pur_0mi8k3f2a4c92`,

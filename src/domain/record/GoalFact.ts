@@ -1,0 +1,63 @@
+/** The facts of shared goals. `decide/Goals.ts` has the design. */
+import type { Gives } from "../project/Definition.ts"
+import type { GoalPlace } from "../user/GoalPart.ts"
+
+/** A goal as facts name it. */
+export interface GoalRef {
+  readonly goalId: string
+  readonly key: string
+  readonly name: string
+}
+
+/** A place with the caller's id of the team. */
+interface NamedPlace extends GoalPlace {
+  readonly teamId?: string
+}
+
+/** Amounts are scaled by `decimals` of the metric; absent: 0. */
+interface Scaled {
+  readonly decimals?: number
+}
+
+/** The place has reached this share of the target. Numbers are in units. */
+interface Reached extends GoalRef, NamedPlace {
+  readonly total: number
+  readonly target: number
+  readonly contributors: number
+}
+
+export type GoalFact =
+  /**
+   * The record added `amount` to the total (below 0: an undo). `mine`: what the user has contributed
+   * afterwards; absent: the user has no part in this place any more. `first`: the user had nothing
+   * there before; `last`: and has nothing afterwards. `drops`: the user's other parts that are over.
+   */
+  | ({
+      readonly kind: "goal.contributed"
+      readonly amount: number
+      readonly mine?: number
+      readonly first?: true
+      readonly last?: true
+      readonly drops?: ReadonlyArray<GoalPlace>
+    } & GoalRef &
+      NamedPlace &
+      Scaled)
+  /** The user gets the reward of a goal that is complete. */
+  | ({ readonly kind: "goal.rewarded"; readonly reward: Gives } & GoalRef & NamedPlace)
+  | GoalNews
+
+/** What is told of a place. It is in the record of the user who reached it, or in that of an edit. */
+export type GoalNews =
+  | ({ readonly kind: "goal.progressed"; readonly percent: number } & Reached)
+  /** `owed`: what contributors get; absent: nothing. `min` is scaled. */
+  | ({
+      readonly kind: "goal.completed"
+      readonly owed?: { readonly reward: Gives; readonly min: number }
+    } & Reached)
+
+/** Every contributor of a place that is complete has the reward: `paid` users. */
+export type GoalPaidFact = {
+  readonly kind: "goal.rewards_paid"
+  readonly paid: number
+} & GoalRef &
+  NamedPlace

@@ -1,0 +1,168 @@
+/**
+ * The totals of an environment's shared goals (`decide/Goals.ts`), and the places whose rewards are not
+ * paid to all.
+ *
+ * Invariants:
+ * - The durable totals count each durable record of a user and of the project once, and a snapshot has
+ *   them as of its watermark, with the other counts.
+ * - A decision also sees the records that were appended and are not durable (`#ahead`). The commits
+ *   follow the appends in their order, so what is ahead is dropped when its last record is durable.
+ * - A goal has one total for each team, of the latest period that somebody contributed to. A place that
+ *   is owed stays in `owed` when a later period begins.
+ *
+ * Cost: a total of about 150 bytes for each goal and team that has one. A snapshot writes all of them
+ * after a change.
+ */
+import type { GoalTotals as DecisionTotals } from "../../domain/decide/Goals.ts"
+import type { Gives } from "../../domain/project/Definition.ts"
+import {
+  foldTotal,
+  type GoalTotal,
+  isOfTotal,
+  type TotalFact,
+} from "../../domain/record/foldGoal.ts"
+import type { RewardedGoal } from "../../domain/record/Payment.ts"
+import { decidedAt, type Fact, type JournalRecord } from "../../domain/record/Record.ts"
+import type { GoalPlace } from "../../domain/user/GoalPart.ts"
+
+/** The rewards of a place that is complete. */
+export interface OwedGoal {
+  readonly goal: RewardedGoal
+  readonly reward: Gives
+  /** The contribution, scaled, that the reward needs. */
+  readonly min: number
+  /** When it was completed. Users who were created later are others with the same id. */
+  readonly madeAt: number
+}
+
+/** An empty list of goals may be absent. */
+export interface StoredGoals {
+  readonly goals: ReadonlyArray<readonly [goalId: string, team: number, total: GoalTotal]>
+  readonly goalsOwed: ReadonlyArray<OwedGoal>
+}
+
+/** Names a place. No id has a space. */
+export const placeName = ({ goalId, period, team = 0 }: GoalPlace): string =>
+  `${goalId} ${period} ${team}`
+
+/** Totals that are ahead of the durable ones, through the record `through`. */
+interface Ahead {
+  readonly total: GoalTotal | undefined
+  readonly through: number
+}
+
+export class GoalTotals implements DecisionTotals {
+  /** By goal, then by the number of the team. */
+  readonly #durable = new Map<string, Map<number, GoalTotal>>()
+  readonly #ahead = new Map<string, Map<number, Ahead>>()
+  readonly #owed = new Map<string, OwedGoal>()
+  /** Places that records made owed, or paid, that are not durable. */
+  readonly #owedAhead = new Map<string, { readonly owed: boolean; readonly through: number }>()
+
+  readonly totalOf: DecisionTotals["totalOf"] = (goalId, team) => {
+    const ahead = this.#ahead.get(goalId)?.get(team)
+    return ahead === undefined ? this.durableOf(goalId, team) : ahead.total
+  }
+
+  readonly isOwed: DecisionTotals["isOwed"] = (place) => {
+    const name = placeName(place)
+    return this.#owedAhead.get(name)?.owed ?? this.#owed.has(name)
+  }
+
+  /** Whether any place is owed, also by records that are not durable. */
+  get isAnyOwed(): boolean {
+    return this.#owed.size > 0 || this.#owedAhead.values().some(({ owed }) => owed)
+  }
+
+  readonly teamsOf: DecisionTotals["teamsOf"] = (goalId) =>
+    new Set([
+      ...(this.#durable.get(goalId)?.keys() ?? []),
+      ...(this.#ahead.get(goalId)?.keys() ?? []),
+    ])
+
+  /** The total by durable records. */
+  durableOf(goalId: string, team: number): GoalTotal | undefined {
+    return this.#durable.get(goalId)?.get(team)
+  }
+
+  /** The durable totals of a goal, by the number of the team. */
+  durableTotals(goalId: string): ReadonlyMap<number, GoalTotal> {
+    return this.#durable.get(goalId) ?? none
+  }
+
+  /** What is owed by durable records, in the order of the completions. */
+  get owed(): ReadonlyMap<string, OwedGoal> {
+    return this.#owed
+  }
+
+  /** Counts a record that was just appended. */
+  readonly appended = (record: JournalRecord): void => {
+    const { facts, sequence: through } = record
+    for (const fact of facts) {
+      if (!isOfTotal(fact)) continue
+      const { goalId, team = 0 } = fact
+      const total = foldTotal(this.totalOf(goalId, team), fact, decidedAt(record))
+      within(this.#ahead, goalId).set(team, { total, through })
+      const owed = owedAfter(fact)
+      if (owed !== undefined) this.#owedAhead.set(placeName(fact), { owed, through })
+    }
+  }
+
+  /** Counts a fact of a durable record; returns whether it is one of a total. */
+  durable(fact: Fact, record: JournalRecord): boolean {
+    if (!isOfTotal(fact)) return false
+    const { goalId, team = 0 } = fact
+    const at = decidedAt(record)
+    const total = foldTotal(this.durableOf(goalId, team), fact, at)
+    if (total !== undefined) within(this.#durable, goalId).set(team, total)
+    this.#owe(fact, at)
+    const ahead = this.#ahead.get(goalId)
+    if ((ahead?.get(team)?.through ?? Number.POSITIVE_INFINITY) <= record.sequence) {
+      ahead!.delete(team)
+    }
+    const name = placeName(fact)
+    if ((this.#owedAhead.get(name)?.through ?? Number.POSITIVE_INFINITY) <= record.sequence) {
+      this.#owedAhead.delete(name)
+    }
+    return true
+  }
+
+  #owe(fact: TotalFact, madeAt: number): void {
+    const { goalId, key, name, period, team, teamId } = fact
+    if (fact.kind === "goal.rewards_paid") this.#owed.delete(placeName(fact))
+    if (fact.kind !== "goal.completed" || fact.owed === undefined) return
+    const ofTeam = { ...(team !== undefined && { team }), ...(teamId !== undefined && { teamId }) }
+    const goal = { goalId, key, name, period, ...ofTeam }
+    this.#owed.set(placeName(fact), { goal, ...fact.owed, madeAt })
+  }
+
+  load({ goals = [], goalsOwed = [] }: Partial<StoredGoals>): void {
+    for (const [goalId, team, total] of goals) within(this.#durable, goalId).set(team, total)
+    for (const owed of goalsOwed) this.#owed.set(placeName(owed.goal), owed)
+  }
+
+  /** The members for the snapshot. */
+  stored(): Partial<StoredGoals> {
+    const goals = [...this.#durable].flatMap(([goalId, totals]) =>
+      Array.from(totals, ([team, total]) => [goalId, team, total] as const),
+    )
+    const goalsOwed = [...this.#owed.values()]
+    return { ...(goals.length > 0 && { goals }), ...(goalsOwed.length > 0 && { goalsOwed }) }
+  }
+}
+
+const none: ReadonlyMap<number, GoalTotal> = new Map()
+
+const owedAfter = (fact: TotalFact): boolean | undefined => {
+  if (fact.kind === "goal.rewards_paid") return false
+  return fact.kind === "goal.completed" && fact.owed !== undefined ? true : undefined
+}
+
+const within = <A>(all: Map<string, Map<number, A>>, goalId: string): Map<number, A> => {
+  let found = all.get(goalId)
+  if (found === undefined) {
+    found = new Map()
+    all.set(goalId, found)
+  }
+  return found
+}

@@ -1,0 +1,258 @@
+/**
+ * Pays the rewards of shared goals that are complete, and completes goals whose targets an edit has
+ * lowered to their totals (`decide/Goals.ts`). It works in the background, one place of an environment
+ * after the other.
+ *
+ * Invariants:
+ * - Nobody is paid twice: a payment is refused if the user's part says that it is paid.
+ * - Nobody is left out. Nothing counts for a place once it is complete, so the durable states have all
+ *   contributions when its completion is durable. A pass asks everyone who is due and not paid: all
+ *   users, or the members of the team. A merge during a pass may move a part to a user who was passed,
+ *   so another pass follows. A record says that the place is paid when a pass has met no merge.
+ * - After a crash the pass begins again: who was paid is passed over.
+ * - A place that meets a defect or a damaged record is logged, and tried again after
+ *   `goalRetryMs`; the other places of the environment go on meanwhile.
+ *
+ * Ownership: this class asks the actors of users and of the project, and changes no state itself.
+ *
+ * Cost: a record for each contributor who is paid, and one for the place. A pass over everyone decodes
+ * the state of each user. `payoutGroupUsersMax` users are asked together, and a pause follows each
+ * group, so other commands find their turn.
+ */
+import { Cause, Effect, FiberSet } from "effect"
+import { isCompletable } from "../../domain/decide/Goals.ts"
+import { isDue } from "../../domain/decide/Payments.ts"
+import type { ProjectCommand } from "../../domain/decide/Project.ts"
+import { isAdvancing, timeIn } from "../../domain/project/Project.ts"
+import { teamWithId } from "../../domain/project/Team.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
+import { partOf } from "../../domain/user/GoalPart.ts"
+import type { UserState } from "../../domain/user/User.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import { limits } from "../../Limits.ts"
+import { type Broken, isDamagedRecord, type Storage } from "../../storage/Storage.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import type { Environment, Environments } from "../actor/Environments.ts"
+import { type OwedGoal, placeName } from "../actor/GoalTotals.ts"
+import { type Ended, insist } from "../badges/BackfillRun.ts"
+import { readTeamMembers } from "../read/TeamMemberList.ts"
+import { prefixesEnd } from "../users/BucketTable.ts"
+import { type AskUsers, type PaymentTo, payAll } from "./payAll.ts"
+
+interface GoalRewardsParts {
+  readonly environments: Environments
+  readonly storage: Storage["Service"]
+  readonly now: () => number
+  /** How many users are asked together. */
+  readonly groupUsersMax: number
+  readonly askUsers: AskUsers
+  readonly askProject: (
+    environment: string,
+    command: ProjectCommand,
+  ) => Effect.Effect<unknown, LaurelError>
+}
+
+export class GoalRewards {
+  readonly #parts: GoalRewardsParts
+  /** The environments with work under way. */
+  readonly #running = new Set<string>()
+  /** How many users were merged in each environment. */
+  readonly #merges = new Map<string, number>()
+  /** The environments whose goals changed, or whose places were not looked at yet. */
+  readonly #changed = new Set<string>()
+  #fork: ((work: Effect.Effect<void, Broken>) => void) | undefined
+
+  constructor(parts: GoalRewardsParts) {
+    this.#parts = parts
+  }
+
+  /** Resumes what a crash left, then follows the records; never ends by itself. */
+  readonly run: Effect.Effect<void, Broken> = Effect.scoped(
+    Effect.gen({ self: this }, function* () {
+      const fibers = yield* FiberSet.make<void, Broken>()
+      const fork = yield* FiberSet.runtime(fibers)<never>()
+      this.#fork = (work) => {
+        fork(work)
+      }
+      for (const environment of this.#parts.environments) {
+        this.#changed.add(environment.id)
+        this.#wake(environment)
+      }
+      yield* FiberSet.join(fibers)
+    }),
+  )
+
+  /** A record is durable. */
+  committed({ facts, subject }: JournalRecord): void {
+    if (subject.actor === "directory") return
+    const { environment: id } = subject
+    for (const { kind } of facts) {
+      if (kind === "user.merged") this.#merges.set(id, (this.#merges.get(id) ?? 0) + 1)
+      if (kind === "goal.updated") this.#changed.add(id)
+      if (kind !== "goal.completed" && kind !== "goal.updated") continue
+      this.#wake(this.#parts.environments.of(id))
+    }
+  }
+
+  #wake(environment: Environment): void {
+    if (this.#fork === undefined || this.#running.has(environment.id)) return
+    const { counts, id } = environment
+    if (counts.goals.owed.size === 0 && !this.#changed.has(id)) return
+    this.#running.add(id)
+    this.#fork(Effect.catchTag(this.#work(environment), "Ended", () => Effect.void))
+  }
+
+  readonly #work = Effect.fnUntraced(function* (
+    this: GoalRewards,
+    environment: Environment,
+  ): Effect.fn.Return<void, Broken | Ended> {
+    const { counts, id } = environment
+    const crashed = new Set<string>()
+    while (true) {
+      if (this.#changed.delete(id)) yield* this.#complete(environment)
+      const { owed } = counts.goals
+      // In the same turn as the look, so that a later completion begins its own fiber.
+      if (owed.size === 0 && !this.#changed.has(id)) {
+        this.#running.delete(id)
+        return
+      }
+      const next = owed.entries().find(([name]) => !crashed.has(name))
+      if (next === undefined) {
+        if (this.#changed.has(id)) continue
+        yield* Effect.sleep(limits.goalRetryMs)
+        crashed.clear()
+        continue
+      }
+      const [name, place] = next
+      yield* Effect.catchCause(this.#pay(environment, place), (cause) => {
+        // These must not end the process: they would do so at each start.
+        if (!Cause.hasDies(cause) && !isDamagedRecord(Cause.squash(cause))) {
+          return Effect.failCause(cause)
+        }
+        crashed.add(name)
+        return Effect.logError("The rewards of a goal crashed; tried again", { place: name }, cause)
+      })
+    }
+  })
+
+  /** Completes the places that an edit has left with enough. */
+  readonly #complete = Effect.fnUntraced(function* (
+    this: GoalRewards,
+    { counts, id, project }: Environment,
+  ) {
+    for (const goalId of project.state.goals.keys()) {
+      while (true) {
+        const goal = project.state.goals.get(goalId)
+        const now = timeIn(project.state, this.#parts.now())
+        if (goal === undefined || !isCompletable(project.state, counts.goals, goal, now)) break
+        yield* this.#ask(id, { kind: "completeGoal", goalId })
+        yield* yieldToEventLoop
+      }
+    }
+  })
+
+  readonly #pay = Effect.fnUntraced(function* (
+    this: GoalRewards,
+    environment: Environment,
+    owed: OwedGoal,
+  ): Effect.fn.Return<void, Broken | Ended> {
+    const { id } = environment
+    let merges: number | undefined
+    let paid = 0
+    do {
+      merges = this.#merges.get(id)
+      paid = 0
+      const pass = new Pass(this.#parts, environment, owed)
+      yield* owed.goal.team === undefined ? pass.everyone : pass.members
+      paid = pass.paid
+    } while (merges !== this.#merges.get(id))
+    yield* this.#ask(id, { kind: "finishGoal", place: placeIn(owed), paid })
+  })
+
+  #ask(environment: string, command: ProjectCommand): Effect.Effect<void, Ended> {
+    return Effect.asVoid(insist(this.#parts.askProject(environment, command)))
+  }
+}
+
+const placeIn = ({ goal }: OwedGoal) => {
+  const { goalId, period, team, teamId } = goal
+  const ofTeam = { ...(team !== undefined && { team }), ...(teamId !== undefined && { teamId }) }
+  return { goalId, period, ...ofTeam }
+}
+
+/** Asks everyone who is due the reward of a place. */
+class Pass {
+  readonly #parts: GoalRewardsParts
+  readonly #environment: Environment
+  readonly #owed: OwedGoal
+  readonly #name: string
+  #group: Array<PaymentTo> = []
+  /** Users who have the reward. */
+  paid = 0
+
+  constructor(parts: GoalRewardsParts, environment: Environment, owed: OwedGoal) {
+    this.#parts = parts
+    this.#environment = environment
+    this.#owed = owed
+    this.#name = placeName(owed.goal)
+  }
+
+  readonly everyone: Effect.Effect<void, Ended> = Effect.gen({ self: this }, function* () {
+    let turnEndsAt = performance.now() + limits.boardFillTurnMs
+    for (let prefix = 0; prefix < prefixesEnd; ) {
+      const { next, users } = this.#environment.usersFrom(prefix)
+      prefix = next
+      yield* this.#see(users)
+      if (performance.now() < turnEndsAt) continue
+      yield* yieldToEventLoop
+      turnEndsAt = performance.now() + limits.boardFillTurnMs
+    }
+    yield* this.#payGroup
+  })
+
+  /** The members of the team, unless it is deleted. */
+  readonly members: Effect.Effect<void, Broken | Ended> = Effect.gen({ self: this }, function* () {
+    const { storage } = this.#parts
+    const { team: number, teamId = "" } = this.#owed.goal
+    const limit = this.#parts.groupUsersMax
+    let after: string | undefined
+    while (true) {
+      const team = teamWithId(this.#environment.project.state.teams, teamId)
+      if (team?.number !== number) break
+      const query = { team: team!, limit, after }
+      const page = yield* readTeamMembers(storage, this.#environment, query)
+      yield* this.#see(page.members.map(({ user }) => user))
+      if (!page.hasMore) break
+      after = page.members.at(-1)!.user.id
+    }
+    yield* this.#payGroup
+  })
+
+  readonly #see = Effect.fnUntraced(function* (this: Pass, users: ReadonlyArray<UserState>) {
+    const { goal, madeAt, min, reward } = this.#owed
+    for (const user of users) {
+      const part = partOf(user.goals.get(goal.goalId), goal)
+      if (part === undefined) continue
+      if (part.paid) this.paid++
+      else if (isDue(user, this.#environment.project.state, part, min)) {
+        const { id: userId } = user
+        const what = { goal, rewards: [reward], min, madeAt }
+        const command = { kind: "payment", payout: this.#name, to: userId, ...what } as const
+        this.#group.push({ userId, command })
+        if (this.#group.length >= this.#parts.groupUsersMax) yield* this.#payGroup
+      }
+    }
+  })
+
+  get #payGroup(): Effect.Effect<void, Ended> {
+    return Effect.gen({ self: this }, function* () {
+      const group = this.#group
+      if (group.length === 0) return
+      this.#group = []
+      this.paid += yield* payAll(this.#parts.askUsers, this.#environment.id, group)
+      yield* yieldToEventLoop
+      const isHasty = isAdvancing(this.#environment.project.state)
+      yield* Effect.sleep(isHasty ? limits.testClockPauseMs : limits.payoutPauseMs)
+    })
+  }
+}

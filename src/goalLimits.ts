@@ -1,0 +1,11 @@
+/** The limits of shared goals. `Limits.ts` includes them. */
+export const goalLimits = {
+  /** In an environment, without archived ones, and archived ones. */
+  goalsMax: 20,
+  archivedGoalsMax: 100,
+  goalTargetMax: 100_000_000_000,
+  /** Completions of one goal that one record has, after an edit of the target. */
+  goalCompletionsMax: 500,
+  /** How long after a defect the rewards of a goal are tried again. */
+  goalRetryMs: 60_000,
+} as const

@@ -1,0 +1,360 @@
+/** Shared goals over HTTP: their definitions, contributions, completion and rewards. */
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { limits } from "../../src/Limits.ts"
+import { faultsOf, Place, problemOf } from "./definitions.ts"
+import { startServer, type TestServer } from "./fixture.ts"
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server.stop())
+
+let places = 0
+const newPlace = () => new Place(server, `goals${places++}`)
+
+const goal = { key: "together", name: "Together", score: { currency: "xp" }, target: 100 }
+
+const earn = async (place: Place, userId: string, xp: number): Promise<string> => {
+  const { json, status } = await place.post(`/v1/users/${userId}/rewards`, {
+    type: "xp",
+    amount: xp,
+  })
+  expect(status).toBe(200)
+  return json.rewardId
+}
+
+const progressOf = async (place: Place, key = "together") =>
+  (await place.get(`/v1/goals/${key}`)).json.progress
+
+const goalOf = async (place: Place, userId: string) =>
+  (await place.get(`/v1/users/${userId}/goals`)).json.goals[0]
+
+const pointsOf = async (place: Place, userId: string): Promise<number> =>
+  (await place.get(`/v1/users/${userId}`)).json.points
+
+/** Until all rewards are paid; the number of users who have them. */
+const rewarded = async (place: Place, key = "together"): Promise<number> => {
+  await vi.waitUntil(async () => (await progressOf(place, key)).rewarded !== null, {
+    timeout: 30_000,
+  })
+  return (await progressOf(place, key)).rewarded
+}
+
+describe("A goal", () => {
+  it("is created with defaults, patched member by member, and archived", async () => {
+    const place = newPlace()
+    const { json } = await place.post("/v1/goals", { ...goal, reward: { points: 5 } })
+    expect(json).toMatchObject({
+      id: expect.stringMatching(/^gol_/),
+      ...goal,
+      status: "active",
+      scope: "everyone",
+      teamKind: null,
+      recurrence: "none",
+      reward: { xp: 0, points: 5, badgeId: null },
+      minContribution: 1,
+      segment: null,
+    })
+    const change = { target: 50, minContribution: 2, reward: { xp: 3 }, name: "All of us" }
+    expect((await place.patch("/v1/goals/together", change)).json).toMatchObject({
+      name: "All of us",
+      target: 50,
+      minContribution: 2,
+      reward: { xp: 3, points: 5 },
+      version: 2,
+    })
+    expect((await place.get("/v1/goals")).json).toMatchObject({
+      goals: [{ key: "together", progress: { total: 0, percent: 0, contributors: 0 } }],
+      total: 1,
+    })
+    expect((await place.delete("/v1/goals/together")).status).toBe(204)
+    expect((await place.get("/v1/goals")).json.total).toBe(0)
+    expect((await place.get("/v1/goals/together")).json.status).toBe("archived")
+    await earn(place, "ada", 5)
+    expect((await progressOf(place)).total).toBe(0)
+  })
+
+  it("is refused with all of its faults", async () => {
+    const place = newPlace()
+    const faults = async (body: object) =>
+      faultsOf(await place.post("/v1/goals", { ...goal, ...body }))
+    expect(await faults({ target: 0 })).toEqual([["/target", "out_of_range"]])
+    expect(await faults({ target: limits.goalTargetMax + 1 })).toEqual([
+      ["/target", "out_of_range"],
+    ])
+    expect(await faults({ score: {} })).toEqual([["/score", "invalid_value"]])
+    expect(await faults({ score: { currency: "xp", metric: "km" } })).toEqual([
+      ["/score", "invalid_value"],
+    ])
+    expect(
+      await faults({ score: { metric: "km" }, segment: "few", reward: { badgeId: "bdg_none" } }),
+    ).toEqual(
+      expect.arrayContaining([
+        ["/score/metric", "unknown_reference"],
+        ["/segment", "unknown_reference"],
+        ["/reward/badgeId", "unknown_reference"],
+      ]),
+    )
+    expect(await faults({ scope: "team" })).toEqual([["/teamKind", "missing"]])
+    expect(await faults({ teamKind: "club" })).toEqual([["/teamKind", "not_allowed"]])
+    expect(await faults({ minContribution: 101 })).toEqual([["/minContribution", "out_of_range"]])
+    const days = { name: "Days", aggregate: "max", actions: ["RUN"], value: "km" }
+    await place.create("/v1/metrics", { key: "best", ...days })
+    expect(await faults({ score: { metric: "best" } })).toEqual([["/score/metric", "not_allowed"]])
+    const largest = { ...goal, target: limits.goalTargetMax }
+    expect((await place.post("/v1/goals", largest)).status).toBe(201)
+  })
+
+  it("keeps what the contributions rest on once it is published", async () => {
+    const place = newPlace()
+    await place.create("/v1/goals", { ...goal, status: "draft" })
+    expect((await place.patch("/v1/goals/together", { recurrence: "daily" })).status).toBe(200)
+    await place.patch("/v1/goals/together", { status: "active" })
+    const change = { score: { currency: "points" }, scope: "team", teamKind: "club" }
+    const refused = await place.patch("/v1/goals/together", { ...change, recurrence: "none" })
+    expect(faultsOf(refused)).toEqual([
+      ["/score", "invalid_value"],
+      ["/scope", "invalid_value"],
+      ["/teamKind", "invalid_value"],
+      ["/recurrence", "invalid_value"],
+    ])
+  })
+
+  it("is one of at most so many in an environment, and protects what it names", async () => {
+    const place = newPlace()
+    await place.create("/v1/currencies", { key: "gems", name: "Gems" })
+    for (let n = 0; n < limits.goalsMax; n++) {
+      await place.create("/v1/goals", { name: "G", score: { currency: "gems" }, target: 5 })
+    }
+    const more = { name: "One more", score: { currency: "gems" }, target: 5 }
+    expect(problemOf(await place.post("/v1/goals", more))).toEqual([409, "quota_exceeded"])
+    expect(problemOf(await place.delete("/v1/currencies/gems"))).toEqual([409, "in_use"])
+  })
+})
+
+describe("Contributions", () => {
+  it("add up, and an undo takes one back", async () => {
+    const place = newPlace()
+    await place.create("/v1/goals", goal)
+    await earn(place, "ada", 30)
+    const rewardId = await earn(place, "bob", 15)
+    await earn(place, "bob", 10)
+    expect(await progressOf(place)).toMatchObject({ total: 55, percent: 55, contributors: 2 })
+    expect(await goalOf(place, "bob")).toMatchObject({
+      key: "together",
+      contribution: 25,
+      rewarded: false,
+      progress: { total: 55 },
+    })
+    await place.delete(`/v1/users/bob/rewards/${rewardId}`)
+    expect(await progressOf(place)).toMatchObject({ total: 40, contributors: 2 })
+    expect(await goalOf(place, "bob")).toMatchObject({ contribution: 10 })
+    const { json } = await place.get("/v1/users/bob/history?kind=goal.contributed")
+    expect(
+      json.facts.map(({ amount, cause }: { amount: number; cause: { kind: string } }) => [
+        amount,
+        cause.kind,
+      ]),
+    ).toEqual([
+      [-15, "revocation"],
+      [10, "reward"],
+      [15, "reward"],
+    ])
+  })
+
+  it("of a metric with decimals are shown in its unit", async () => {
+    const place = newPlace()
+    const metric = { key: "km", name: "Km", aggregate: "sum", actions: ["RUN"], value: "km" }
+    await place.create("/v1/metrics", { ...metric, decimals: 2 })
+    await place.create("/v1/goals", { ...goal, score: { metric: "km" }, target: 10 })
+    await place.track("ada", "RUN", { km: 2.55 })
+    await place.track("bob", "RUN", { km: 1.2 })
+    expect(await progressOf(place)).toMatchObject({ total: 3.75, percent: 37.5 })
+    expect(await goalOf(place, "ada")).toMatchObject({ contribution: 2.55, target: 10 })
+    await place.track("ada", "RUN", { km: 6.25 })
+    expect(await progressOf(place)).toMatchObject({ total: 10, percent: 100, rewarded: 0 })
+  })
+
+  it("are not those of before the goal, of other segments, of a pause, or of after the end", async () => {
+    const place = newPlace()
+    const conditions = [{ kind: "attribute", attribute: "plan", op: "eq", value: "pro" }]
+    await place.create("/v1/segments", { key: "pro", name: "Pro", conditions })
+    await earn(place, "ada", 9)
+    await place.create("/v1/goals", { ...goal, segment: "pro" })
+    await earn(place, "ada", 9)
+    expect((await progressOf(place)).total).toBe(0)
+    expect(await goalOf(place, "ada")).toBeUndefined()
+    await place.put("/v1/users/ada", { attributes: { plan: "pro" } })
+    await earn(place, "ada", 7)
+    await place.patch("/v1/goals/together", { status: "paused" })
+    await earn(place, "ada", 9)
+    await place.patch("/v1/goals/together", { status: "active" })
+    await earn(place, "ada", 1)
+    expect(await progressOf(place)).toMatchObject({ total: 8, contributors: 1 })
+    const ends = Date.parse((await place.get("/v1/test-clock")).json.now) + 3_600_000
+    await place.patch("/v1/goals/together", { endsAt: new Date(ends).toISOString() })
+    await place.post("/v1/test-clock", { advanceTo: new Date(ends).toISOString() })
+    await earn(place, "ada", 9)
+    expect(await progressOf(place)).toMatchObject({ total: 8 })
+    expect(await goalOf(place, "ada")).toMatchObject({ status: "ended", contribution: 8 })
+  })
+
+  it("count from hidden users, and stay when a user is erased", async () => {
+    const place = newPlace()
+    await place.create("/v1/goals", goal)
+    await place.put("/v1/users/ada", { hidden: true })
+    await earn(place, "ada", 30)
+    await earn(place, "bob", 20)
+    await place.delete("/v1/users/bob")
+    expect(await progressOf(place)).toMatchObject({ total: 50, contributors: 2 })
+  })
+
+  it("of two users who are merged are those of one", async () => {
+    const place = newPlace()
+    await place.create("/v1/goals", { ...goal, minContribution: 50, reward: { points: 5 } })
+    await earn(place, "visitor", 30)
+    await earn(place, "ada", 25)
+    await place.post("/v1/users/visitor/merge", { into: "ada" })
+    expect(await progressOf(place)).toMatchObject({ total: 55, contributors: 1 })
+    expect(await goalOf(place, "ada")).toMatchObject({ contribution: 55 })
+    await earn(place, "bob", 45)
+    expect(await rewarded(place)).toBe(1)
+    expect([await pointsOf(place, "ada"), await pointsOf(place, "bob")]).toEqual([5, 0])
+  })
+})
+
+describe("A goal that reaches its target", () => {
+  it("is complete: nothing more counts, and each contributor is paid once", async () => {
+    const place = newPlace()
+    await place.create("/v1/goals", { ...goal, minContribution: 10, reward: { points: 5 } })
+    await earn(place, "ada", 60)
+    await earn(place, "bob", 9)
+    const last = await earn(place, "cyd", 31)
+    expect(await rewarded(place)).toBe(2)
+    await earn(place, "dan", 50)
+    await place.delete(`/v1/users/cyd/rewards/${last}`)
+    expect(await progressOf(place)).toMatchObject({
+      total: 100,
+      percent: 100,
+      contributors: 3,
+      completedAt: expect.any(String),
+      rewarded: 2,
+    })
+    const points = await Promise.all(["ada", "bob", "cyd", "dan"].map((id) => pointsOf(place, id)))
+    expect(points).toEqual([5, 0, 5, 0])
+    expect(await goalOf(place, "ada")).toMatchObject({ contribution: 60, rewarded: true })
+    const { json } = await place.get("/v1/users/ada/history?kind=goal.rewarded")
+    expect(json.facts).toMatchObject([
+      { key: "together", reward: { points: 5 }, cause: { kind: "goal", key: "together" } },
+    ])
+  })
+
+  it("may be an edit of the target, and keeps the completion when the target rises", async () => {
+    const place = newPlace()
+    await place.create("/v1/goals", { ...goal, reward: { points: 5 } })
+    await earn(place, "ada", 40)
+    await place.patch("/v1/goals/together", { target: 200 })
+    expect(await progressOf(place)).toMatchObject({ total: 40, percent: 20 })
+    await place.patch("/v1/goals/together", { target: 40 })
+    expect(await rewarded(place)).toBe(1)
+    await place.patch("/v1/goals/together", { target: 400, reward: { points: 50 } })
+    expect(await progressOf(place)).toMatchObject({ total: 40, percent: 100 })
+    expect(await pointsOf(place, "ada")).toBe(5)
+  })
+
+  it("pays 1,000 contributors who cross the target at once, each once", async () => {
+    const place = newPlace()
+    await place.create("/v1/goals", { ...goal, target: 990, reward: { points: 5 } })
+    const users = Array.from({ length: 1_000 }, (_, n) => `user-${n}`)
+    await Promise.all(users.map((userId) => earn(place, userId, 1)))
+    expect(await rewarded(place)).toBe(990)
+    expect(await progressOf(place)).toMatchObject({ total: 990, contributors: 990 })
+    const points = await Promise.all(users.map((userId) => pointsOf(place, userId)))
+    expect(points.reduce((sum, one) => sum + one, 0)).toBe(990 * 5)
+  })
+})
+
+describe("A goal of teams", () => {
+  const join = (place: Place, team: string, userId: string) =>
+    place.put(`/v1/teams/${team}/members/${userId}`, {})
+
+  const newTeams = async () => {
+    const place = newPlace()
+    for (const id of ["owls", "hawks"]) {
+      await place.put(`/v1/teams/${id}`, { kind: "club", name: id })
+    }
+    await place.create("/v1/goals", {
+      ...goal,
+      scope: "team",
+      teamKind: "club",
+      reward: { points: 5 },
+    })
+    return place
+  }
+
+  const totalsOf = async (place: Place) => {
+    const { teams } = (await place.get("/v1/goals/together/teams")).json
+    return teams.map(({ team, total }: { team: { id: string }; total: number }) => [team.id, total])
+  }
+
+  it("has a total for each team; who leaves a team leaves the contribution there", async () => {
+    const place = await newTeams()
+    await earn(place, "ada", 7)
+    await join(place, "owls", "ada")
+    await earn(place, "ada", 20)
+    await join(place, "hawks", "bob")
+    await earn(place, "bob", 5)
+    expect(await totalsOf(place)).toEqual([
+      ["owls", 20],
+      ["hawks", 5],
+    ])
+    await join(place, "hawks", "ada")
+    expect(await goalOf(place, "ada")).toMatchObject({ team: { id: "hawks" }, contribution: 0 })
+    await earn(place, "ada", 1)
+    expect(await totalsOf(place)).toEqual([
+      ["owls", 20],
+      ["hawks", 6],
+    ])
+    expect(await goalOf(place, "ada")).toMatchObject({ contribution: 1, progress: { total: 6 } })
+    expect((await place.get("/v1/goals/together")).json.progress).toBeNull()
+    const own = await place.get("/v1/goals/together/teams/owls")
+    expect(own.json).toMatchObject({ team: { id: "owls" }, total: 20, target: 100 })
+  })
+
+  it("pays the members of the team that reaches the target", async () => {
+    const place = await newTeams()
+    await join(place, "owls", "ada")
+    await join(place, "owls", "bob")
+    await join(place, "owls", "cyd")
+    await join(place, "hawks", "dan")
+    await earn(place, "ada", 30)
+    await earn(place, "cyd", 30)
+    await earn(place, "dan", 99)
+    await join(place, "hawks", "cyd")
+    await earn(place, "bob", 40)
+    await vi.waitUntil(
+      async () => (await place.get("/v1/goals/together/teams/owls")).json.rewarded !== null,
+      { timeout: 30_000 },
+    )
+    const points = await Promise.all(["ada", "bob", "cyd", "dan"].map((id) => pointsOf(place, id)))
+    expect(points).toEqual([5, 5, 0, 0])
+    await earn(place, "cyd", 1)
+    const hawks = async () => (await place.get("/v1/goals/together/teams/hawks")).json
+    await vi.waitUntil(async () => (await hawks()).rewarded === 2, { timeout: 30_000 })
+    expect([await pointsOf(place, "cyd"), await pointsOf(place, "dan")]).toEqual([5, 5])
+  })
+
+  it("has nothing of a team of another kind, or that is deleted", async () => {
+    const place = await newTeams()
+    await place.put("/v1/teams/class", { kind: "school", name: "Class" })
+    const asked = await place.get("/v1/goals/together/teams/class")
+    expect(problemOf(asked)).toEqual([404, "team_not_found"])
+    await join(place, "owls", "ada")
+    await earn(place, "ada", 5)
+    await place.delete("/v1/teams/owls")
+    await place.put("/v1/teams/owls", { kind: "club", name: "Owls" })
+    expect(await totalsOf(place)).toEqual([])
+    expect((await place.get("/v1/goals/together/teams/owls")).json).toMatchObject({ total: 0 })
+  })
+})
