@@ -9,6 +9,7 @@ import { asks } from "./asks.ts"
 import { batchEvents } from "./batchEvents.ts"
 import { boardCommits } from "./boardCommits.ts"
 import { boards } from "./boards.ts"
+import { leagueClose, prizes } from "./closes.ts"
 import { cluster } from "./cluster.ts"
 import { type Command, type Names, Refusal, readCommand } from "./command.ts"
 import { compare, formatCompared } from "./compare.ts"
@@ -88,6 +89,8 @@ const short: Readonly<Record<string, Bench>> = {
   archives,
   asks,
   states,
+  "league-close": leagueClose,
+  prizes,
 }
 
 const all: Readonly<Record<string, Bench>> = {

@@ -15,8 +15,8 @@ export const boardLimits = {
   boardFillTurnMs: 5,
 
   // Payouts
-  /** Users who are paid together, and the pause after them. */
-  payoutGroupUsersMax: 100,
+  /** Users who are paid together, and the longest pause after them. */
+  payoutGroupUsersMax: 200,
   payoutPauseMs: 20,
   /** After so many rows, a record says how far the payout has come. */
   payoutStepRows: 2_000,

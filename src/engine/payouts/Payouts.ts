@@ -17,7 +17,8 @@
  * Ownership: this class asks the actors of users and of the project, and changes no state itself.
  *
  * Cost: a record for each winner, and one for every `payoutStepRows` rows. `payoutGroupUsersMax` users
- * are asked together, and a pause follows each group, so other commands find their turn.
+ * are asked together. After each group comes a pause of half the time that the group took, at most
+ * `payoutPauseMs`: so other commands find their turn, and a quick machine is not slowed down.
  */
 import { Cause, Effect, FiberSet } from "effect"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
@@ -140,6 +141,7 @@ class PayoutRun {
     let next = Math.max(begin, first - 1)
     let step = next
     while (this.#isUnderWay) {
+      const startedAt = performance.now()
       const end = next + this.#parts.groupUsersMax
       const rows = yield* this.#rows(next, end)
       if (rows === undefined) break
@@ -152,7 +154,7 @@ class PayoutRun {
         step = next
         yield* this.#ask({ kind: "progressPayout", payout: this.#id, next, paid: this.#paid })
       }
-      yield* this.#pause
+      yield* this.#pauseAfter(performance.now() - startedAt)
     }
     yield* this.#ask({ kind: "finishPayout", payout: this.#id, paid: this.#paid })
   })
@@ -162,12 +164,11 @@ class PayoutRun {
     return this.#environment.project.durable.payouts.has(this.#id)
   }
 
-  get #pause(): Effect.Effect<void> {
+  #pauseAfter(tookMs: number): Effect.Effect<void> {
     const isHasty = isAdvancing(this.#environment.project.state)
-    return Effect.andThen(
-      yieldToEventLoop,
-      Effect.sleep(isHasty ? limits.testClockPauseMs : limits.payoutPauseMs),
-    )
+    const mostMs = isHasty ? limits.testClockPauseMs : limits.payoutPauseMs
+    const pauseMs = Math.min(mostMs, Math.max(1, tookMs / 2))
+    return Effect.andThen(yieldToEventLoop, Effect.sleep(pauseMs))
   }
 
   /** The rows from a position to another; `undefined`: the board is gone. */
