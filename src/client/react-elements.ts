@@ -37,6 +37,7 @@ const component =
     onBuy,
     onError,
     refreshSeconds,
+    teams,
     words,
     ...attributes
   }: ElementProps & More & Further): ReactElement => {
@@ -74,6 +75,7 @@ const component =
       "refresh-seconds": refreshSeconds,
       live: live ? "" : undefined,
       buy: buy ? "" : undefined,
+      teams: teams ? "" : undefined,
     }
     return createElement(name, { ...attributes, ...own, ref })
   }
@@ -83,6 +85,7 @@ interface Further {
   readonly colours?: LaurelRecap["colours"]
   readonly buy?: boolean
   readonly onBuy?: (item: ItemForUser) => unknown
+  readonly teams?: boolean
 }
 
 export const Profile = component("laurel-profile")
@@ -96,6 +99,9 @@ export const Leaderboard = component<{
   readonly board?: string
   /** With `board`: the ids of users with commas between them, who are ranked among themselves. */
   readonly friends?: string
+  /** With `board`, which ranks teams: shows them, and marks the team with the id `team`. */
+  readonly teams?: boolean
+  readonly team?: string
 }>("laurel-leaderboard")
 /** `league`: the key of a league. Default: the first one. */
 export const League = component<{ readonly league?: string }>("laurel-league")

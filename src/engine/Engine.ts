@@ -47,7 +47,9 @@ import type {
   BoardPlaceOf,
   BoardQuery,
   OfWindow,
+  PageOf,
   ScoreAt,
+  TeamEntry,
   WindowCode,
   WindowQuery,
 } from "./boards/ReadBoard.ts"
@@ -266,6 +268,11 @@ export interface EngineReads {
     environment: string,
     query: BoardQuery,
   ) => Effect.Effect<BoardPage, LaurelError<BoardCode>>
+  /** A page of a window's board that ranks teams. */
+  readonly readTeamBoard: (
+    environment: string,
+    query: BoardQuery,
+  ) => Effect.Effect<PageOf<TeamEntry>, LaurelError<WindowCode | "team_not_found">>
   /** The places of these users on a window's board, best first; who is not listed comes last. */
   readonly lookUpOnBoard: (
     environment: string,

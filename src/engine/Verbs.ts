@@ -209,6 +209,7 @@ const boardReadsOf = (
   | "readCohort"
   | "lookUpOnBoard"
   | "readBoard"
+  | "readTeamBoard"
   | "readBoardScores"
   | "readCountsAtLeast"
   | "readRank"
@@ -219,6 +220,8 @@ const boardReadsOf = (
       const about = around === undefined ? {} : { around: idNow(environment, around) }
       return boardReader.read(environments.of(environment), { ...query, ...about })
     }),
+  readTeamBoard: (environment, query) =>
+    Effect.suspend(() => boardReader.readTeams(environments.of(environment), query)),
   lookUpOnBoard: (environment, query, userIds) =>
     Effect.suspend(() => {
       const ids = new Set(userIds.map((userId) => idNow(environment, userId)))

@@ -101,6 +101,29 @@ describe("<laurel-leaderboard>", () => {
     expect(await accessibilityFaults(page)).toEqual([])
   })
 
+  it("shows the teams of a board of teams, and marks one of them", async () => {
+    const body = { key: "cup", name: "Cup", score: { currency: "points" } }
+    const cup = { ...body, entrants: "teams", teamKind: "club" }
+    expect((await server.call("POST", "/v1/leaderboards", { body: cup })).status).toBe(201)
+    for (const [team, userId] of Object.entries({ falcons: "ada", owls: "bob" })) {
+      await server.call("PUT", `/v1/teams/${team}`, { body: { kind: "club", name: `The ${team}` } })
+      await server.call("PUT", `/v1/teams/${team}/members/${userId}`)
+      const amount = team.length
+      await server.call("POST", `/v1/users/${userId}/rewards`, { body: { type: "points", amount } })
+    }
+    const page = await open(
+      `<laurel-leaderboard AT board="cup" teams team="owls" label="Cup"></laurel-leaderboard>`,
+    )
+    const rows = page.getByRole("table", { name: "Cup" }).getByRole("row")
+    await rows.nth(2).waitFor()
+    expect(await rows.allInnerTexts()).toEqual([
+      "Rank\tName\tScore",
+      "1\tThe falcons\t7",
+      "2\tThe owls\t4",
+    ])
+    expect(await page.locator("[aria-current=true]").innerText()).toMatch(/owls/)
+  })
+
   it("takes the colours of the page", async () => {
     const page = await open(`<style>laurel-leaderboard { --laurel-ground: rgb(1, 2, 3) }</style>
       <laurel-leaderboard AT></laurel-leaderboard>`)

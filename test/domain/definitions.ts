@@ -128,6 +128,8 @@ export const boardWith = ({ id = "ldb_1", ...board }: Partial<Board>): Board => 
   key: keyOf(id),
   name: "A leaderboard",
   score: { currency: "points" },
+  entrants: "users",
+  teamKind: null,
   windows: boardWindows,
   order: "desc",
   ties: "shared",

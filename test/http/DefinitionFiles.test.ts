@@ -90,6 +90,13 @@ const fill = async (place: Place) => {
     keepWindows: 52,
     startsAt: "2030-01-01T00:00:00Z",
   })
+  await place.create("/v1/leaderboards", {
+    name: "Club cup",
+    score: { currency: "xp" },
+    entrants: "teams",
+    teamKind: "club",
+    windows: ["weekly"],
+  })
   await place.create("/v1/experiments", {
     name: "Goal",
     variants: [
@@ -178,11 +185,11 @@ describe("A file of definitions", () => {
     await fill(sandbox)
     const file = await exported(sandbox)
     const plan = (await send(production, "diff", file)).json
-    expect(plan).toMatchObject({ created: 16, updated: 1, deleted: 0 })
+    expect(plan).toMatchObject({ created: 17, updated: 1, deleted: 0 })
     const { members: _, ...settings } = plan.changes[0]
     const done = await applied(production, file)
     expect(done.changes[0]).toEqual(settings)
-    expect(done.changes.length).toBe(17)
+    expect(done.changes.length).toBe(18)
     expect(await exported(production)).toEqual(file)
     for (const path of [
       "/v1/rules",
@@ -308,7 +315,7 @@ describe("A file of definitions", () => {
       streaks: [],
     }
     expect((await applied(place, less)).changes).toEqual([])
-    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 16 })
+    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 17 })
     const { settings: _, ...left } = await exported(place)
     expect(left).toEqual({ currencies: [], ...less, segments: [] })
   })

@@ -57,6 +57,8 @@ describe("leaderboards", () => {
       startsAt: null,
       endsAt: null,
       score: { currency: "gems" },
+      entrants: "users",
+      teamKind: null,
       windows: ["all_time", "daily", "weekly", "monthly"],
       order: "desc",
       ties: "shared",

@@ -119,6 +119,16 @@ const cases: ReadonlyArray<Case> = [
   ["RuleNotFound", "rule_not_found", () => get("/v1/rules/rul_none")],
   ["BadgeNotFound", "badge_not_found", () => get("/v1/badges/bdg_none")],
   ["LeaderboardNotFound", "leaderboard_not_found", () => get("/v1/leaderboards/ldb_none")],
+  [
+    "LeaderboardOrTeamNotFound",
+    "leaderboard_not_found",
+    () => get("/v1/leaderboards/ldb_none/teams"),
+  ],
+  [
+    "LeaderboardOrTeamNotFound",
+    "team_not_found",
+    () => get(`/v1/leaderboards/${real["club-cup"]}/teams?around=nobody`),
+  ],
   ["LeagueNotFound", "league_not_found", () => get("/v1/leagues/lga_none")],
   [
     "MechanicNotFound",

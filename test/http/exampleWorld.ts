@@ -91,6 +91,13 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     score: { currency: "gems" },
     windows: ["all_time", "weekly"],
   })
+  const teamBoard = await post(server, "/v1/leaderboards", {
+    name: "Cup of the clubs",
+    score: { currency: "xp" },
+    entrants: "teams",
+    teamKind: "club",
+    windows: ["weekly"],
+  })
   // And an experiment, for the same reason.
   for (const { id } of (await server.call("GET", "/v1/experiments")).json.experiments) {
     await server.call("DELETE", `/v1/experiments/${id}`)
@@ -157,6 +164,7 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     bst: boost.id,
     "gem-hunters": leaderboard.key,
     ldb: leaderboard.id,
+    "club-cup": teamBoard.key,
     "daily-goal": experiment.key,
     exp: experiment.id,
     "weekly-league": league.key,

@@ -830,6 +830,14 @@ const randomScore = ({ project, random }: Surroundings): BoardScore => {
   return { currency: random.pick(rankable(project)) }
 }
 
+/** Users, or the teams of a kind, also of one that has no team. */
+const randomEntrants = ({ project, random }: Surroundings) => {
+  const kinds = [...project.teams.kinds.keys(), "club"]
+  return random.chance(0.3)
+    ? ({ entrants: "teams", teamKind: random.pick(kinds) } as const)
+    : ({ entrants: "users", teamKind: null } as const)
+}
+
 export const randomBoard = (run: Surroundings): Board => {
   const { random, sequence } = run
   const score = randomScore(run)
@@ -839,6 +847,7 @@ export const randomBoard = (run: Surroundings): Board => {
     key: `board-${sequence}`,
     name: `Board ${sequence}`,
     score,
+    ...randomEntrants(run),
     windows: windows.length > 0 ? windows : (["all_time"] as const),
     order: random.pick(boardOrders),
     ties: random.pick(boardTies),
@@ -851,7 +860,14 @@ export const randomBoard = (run: Surroundings): Board => {
   if (!isOfPresent(run.project.metrics, board)) return board
   const set = board.set === "paused" ? "published" : board.set
   const ties = "metric" in score ? "shared" : board.ties
-  const all = { segment: null, startsAt: null, endsAt: null, windows: ["all_time"] } as const
+  const all = {
+    entrants: "users",
+    teamKind: null,
+    segment: null,
+    startsAt: null,
+    endsAt: null,
+    windows: ["all_time"],
+  } as const
   return { ...board, ...all, set, ties }
 }
 

@@ -115,14 +115,18 @@ const folded = (records: ReadonlyArray<JournalRecord>): UserState | undefined =>
 const historyOf = (engine: Engine["Service"], userId: string) =>
   Effect.map(Stream.runCollect(engine.readHistory(sandbox, userId)), (chunks) => chunks.flat())
 
-/** Compares the present windows of all leaderboards but `xp`. */
+/**
+ * Compares the present windows of all leaderboards of users but `xp`. `contests.test.ts` compares those
+ * of teams.
+ */
 const compareFurther = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   { definitions, model }: Oracle,
   now: number,
 ) {
   const { closed, leaderboards, settings } = definitions
-  for (const board of leaderboards.filter(({ key, set }) => key !== "xp" && set !== "archived")) {
+  const ofUsers = leaderboards.filter(({ entrants }) => entrants === "users")
+  for (const board of ofUsers.filter(({ key, set }) => key !== "xp" && set !== "archived")) {
     for (const window of board.windows) {
       const first =
         window === "all_time" ? "" : openWindow([], window, settings.timezone, closed, now)

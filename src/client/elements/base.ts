@@ -20,6 +20,7 @@ const table = {
   leaderboard: { get: "GET leaderboard query" },
   leaderboards: {
     entries: "GET leaderboards/*/entries query",
+    teams: "GET leaderboards/*/teams query",
     lookup: "POST leaderboards/*/lookup body",
   },
 } satisfies Table

@@ -13,7 +13,7 @@ interface Row {
 /**
  * `<laurel-leaderboard>`: the board with the key in the attribute `board` (default: that of xp), in the
  * window `window`, with `limit` rows. If `user` is set, the row of this user is marked and in the
- * middle. `friends`, ids with commas between them, shows these users alone, ranked among themselves;
+ * middle. With `teams` it shows the teams of a board that ranks teams, and marks that of `team`. `friends`, ids with commas between them, shows these users alone, ranked among themselves;
  * it needs `board`.
  */
 export class LaurelLeaderboard extends LaurelElement<ReadonlyArray<Row>> {
@@ -38,11 +38,20 @@ export class LaurelLeaderboard extends LaurelElement<ReadonlyArray<Row>> {
           this.getAttribute(attribute) ?? undefined,
         ]),
       )
-    const query = given({ window: "window", around: "user", limit: "limit" })
+    const around = this.hasAttribute("teams") ? "team" : "user"
+    const query = given({ window: "window", around, limit: "limit" })
     const [board, friends] = [this.getAttribute("board"), this.getAttribute("friends")]
     if (board === null) {
       const { entries } = await leaderboard.get(query, { signal })
       return entries.map(({ xp, ...entry }) => ({ ...entry, score: xp }))
+    }
+    if (this.hasAttribute("teams")) {
+      const { entries } = await leaderboards.teams(board, query, { signal })
+      return entries.map(({ team, ...entry }) => ({
+        ...entry,
+        userId: team.id,
+        displayName: team.name,
+      }))
     }
     if (friends === null) return (await leaderboards.entries(board, query, { signal })).entries
     const ids = friends.split(",").map((id) => id.trim())
@@ -65,11 +74,12 @@ export class LaurelLeaderboard extends LaurelElement<ReadonlyArray<Row>> {
       head.scope = "col"
       return head
     })
+    const own = this.hasAttribute("teams") ? "team" : "user"
     const rows = entries.map(({ displayName, level, rank, score, userId }) => {
       const name = make("bdi", displayName ?? userId)
       const cells = [number(rank), name, ...(isOfXp ? [number(level!)] : []), number(score)]
       const row = make("tr", ...cells.map((cell) => make("td", cell)))
-      if (userId === this.getAttribute("user")) row.ariaCurrent = "true"
+      if (userId === this.getAttribute(own)) row.ariaCurrent = "true"
       return row
     })
     const caption = make("caption", this.heading("leaderboard"))

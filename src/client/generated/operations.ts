@@ -139,6 +139,7 @@ export const operations = {
     update: "PATCH leaderboards/* body key",
     delete: "DELETE leaderboards/* - key",
     entries: "GET leaderboards/*/entries query",
+    teams: "GET leaderboards/*/teams query",
     lookup: "POST leaderboards/*/lookup body",
     disqualify: "PUT leaderboards/*/entries/* body key",
     stats: "GET leaderboards/*/stats query",

@@ -22,8 +22,7 @@ import { pager, table, tabs, withQuery } from "../view/Lists.ts"
 import { alert } from "../view/Page.ts"
 import { count, score as scoreText } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
-import { userLink } from "../view/Users.ts"
-import { rankedKey } from "./definitions/boards.ts"
+import { entrantHead, entrantLink, entriesOf, rankedKey } from "./definitions/boards.ts"
 
 type Definition = BodyOf<"leaderboards.get">
 type BoardKind = Definition["windows"][number]
@@ -70,7 +69,7 @@ const leaderboardPage = Effect.fnUntraced(function* (
   )
   const error = "error" in found ? found.error : undefined
   const standing =
-    around === undefined || "error" in found || !mayChange(visit)
+    around === undefined || "error" in found || !mayChange(visit) || definition.entrants === "teams"
       ? undefined
       : yield* standingOf(visit, definition, around)
   const path = `${base}/leaderboard`
@@ -79,7 +78,7 @@ const leaderboardPage = Effect.fnUntraced(function* (
     html`${noticeOf(visit)}
 ${kindLinks(path, definition, asked)}
 ${error !== undefined && faultsOf(error)}
-${choice(path, query, asked, error)}
+${choice(path, query, asked, definition, error)}
 ${"board" in found && boardView(visit, found.board, timezone)}
 ${standing && disqualifyButton(visit, definition, standing)}`,
     error,
@@ -90,12 +89,12 @@ const isXp = ({ key }: Definition): boolean => key === "xp"
 
 /** A page of the board `xp`, which has levels, or of another board. */
 const boardOf = (
-  { ask }: PlaceVisit,
+  visit: PlaceVisit,
   definition: Definition,
   query: Readonly<Record<string, string | undefined>>,
 ): Effect.Effect<Board, LaurelError> =>
   isXp(definition)
-    ? Effect.map(ask("leaderboard.get", { query }), ({ entries, me, ...page }) => {
+    ? Effect.map(visit.ask("leaderboard.get", { query }), ({ entries, me, ...page }) => {
         const scored = (entry: (typeof entries)[number]) => ({ ...entry, score: entry.xp })
         return {
           ...page,
@@ -105,10 +104,7 @@ const boardOf = (
           ...(me !== undefined && { me: me && scored(me) }),
         }
       })
-    : Effect.map(ask("leaderboards.entries", { params: { id: definition.id }, query }), (page) => ({
-        ...page,
-        definition,
-      }))
+    : Effect.map(entriesOf(visit, definition, query), (page) => ({ ...page, definition }))
 
 type Standing = BodyOf<"leaderboards.lookup">["users"][number]
 
@@ -205,6 +201,7 @@ const choice = (
   path: string,
   query: URLSearchParams,
   asked: string,
+  { entrants }: Definition,
   error: LaurelError | undefined,
 ): Html => {
   const faults = error && formFaults(error)
@@ -223,7 +220,7 @@ ${
 }
 ${textField({
   name: "around",
-  label: "Around the user with the id",
+  label: entrants === "teams" ? "Around the team with the id" : "Around the user with the id",
   value: query.get("around") ?? "",
   faults,
 })}
@@ -238,7 +235,7 @@ const boardView = (visit: PlaceVisit, board: Board, timezone: string): Html => {
   const around = request.query.get("around") ?? ""
   const path = `${base}/leaderboard`
   const rows = entries.map(({ displayName, level, previousRank, rank, score, userId }) => {
-    const user = userLink(base, userId, displayName)
+    const user = entrantLink(base, definition, userId, displayName)
     return [
       count(rank),
       userId === around ? html`<strong>${user}</strong>` : user,
@@ -249,7 +246,7 @@ const boardView = (visit: PlaceVisit, board: Board, timezone: string): Html => {
   })
   const heads = [
     "Rank",
-    "User",
+    entrantHead(definition),
     ...(ofXp ? ["Xp", "Level"] : [rankedKey(definition)]),
     ...(past ? ["Rank in previous window"] : []),
   ]
@@ -258,7 +255,7 @@ ${board.filling && html`<p class="hint">The leaderboard is being filled. Load th
 ${me === null && html`<p>${isolated(around)} is not listed here.</p>`}
 ${rows.length === 0 ? emptyBoard(visit, board) : table("Leaderboard", heads, rows)}
 ${pager(path, withoutAround(request.query), board)}
-${total > 0 && html`<p class="hint">Users with equal ${ofXp ? "xp" : "scores"} share a rank. Users who are hidden, disqualified or without ${ofXp ? "xp" : "a score"} are not listed.</p>`}`
+${total > 0 && definition.entrants === "users" && html`<p class="hint">Users with equal ${ofXp ? "xp" : "scores"} share a rank. Users who are hidden, disqualified or without ${ofXp ? "xp" : "a score"} are not listed.</p>`}`
 }
 
 const withoutAround = (query: URLSearchParams): URLSearchParams => {

@@ -115,6 +115,11 @@ export class Leaderboard {
     return this.#settled.scoreOf(member)
   }
 
+  /** The sequence that set the score of `member`; 0 if it is not listed. */
+  tie(member: number): number {
+    return this.#settled.tieOf(member)
+  }
+
   /** The score of `userId`; 0 if it is not listed. */
   scoreOf(userId: string): number {
     const member = this.members.find(userId)

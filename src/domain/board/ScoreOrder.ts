@@ -63,6 +63,14 @@ export class ScoreOrder {
     return chunk.scoreAt(chunk.slotOf(member))
   }
 
+  /** The sequence that set the score of `member`; 0 if it is not listed. */
+  tieOf(member: number): number {
+    const home = this.#homes.get(member)
+    if (home === 0) return 0
+    const chunk = this.#index.chunkOf(home - 1)
+    return chunk.tieAt(chunk.slotOf(member))
+  }
+
   /** The number of members with a score above `score`. */
   countAbove(score: number): number {
     const place = this.#index.placeAbove(score)

@@ -6,6 +6,7 @@ import {
   defaultWindows,
   hasScores,
   isOfPresent,
+  isOfTeams,
   isXpBoard,
   rankedBy,
   ranksBy,
@@ -37,6 +38,8 @@ export interface BoardChange
       | "name"
       | "description"
       | "score"
+      | "entrants"
+      | "teamKind"
       | "order"
       | "ties"
       | "attributes"
@@ -53,7 +56,15 @@ export interface BoardChange
   readonly metadata?: Metadata | null
 }
 
-type Defaulted = "windows" | "order" | "ties" | "attributes" | "prizes" | "keepWindows"
+type Defaulted =
+  | "entrants"
+  | "teamKind"
+  | "windows"
+  | "order"
+  | "ties"
+  | "attributes"
+  | "prizes"
+  | "keepWindows"
 
 /** A board without the members that have defaults. */
 type NewBoard = Partial<Pick<Board, Defaulted>> & Omit<New<Board>, Defaulted>
@@ -123,11 +134,34 @@ const boardFaults = (state: ProjectState, board: Board): ReadonlyArray<Fault> =>
     ...rankedFaults(state, score),
   ]
   if (isOfPresent(state.metrics, board)) faults.push(...presentFaults(board))
+  faults.push(...entrantFaults(state, board))
   const scored =
     "currency" in score ? definitionWithKey(state.currencies, score.currency) : undefined
   if (scored !== undefined && isRefilling(scored)) {
     const detail = "must not have a refill, now or before: refilled amounts are not earned"
     faults.push({ pointer: "/score/currency", code: "not_allowed", detail })
+  }
+  return faults
+}
+
+/** The kind of the teams is there if the board ranks teams. It pays no prizes, and scores add up. */
+const entrantFaults = ({ metrics }: ProjectState, board: Board): ReadonlyArray<Fault> => {
+  const { entrants, prizes, teamKind } = board
+  if (!isOfTeams(board)) {
+    const detail = "must be left out unless entrants is teams"
+    return teamKind === null ? [] : [{ pointer: "/teamKind", code: "not_allowed", detail }]
+  }
+  const faults: Array<Fault> = []
+  if (teamKind === null) {
+    faults.push({ pointer: "/teamKind", code: "missing", detail: `is required for ${entrants}` })
+  }
+  if (isOfPresent(metrics, board)) {
+    const detail = "must be a currency, or a metric that counts or sums: scores of members add up"
+    faults.push({ pointer: "/score", code: "not_allowed", detail })
+  }
+  if (prizes.length > 0) {
+    const detail = "must be empty: a leaderboard of teams pays no prizes"
+    faults.push({ pointer: "/prizes", code: "not_allowed", detail })
   }
   return faults
 }

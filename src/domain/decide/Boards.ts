@@ -6,6 +6,10 @@
  * in the open windows that contain the event. A whole board (`isWhole`) that does not count notes the
  * amount as missed. What backfills of badges and merges pay scores in no window.
  *
+ * On a board of teams the fact names the team of the kind that the user is in when the record is
+ * decided (`engine/boards/TeamScores.ts` adds it up); without one, nothing scores. A revocation names
+ * the team that got the amount, also if the user has left it.
+ *
  * A revocation takes a score back exactly, but not from closed windows. What is left of a score
  * counts as reached by the revocation: in a tie it comes last.
  *
@@ -24,6 +28,7 @@ import { paysAt } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../record/Record.ts"
 import type { Membership } from "../user/Membership.ts"
+import { teamIn } from "../user/TeamMembership.ts"
 import { noBoardScores, noWindows, type UserState } from "../user/User.ts"
 import { type WindowKind, windowKinds, type Zone, zoneOf } from "../values/Calendar.ts"
 import { openWindows } from "./openWindows.ts"
@@ -88,6 +93,8 @@ const creditBoard = (
     return
   }
   if (!membership.has(board.segment)) return
+  const team = board.teamKind === null ? undefined : teamIn(user, project, board.teamKind)
+  if (board.teamKind !== null && team === undefined) return
   const { windows } = user?.boards.get(boardId) ?? noBoardScores
   const open = openWindows(windows, project, today, day)
   const indexes: Indexes = {}
@@ -97,7 +104,9 @@ const creditBoard = (
     if (window !== "all_time" && index !== undefined) indexes[window] = index
     if (window === "all_time" || index !== undefined) counts = true
   }
-  if (counts) facts.push({ kind: "board.scored", boardId, amount, ...indexes })
+  if (!counts) return
+  const of = team && { team: { id: team.id, number: team.number } }
+  facts.push({ kind: "board.scored", boardId, amount, ...of, ...indexes })
 }
 
 /** Credits the open windows of the board `xp` that contain the event. */
@@ -123,10 +132,11 @@ export const undoneScores = (
 ): ReadonlyArray<FactOf<"board.scored">> =>
   facts.flatMap((fact) => {
     if (fact.kind !== "board.scored") return []
-    const { amount, boardId, kind, missed } = fact
+    const { amount, boardId, kind, missed, team } = fact
     const { windows } = user.boards.get(boardId) ?? noBoardScores
     const open = openAmong(fact, windows, project, now)
-    return { kind, boardId, amount: -amount, ...(missed && { missed }), ...open }
+    const of = { ...(team && { team }), ...(missed && { missed }) }
+    return { kind, boardId, amount: -amount, ...of, ...open }
   })
 
 /** The windows of a credit from which a revocation takes it back: the user's latest, if open. */

@@ -2,7 +2,7 @@
  * The definition of a leaderboard, which ranks users by the earned amount of a currency, by a metric,
  * or by the length of a streak.
  *
- * The score of all time of a board without a segment and without a start is what the user ever
+ * The score of all time of a board of users without a segment and without a start is what the user ever
  * earned of the currency, or the value of a metric that counts or sums, less what was added while the board did not
  * count. So a new board has its scores at once. A board with a segment or a start cannot know who
  * would have counted before: it adds up what counts from its publication on, and so does each window
@@ -11,6 +11,10 @@
  * A board of a streak, or of another metric, has no scores of its own (`isOfPresent`). It shows the
  * present lengths or values that users' states have, and so it has no windows, segment or period, and
  * is never paused. A maximum of a window could be undone only from the user's history.
+ *
+ * A board of teams (`entrants`) ranks the teams of a kind by what each user scored while a member of
+ * the team: a fact names the team that gets the score. It counts from its publication on, since no state says
+ * who was in which team before.
  *
  * The board `xp` always exists. It has no scores of its own: it ranks by the xp and the windows that
  * each user's state has in any case.
@@ -29,6 +33,9 @@ export type BoardOrder = (typeof boardOrders)[number]
 
 export const boardTies = ["shared", "first"] as const
 export type BoardTies = (typeof boardTies)[number]
+
+export const boardEntrants = ["users", "teams"] as const
+export type BoardEntrants = (typeof boardEntrants)[number]
 
 /** What users are ranked by: a currency, a metric or a streak, by its key. */
 export type BoardScore =
@@ -79,6 +86,10 @@ export const isOfPresent = (
 export interface Board extends Targeted {
   readonly name: string
   readonly score: BoardScore
+  /** Whom the board ranks. */
+  readonly entrants: BoardEntrants
+  /** The kind of the teams that the board ranks; null: it ranks users. */
+  readonly teamKind: string | null
   /** At least one. */
   readonly windows: ReadonlyArray<BoardWindow>
   /** `asc`: the lowest score is first. */
@@ -97,11 +108,21 @@ export interface Board extends Targeted {
 }
 
 /** The members that decide the scores. */
-export const scoring = ["score", "windows", "order", "segment", "startsAt"] as const
+export const scoring = [
+  "score",
+  "entrants",
+  "teamKind",
+  "windows",
+  "order",
+  "segment",
+  "startsAt",
+] as const
 
 /** The members of a board that says nothing of them. */
 export const boardDefaults = {
   ...targetedDefaults,
+  entrants: "users",
+  teamKind: null as string | null,
   windows: boardWindows,
   order: "desc",
   ties: "shared",
@@ -135,8 +156,15 @@ export const builtInBoards: ReadonlyMap<string, Board> = new Map([[xpBoard.id, x
 export const isXpBoard = ({ id }: Pick<Definition, "id">): boolean => id === xpBoard.id
 
 /** Whether the score of all time follows from what the user ever earned. */
-export const isWhole = ({ segment, startsAt }: Pick<Board, "segment" | "startsAt">): boolean =>
-  segment === null && startsAt === null
+export const isWhole = ({
+  entrants,
+  segment,
+  startsAt,
+}: Pick<Board, "entrants" | "segment" | "startsAt">): boolean =>
+  entrants === "users" && segment === null && startsAt === null
+
+/** Whether the board ranks teams. */
+export const isOfTeams = ({ entrants }: Pick<Board, "entrants">): boolean => entrants === "teams"
 
 /** Whether a board has scores: it was published, and is not archived. */
 export const hasScores = ({ set }: Pick<Definition, "set">): boolean =>

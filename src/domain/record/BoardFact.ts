@@ -33,6 +33,8 @@ export type BoardFact =
       readonly kind: "board.scored"
       readonly boardId: string
       readonly amount: number
+      /** The team that gets the amount, on a leaderboard of teams. */
+      readonly team?: { readonly id: string; readonly number: number }
       readonly missed?: true
       readonly daily?: number
       readonly weekly?: number

@@ -31,6 +31,7 @@ import { windowKinds, zoneOf } from "../../domain/values/Calendar.ts"
 import type { Entry } from "../../storage/Storage.ts"
 import { Boards } from "../boards/Boards.ts"
 import { Cohorts } from "../boards/Cohorts.ts"
+import { TeamScores } from "../boards/TeamScores.ts"
 import type { DaysRead } from "../records/ActivityBytes.ts"
 import { decodeDirectory, decodeProject, encodeDirectory, encodeProject } from "../records/Codec.ts"
 import { decodeChunk, StoredTeams, withTeamsOf } from "../records/TeamBytes.ts"
@@ -109,6 +110,7 @@ export class Environment {
   /** The actors of the users that are decoded. */
   readonly users = new Map<string, UserActor>()
   readonly boards = new Boards(() => this.project.durable.metrics)
+  readonly teamScores = new TeamScores(this.boards, () => this.project.durable.teams)
   readonly cohorts: Cohorts
   readonly agenda: Agenda
   readonly #options: EnvironmentOptions
@@ -463,10 +465,12 @@ export class Environments {
     return environment
   }
 
-  /** Counts a durable record. The actor's durable state may not have it yet. */
+  /** Counts a durable record, and scores for teams. The actor's durable state may not have it yet. */
   durable(record: JournalRecord): void {
     const { facts, subject } = record
+    if (subject.actor === "directory") return
     if (subject.actor === "project") this.of(subject.environment).counts.foldGoals(record)
+    this.of(subject.environment).teamScores.fold(record)
     if (subject.actor !== "user") return
     const { counts, fresh, teamMembers } = this.of(subject.environment)
     counts.fold(record)
@@ -493,8 +497,9 @@ export class Environments {
   beginSnapshot() {
     const counted: Array<Counts> = []
     const entries: Array<Entry> = []
-    for (const { counts, fresh, id, teamMembers } of this) {
+    for (const { counts, fresh, id, teamMembers, teamScores } of this) {
       fresh.seal()
+      for (const entry of teamScores.begin(id)) entries.push(entry)
       for (const entry of teamMembers.begin(id)) entries.push(entry)
       if (counts.erased.forget(this.#options.now())) counts.changed = true
       if (!counts.changed) continue
@@ -505,9 +510,10 @@ export class Environments {
     return {
       entries,
       ended: () => {
-        for (const { fresh, teamMembers } of this) {
+        for (const { fresh, teamMembers, teamScores } of this) {
           fresh.drop()
           teamMembers.ended()
+          teamScores.ended()
         }
       },
       failed: () => {

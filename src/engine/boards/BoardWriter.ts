@@ -43,6 +43,8 @@ import {
   windowEntry,
 } from "./StoredBoard.ts"
 
+import { teamRowSection } from "./TeamScores.ts"
+
 type Write = (entries: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>
 
 interface BoardWriterOptions {
@@ -75,7 +77,7 @@ export class BoardWriter {
         }
       }
       for (const board of [...boards.gone]) {
-        for (const section of sections) {
+        for (const section of [...sections, teamRowSection] as const) {
           yield* this.#deleteRange(boardRange(section, environment.id, board), write)
         }
         boards.gone.delete(board)

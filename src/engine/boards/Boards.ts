@@ -10,14 +10,14 @@
  * - stored, until its retention ends. It is read from LMDB.
  *
  * Invariants:
- * - The all-time boards and the open boards show the durable state of users: a user is listed who
- *   has a score above 0, is not hidden, and is not disqualified on the board. A further board that was just published is being filled:
- *   users who have not changed since are listed up to a prefix of their hashes (`filledTo`).
+ * - The all-time boards and the open boards show the durable state of users: a user is listed who has a
+ *   score above 0, is not hidden, and is not disqualified on the board. A further board that was just
+ *   published is being filled: unchanged users are listed up to a prefix of their hashes (`filledTo`).
  * - A window is in one of the three states at most. No record counts for a window up to the newest
  *   one that was frozen or stored.
- * - A user who is hidden, erased or merged into another leaves all boards at once, and closed boards
- *   for good; who is disqualified on a board leaves that one in the same way. On a closed board the row becomes a gap: at once in memory, and on disk with the next
- *   snapshot (`removed` lists those users).
+ * - A user who is hidden, erased or merged into another leaves all boards at once, and closed boards for
+ *   good; who is disqualified on a board leaves that one in the same way. On a closed board the row
+ *   becomes a gap: at once in memory, and on disk with the next snapshot (`removed` lists those users).
  *
  * Ownership: the commit pipeline changes boards (stage `actor`), the project actor's records close
  * windows, make and drop further boards, `actor/BoardFills.ts` fills new ones, and `BoardWriter` moves
@@ -36,6 +36,7 @@ import {
   addsUp,
   type Board,
   hasScores,
+  isOfTeams,
   isWhole,
   isXpBoard,
   metricOf,
@@ -52,6 +53,7 @@ import { earnedOf, isDisqualified, noBoardScores, type UserState } from "../../d
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { prefixesEnd } from "../users/BucketTable.ts"
+import { asItIs, keysOf } from "./ScoreKeys.ts"
 import type { ClosedWindow, StoredWindow } from "./StoredBoard.ts"
 
 type WindowClosed = Extract<Fact, { readonly kind: "leaderboard.window_closed" }>
@@ -247,18 +249,6 @@ export class BoardSet {
   }
 }
 
-const asItIs = (score: number): number => score
-
-/** Keys of a board with the lowest score first: the higher the score, the lower its key. */
-const reversed = (score: number): number => (score > 0 ? 2 ** 53 - score : 0)
-
-/** Far above each value of a maximum, a minimum or a latest value, which may be 0 or negative. */
-const shift = 2 ** 52
-const shiftedUp = (score: number): number => score + shift
-const shiftedDown = (key: number): number => key - shift
-/** The lowest value first. It is its own reverse. */
-const turned = (score: number): number => shift - score
-
 /** The boards of a definition other than `xp`. */
 export class FurtherBoards extends BoardSet {
   /** The present definition. */
@@ -283,10 +273,10 @@ export class FurtherBoards extends BoardSet {
     const showsValues = metric !== undefined && !addsUp(metric.aggregate)
     const streak = "streak" in board.score ? board.score.streak : undefined
     this.present = showsValues ? metric.id : streak
-    const isUp = board.order === "desc"
     const hasNegatives = metric !== undefined && isExtremum(metric.aggregate)
-    this.keyOf = hasNegatives ? (isUp ? shiftedUp : turned) : isUp ? asItIs : reversed
-    this.scoreOf = hasNegatives && isUp ? shiftedDown : this.keyOf
+    const { keyOf, scoreOf } = keysOf(board.order, hasNegatives)
+    this.keyOf = keyOf
+    this.scoreOf = scoreOf
   }
 
   get isFilled(): boolean {
@@ -340,7 +330,10 @@ export class FurtherBoards extends BoardSet {
     const length = streak === undefined || last === undefined || streak.broken ? 0 : streak.length
     if (length === 0 && this.members.find(user.id) === undefined) return
     const member = this.members.admit(user.id)
-    this.allTime.set(member, this.keyOf(length), Math.max(0, last ?? 0))
+    const since = Math.max(0, last ?? 0)
+    // A streak that broke and is as long again was reached anew.
+    if (this.allTime.tie(member) !== since) this.allTime.remove(member)
+    this.allTime.set(member, this.keyOf(length), since)
     this.moved()
   }
 
@@ -361,6 +354,9 @@ export class Boards extends BoardSet {
   readonly names = new MemberNames()
   /** The boards of further definitions, by id. */
   readonly further = new Map<string, FurtherBoards>()
+  /** Those of teams, by their ids. `TeamScores.ts` adds up their scores. */
+  readonly ofTeams = new Map<string, FurtherBoards>()
+  readonly teams = new Members()
   /** The ids of boards that were archived and may still be on disk. */
   readonly gone = new Set<string>()
   readonly #metrics: () => ReadonlyMap<string, Metric>
@@ -374,27 +370,36 @@ export class Boards extends BoardSet {
 
   /** All boards, with the ids of the definitions. */
   *sets(): Generator<readonly [boardId: string, set: BoardSet]> {
+    yield* this.#ofUsers()
+    yield* this.ofTeams
+  }
+
+  *#ofUsers(): Generator<readonly [boardId: string, set: BoardSet]> {
     yield [xpBoard.id, this]
     yield* this.further
   }
 
   /** The boards of a definition; `undefined`: it is a draft, archived, or unknown. */
   of(boardId: string): BoardSet | undefined {
-    return boardId === xpBoard.id ? this : this.further.get(boardId)
+    if (boardId === xpBoard.id) return this
+    return this.further.get(boardId) ?? this.ofTeams.get(boardId)
   }
 
   /** Makes, changes or drops the boards of a definition. */
   define(board: Board): void {
     if (isXpBoard(board)) return
-    const known = this.further.get(board.id)
+    const own = isOfTeams(board) ? this.ofTeams : this.further
+    const known = own.get(board.id)
     if (!hasScores(board)) {
       if (known === undefined) return
-      this.further.delete(board.id)
+      own.delete(board.id)
       this.gone.add(board.id)
       if (known.present !== undefined) this.#ofPresent--
     } else if (known === undefined) {
-      const made = new FurtherBoards(this.members, board, metricOf(this.#metrics(), board))
-      this.further.set(board.id, made)
+      const members = isOfTeams(board) ? this.teams : this.members
+      const made = new FurtherBoards(members, board, metricOf(this.#metrics(), board))
+      if (isOfTeams(board)) made.filledTo = prefixesEnd
+      own.set(board.id, made)
       if (made.present !== undefined) this.#ofPresent++
     } else known.board = board
   }
@@ -478,10 +483,7 @@ export class Boards extends BoardSet {
     this.moved()
   }
 
-  /**
-   * Sets the scores that a revocation leaves. They keep the sequences of the earlier records that
-   * set them.
-   */
+  /** Sets the scores that a revocation leaves, with the sequences of the records that set them. */
   #revoke(
     actor: { member: number | undefined },
     user: UserState,
@@ -522,7 +524,7 @@ export class Boards extends BoardSet {
   /** Removes a user from every board, because of the record `sequence`. */
   hide(userId: string, sequence: number): void {
     const member = this.members.find(userId)
-    for (const [, boards] of this.sets()) boards.leave(member, userId, sequence)
+    for (const [, boards] of this.#ofUsers()) boards.leave(member, userId, sequence)
   }
 
   /** `hide`, and deletes the user's name and member number too. */
@@ -553,14 +555,14 @@ export class Boards extends BoardSet {
     const hides = cause.kind === "profile" && cause.change.hidden === true
     if (!hides && cause.kind !== "erasure" && !(cause.kind === "mergeEnd" && cause.done)) return
     const member = this.members.find(subject.userId)
-    for (const [, boards] of this.sets()) boards.leaveClosed(member, subject.userId, sequence)
+    for (const [, boards] of this.#ofUsers()) boards.leaveClosed(member, subject.userId, sequence)
   }
 
   /** Closes the windows that a record of the project says are over, and follows definitions. */
   followProject({ facts, sequence }: JournalRecord): void {
     for (const fact of facts) {
       if (fact.kind === "leaderboard.window_closed") {
-        const boards = fact.board === undefined ? this : this.further.get(fact.board.boardId)
+        const boards = fact.board === undefined ? this : this.of(fact.board.boardId)
         boards?.windows[fact.window].close(fact, sequence)
         continue
       }

@@ -13,8 +13,10 @@ import { Gaps } from "../../domain/board/Gaps.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import { Members } from "../../domain/board/Members.ts"
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
+import { teamNotFound } from "../../domain/decide/TeamMembers.ts"
 import { type BoardWindow, xpBoard } from "../../domain/project/BoardDefinition.ts"
 import { timeIn } from "../../domain/project/Project.ts"
+import { type Team, type Teams, teamWithId } from "../../domain/project/Team.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import {
   dayOf,
@@ -23,7 +25,12 @@ import {
   type Zone,
   zoneOf,
 } from "../../domain/values/Calendar.ts"
-import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import {
+  type ErrorCode,
+  invalidRequest,
+  type LaurelError,
+  laurelError,
+} from "../../domain/values/Errors.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import {
   type BoardRow,
@@ -54,7 +61,7 @@ export interface WindowQuery {
 export interface BoardQuery extends WindowQuery {
   readonly limit: number
   readonly offset: number
-  /** The user in the middle of the page; replaces `offset`. */
+  /** The user, or the team, in the middle of the page; replaces `offset`. */
   readonly around?: string
 }
 
@@ -73,19 +80,26 @@ export interface BoardEntry {
   readonly previousRank: number | null
 }
 
-export interface BoardPage {
+/** An entry of a board that ranks teams. */
+export interface TeamEntry extends Pick<BoardEntry, "rank" | "score" | "previousRank"> {
+  readonly team: Pick<Team, "id" | "name" | "attributes">
+}
+
+export interface PageOf<Entry> {
   /** Epoch milliseconds; null for all time. */
   readonly startsAt: number | null
   readonly endsAt: number | null
-  readonly entries: ReadonlyArray<BoardEntry>
+  readonly entries: ReadonlyArray<Entry>
   readonly total: number
   /** The position of the first entry, from 0. */
   readonly offset: number
   /** Whether the board was just made, and some users are not listed yet. */
   readonly filling: boolean
-  /** The entry of the user in `around`; null: not listed; absent: the query has no `around`. */
-  readonly me?: BoardEntry | null
+  /** The entry of `around`; null: not listed; absent: the query has no `around`. */
+  readonly me?: Entry | null
 }
+
+export type BoardPage = PageOf<BoardEntry>
 
 /** The place of a user on a board; `rank` null: not listed. */
 export interface BoardPlaceOf {
@@ -127,6 +141,15 @@ interface Found {
   readonly before: BoardSource
 }
 
+/** How rows become entries, and what fails for an id that nothing has. */
+interface Reading<Entry, Code extends ErrorCode> {
+  readonly entriesOf: (
+    found: Found,
+    rows: ReadonlyArray<BoardRow>,
+  ) => Effect.Effect<ReadonlyArray<Entry>, LaurelError<"storage_unavailable">>
+  readonly known: (id: string) => Effect.Effect<void, LaurelError<WindowCode | Code>>
+}
+
 const noBoardMembers = new Members()
 const noBoard = boardInMemory(new Leaderboard(noBoardMembers), new Gaps())
 const noGaps = new Gaps()
@@ -145,6 +168,36 @@ export class BoardReader {
     environment: RankedEnvironment,
     query: BoardQuery,
   ): Effect.Effect<BoardPage, LaurelError<BoardCode>> {
+    return this.#page(environment, query, {
+      entriesOf: (found, rows) => this.#entries(environment, found, rows),
+      // Only a user who is not listed may be unknown.
+      known: (userId) =>
+        Effect.flatMap(this.#isUnknown(environment, userId), (isUnknown) =>
+          isUnknown ? Effect.fail(userNotFound) : Effect.void,
+        ),
+    })
+  }
+
+  /**
+   * `read` for a board that ranks teams; `around` is the id of a team. `team_not_found`: for `around`.
+   */
+  readTeams(
+    environment: RankedEnvironment,
+    query: BoardQuery,
+  ): Effect.Effect<PageOf<TeamEntry>, LaurelError<WindowCode | "team_not_found">> {
+    const { teams } = environment.project.durable
+    return this.#page(environment, query, {
+      entriesOf: (found, rows) => this.#teamEntries(teams, found, rows),
+      known: (teamId) =>
+        teamWithId(teams, teamId) === undefined ? Effect.fail(teamNotFound) : Effect.void,
+    })
+  }
+
+  #page<Entry, Code extends ErrorCode>(
+    environment: RankedEnvironment,
+    query: BoardQuery,
+    { entriesOf, known }: Reading<Entry, Code>,
+  ): Effect.Effect<PageOf<Entry>, LaurelError<WindowCode | Code>> {
     const self = this
     const { around, limit } = query
     return Effect.gen(function* () {
@@ -154,20 +207,17 @@ export class BoardReader {
       let me: BoardRow | undefined
       if (around !== undefined) {
         me = yield* self.#safely(board.find(around))
-        // Only a user who is not listed may be unknown.
-        if (me === undefined && (yield* self.#isUnknown(environment, around))) {
-          return yield* Effect.fail(userNotFound)
-        }
+        if (me === undefined) yield* known(around)
         offset = me === undefined ? 0 : offsetAround(board, me, limit)
       }
       const rows = yield* self.#safely(pageOf(board, offset, limit))
-      const entries = yield* self.#entries(environment, found, rows)
+      const entries = yield* entriesOf(found, rows)
       const filling = isFilling(found)
       const page = { startsAt, endsAt, entries, total: totalOf(board), offset, filling }
       if (around === undefined) return page
       if (me === undefined) return { ...page, me: null }
-      const shown = entries.find(({ userId }) => userId === around)
-      return { ...page, me: shown ?? (yield* self.#entries(environment, found, [me]))[0]! }
+      const shown = entries[rows.findIndex(({ userId }) => userId === around)]
+      return { ...page, me: shown ?? (yield* entriesOf(found, [me]))[0]! }
     })
   }
 
@@ -230,26 +280,55 @@ export class BoardReader {
     return Effect.map(this.#options.readUser(environment.id, userId), (user) => user === undefined)
   }
 
+  #teamEntries(
+    teams: Teams,
+    found: Found,
+    rows: ReadonlyArray<BoardRow>,
+  ): Effect.Effect<ReadonlyArray<TeamEntry>, LaurelError<"storage_unavailable">> {
+    return Effect.map(this.#ranksOf(found, rows), (ranks) =>
+      rows.map(({ score, userId: id }, index) => ({
+        ...ranks[index]!,
+        team: teamWithId(teams, id) ?? { id, name: id, attributes: {} },
+        score: scoreOf(found, score),
+      })),
+    )
+  }
+
+  /** The ranks of rows, in the window and in the one before. */
+  #ranksOf(
+    found: Found,
+    rows: ReadonlyArray<BoardRow>,
+  ): Effect.Effect<
+    ReadonlyArray<Pick<BoardEntry, "rank" | "previousRank">>,
+    LaurelError<"storage_unavailable">
+  > {
+    const { before, board } = found
+    const shared = sharesRanks(found)
+    const ranksBefore =
+      before.size === 0 ? Effect.succeed(undefined) : this.#safely(before.ranks(rows, shared))
+    return Effect.map(ranksBefore, (ranks) =>
+      rows.map((row, index) => ({
+        rank: rankOf(board.gaps, row, shared),
+        previousRank: ranks?.[index] ?? null,
+      })),
+    )
+  }
+
   #entries(
     { boards }: RankedEnvironment,
     found: Found,
     rows: ReadonlyArray<BoardRow>,
   ): Effect.Effect<ReadonlyArray<BoardEntry>, LaurelError<"storage_unavailable">> {
-    const { before, board } = found
-    const shared = sharesRanks(found)
     const { allTime, members, names } = boards
     const allXp = (member: number | undefined) => (member === undefined ? 0 : allTime.score(member))
-    const ranksBefore =
-      before.size === 0 ? Effect.succeed(undefined) : this.#safely(before.ranks(rows, shared))
-    return Effect.map(ranksBefore, (ranks) =>
-      rows.map(({ first, position, score, userId, member = members.find(userId) }, index) => ({
-        rank: rankOf(board.gaps, { first, position }, shared),
+    return Effect.map(this.#ranksOf(found, rows), (ranks) =>
+      rows.map(({ score, userId, member = members.find(userId) }, index) => ({
+        ...ranks[index]!,
         userId,
         displayName: member === undefined ? null : names.get(member),
         score: scoreOf(found, score),
         // On the all-time board the score is the user's xp.
         xp: found.boards === boards && found.startsAt === null ? score : allXp(member),
-        previousRank: ranks?.[index] ?? null,
       })),
     )
   }

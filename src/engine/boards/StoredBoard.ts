@@ -11,6 +11,9 @@
  *                    a page (uint32 each)
  *     g, position    a gap; the value is empty
  *
+ * Rows of another form are in the table too: `t`, the environment, the id of a definition and the id
+ * of a team lead to the team's scores in windows that are not closed (`TeamScores.ts`).
+ *
  * Numbers are little-endian.
  *
  * Invariants: the pages have `size` rows in order, including gaps. Each user in a row has a pair in
@@ -64,7 +67,7 @@ export const boardKey = (
 ): Uint8Array => compositeKey(section, environment, board, kind, index, ...rest)
 
 /** The keys of a section of all windows of a definition. */
-export const boardRange = (section: Section, environment: string, board: string) =>
+export const boardRange = (section: Section | "t", environment: string, board: string) =>
   rangeOf(compositeKey(section, environment, board))
 
 const entry = (key: Uint8Array, body: Uint8Array | string): Entry => ({

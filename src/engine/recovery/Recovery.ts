@@ -59,6 +59,7 @@ import type { Environment, UserActor } from "../actor/Environments.ts"
 import { loadUser } from "../actor/Supervisor.ts"
 import type { FurtherBoards } from "../boards/Boards.ts"
 import { readWindows } from "../boards/StoredBoard.ts"
+import { loadTeamScores } from "../boards/TeamScores.ts"
 import { CommitPipeline } from "../commit/GroupCommit.ts"
 import { hashText } from "../dedupe/IdIndex.ts"
 import { encodeRecord } from "../records/Codec.ts"
@@ -274,6 +275,7 @@ const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed
     // Those of a board that was archived lately are still to be deleted.
     environments.of(environment).boards.of(board)?.windows[kind].load(index, window, gaps)
   }
+  yield* loadTeamScores(storage, (environment) => environments.of(environment).teamScores)
   yield* loadNames(state)
   return yield* loadUsers(state, (done) => progressed({ stage: "users", done }))
 })

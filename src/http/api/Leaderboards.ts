@@ -2,9 +2,24 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Reward } from "../../domain/message/FactMembers.ts"
-import { boardOrders, boardTies, boardWindows } from "../../domain/project/BoardDefinition.ts"
+import {
+  boardEntrants,
+  boardOrders,
+  boardTies,
+  boardWindows,
+} from "../../domain/project/BoardDefinition.ts"
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
+import {
+  BoardEntries,
+  BoardLookup,
+  BoardLookupRequest,
+  BoardStats,
+  Disqualified,
+  DisqualifyRequest,
+  TeamBoardEntries,
+  windowQuery,
+} from "./BoardEntries.ts"
 import {
   ApiKey,
   distinct,
@@ -33,32 +48,19 @@ import {
   statusWords,
 } from "./DefinitionShapes.ts"
 import { definitionEndpoints } from "./definitionEndpoints.ts"
-import {
-  boardEntries,
-  boardEntry,
-  boardLookup,
-  boardStats,
-  leaderboard,
-  leaderboardsPage,
-} from "./examples/boardExamples.ts"
+import { leaderboard, leaderboardsPage, teamBoardKey } from "./examples/boardExamples.ts"
 import { leaderboardId } from "./examples/exampleIds.ts"
-import {
-  BoardAt,
-  BoardWindowKind,
-  boardPageFields,
-  boardTotal,
-  PreviousRank,
-  WindowShown,
-} from "./Leaderboard.ts"
 import {
   keyedProblems,
   LeaderboardConflict,
   LeaderboardNotFound,
+  LeaderboardOrTeamNotFound,
   readProblems,
   UseConflict,
   UserNotFound,
   writeProblems,
 } from "./Problems.ts"
+import { TeamId, TeamKind } from "./Teams.ts"
 
 const Name = text(1, limits.titleCharactersMax).annotate({
   description: "Name for people.",
@@ -97,6 +99,17 @@ const Score = Schema.Struct({
       "What users are ranked by, one of the three. A currency: the amounts that they earn; spending and expiry do not lower a score. A metric: what events add to a count or a sum, or the present value of another. A streak: its present length, which falls to 0 when the streak breaks.",
     examples: [{ currency: "gems" }, { metric: "distance" }, { streak: "daily" }],
   })
+
+const Entrants = oneOf(boardEntrants).annotate({
+  description:
+    "Whom the leaderboard ranks. `teams`: the score of a team is what users earned while they were its members; `GET /v1/leaderboards/{id}/teams` reads it. Default `users`.",
+  examples: ["users"],
+})
+
+const teamKindWords = {
+  description: "The kind of the teams that a leaderboard of `teams` ranks, which needs one.",
+  examples: ["club"],
+}
 
 const Windows = list(oneOf(boardWindows), 1, boardWindows.length)
   .check(distinct<string>([], (window) => window))
@@ -189,6 +202,8 @@ export const NewLeaderboard = Schema.Struct({
   ...newMembers("name"),
   name: Name,
   score: Score,
+  entrants: Schema.optionalKey(Entrants),
+  teamKind: Schema.optionalKey(TeamKind.annotate(teamKindWords)),
   windows: Schema.optionalKey(Windows),
   order: Schema.optionalKey(Order),
   ties: Schema.optionalKey(Ties),
@@ -215,6 +230,13 @@ export const NewLeaderboard = Schema.Struct({
       startsAt: "2026-11-02T00:00:00Z",
       endsAt: "2026-12-14T00:00:00Z",
     },
+    {
+      name: "Cup of the clubs",
+      score: { currency: "xp" },
+      entrants: "teams",
+      teamKind: "club",
+      windows: ["weekly"],
+    },
   ],
 })
 
@@ -222,6 +244,8 @@ export const LeaderboardPatch = Schema.Struct({
   ...patchMembers,
   name: Schema.optionalKey(Name),
   score: Schema.optionalKey(Score),
+  entrants: Schema.optionalKey(Schema.NullOr(Entrants)),
+  teamKind: Schema.optionalKey(Schema.NullOr(TeamKind.annotate(teamKindWords))),
   windows: Schema.optionalKey(Schema.NullOr(Windows)),
   order: Schema.optionalKey(Schema.NullOr(Order)),
   ties: Schema.optionalKey(Schema.NullOr(Ties)),
@@ -241,6 +265,14 @@ export const LeaderboardDefinition = Schema.Struct({
   ...shownMembers,
   name: Schema.String.annotate({ description: "Name for people.", examples: ["Gem hunters"] }),
   score: Score,
+  entrants: oneOf(boardEntrants).annotate({
+    description: "Whether the leaderboard ranks users or teams.",
+    examples: ["users"],
+  }),
+  teamKind: Schema.NullOr(Schema.String).annotate({
+    description: "The kind of the teams that it ranks; null: it ranks users.",
+    examples: ["club"],
+  }),
   windows: Schema.Array(oneOf(boardWindows)).annotate({
     description: "The windows in which users are ranked.",
     examples: [leaderboard.windows],
@@ -288,164 +320,7 @@ export const LeaderboardList = Schema.Struct({
   examples: [leaderboardsPage],
 })
 
-const Rank = Schema.Int.annotate({
-  description: "By `ties` of the leaderboard, equal scores share a rank or not.",
-  examples: [1],
-})
-
-const ScoreShown = Schema.Finite.annotate({
-  description:
-    "What the user earned of the currency or added to the metric in the window, the value of the metric, or the length of the streak. A metric with `decimals` gives a fraction.",
-  examples: [340],
-})
-
-export const BoardEntry = Schema.Struct({
-  rank: Rank,
-  userId: UserId,
-  displayName: Schema.NullOr(Schema.String).annotate({
-    description: "The user's current display name; null: none.",
-    examples: ["Ada"],
-  }),
-  attributes: Schema.Record(
-    Schema.String,
-    Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]),
-  ).annotate({
-    description: "The attributes that the leaderboard names, of those that the user has.",
-    examples: [boardEntry.attributes],
-  }),
-  score: ScoreShown,
-  previousRank: PreviousRank,
-}).annotate({
-  identifier: "BoardEntry",
-  description: "A user's rank and score.",
-  examples: [boardEntry],
-})
-
-/** The members of each read of a window. */
-const windowRead = {
-  leaderboard: Schema.String.annotate({
-    description: "The key of the leaderboard.",
-    examples: ["gem-hunters"],
-  }),
-  window: WindowShown,
-}
-
-const filling = Schema.Boolean.annotate({
-  description:
-    "Whether the leaderboard was just published and lists users from their states, so that some are still missing: for seconds with a million users.",
-  examples: [false],
-})
-
-export const BoardEntries = Schema.Struct({
-  ...windowRead,
-  entries: Schema.Array(BoardEntry).annotate({ description: "In the order of ranks." }),
-  ...boardPageFields(BoardEntry),
-  filling,
-}).annotate({
-  identifier: "BoardEntries",
-  description: "A page of a leaderboard.",
-  examples: [boardEntries],
-})
-
-const windowQuery = {
-  window: Schema.optionalKey(
-    BoardWindowKind.annotate({
-      description: "One of the leaderboard's windows. Default: the first of them.",
-      examples: ["weekly"],
-    }),
-  ),
-  at: Schema.optionalKey(BoardAt),
-}
-
-export const BoardLookupRequest = Schema.Struct({
-  users: list(UserId, 1, limits.boardLookupMax).annotate({
-    description: "The ids of the users, such as friends; each counts once.",
-    examples: [["user-42", "user-7"]],
-  }),
-  ...windowQuery,
-}).annotate({
-  identifier: "BoardLookupRequest",
-  description: "The users to look up.",
-  examples: [{ users: ["user-42", "user-7"], window: "weekly" }],
-})
-
-const FoundEntry = Schema.Struct({
-  userId: UserId,
-  rankAmong: Schema.NullOr(Schema.Int).annotate({
-    description:
-      "The rank among the listed users of this look-up, by `ties` too. Null: not listed.",
-    examples: [1],
-  }),
-  entry: Schema.NullOr(BoardEntry).annotate({
-    description: "The entry on the whole leaderboard; null: not listed.",
-  }),
-  disqualified: Schema.Boolean.annotate({
-    description: "Whether the user is disqualified on the leaderboard.",
-    examples: [false],
-  }),
-}).annotate({ identifier: "FoundEntry", description: "The place of a user who was looked up." })
-
-export const BoardLookup = Schema.Struct({
-  ...windowRead,
-  users: Schema.Array(FoundEntry).annotate({
-    description:
-      "In the order of ranks; those who are not listed come last. Who was merged into another user stands under the id of that user.",
-  }),
-  total: boardTotal,
-  filling,
-}).annotate({
-  identifier: "BoardLookup",
-  description: "The places of users on a leaderboard.",
-  examples: [boardLookup],
-})
-
-export const BoardStats = Schema.Struct({
-  ...windowRead,
-  participants: Schema.Int.annotate({ description: "Number of users listed.", examples: [1432] }),
-  distribution: Schema.Array(
-    Schema.Struct({
-      percent: Schema.Finite.annotate({ description: "The share of the users.", examples: [10] }),
-      score: Schema.Finite.annotate({
-        description: "The last score within this share, from the first rank on.",
-        examples: [120],
-      }),
-    }).annotate({ identifier: "ScoreAt", description: "The score at a share of the users." }),
-  ).annotate({
-    description:
-      "The scores at 0, 1, 5, 10, 25, 50, 75, 90 and 100 percent of the users: 0 is the first entry, 100 the last one. Empty: nobody is listed.",
-  }),
-  filling,
-}).annotate({
-  identifier: "BoardStats",
-  description: "How many users a leaderboard lists, and how their scores are distributed.",
-  examples: [boardStats],
-})
-
 const params = pathOf("leaderboard", leaderboardId)
-
-export const DisqualifyRequest = Schema.Struct({
-  disqualified: Schema.Boolean.annotate({
-    description: "`true`: the leaderboard does not list the user. `false`: it does.",
-    examples: [true],
-  }),
-}).annotate({
-  identifier: "DisqualifyRequest",
-  description: "Whether the user is disqualified.",
-  examples: [{ disqualified: true }],
-})
-
-export const Disqualified = Schema.Struct({
-  leaderboard: windowRead.leaderboard,
-  userId: UserId,
-  disqualified: Schema.Boolean.annotate({
-    description: "Whether the leaderboard does not list the user.",
-    examples: [true],
-  }),
-}).annotate({
-  identifier: "Disqualified",
-  description: "A user on a leaderboard.",
-  examples: [{ leaderboard: "gem-hunters", userId: "user-42", disqualified: true }],
-})
 
 const entriesProblems = [...readProblems, LeaderboardNotFound, UserNotFound] as const
 
@@ -481,7 +356,7 @@ export const Leaderboards = HttpApiGroup.make("leaderboards")
         summary: "Change a leaderboard",
         description: `${patchWords}
 
-\`score\`, \`windows\`, \`order\`, \`segment\` and \`startsAt\` change only while it is a draft. A paused leaderboard counts nothing and shows its entries. The status and the end of the leaderboard \`xp\` cannot change.
+\`score\`, \`entrants\`, \`teamKind\`, \`windows\`, \`order\`, \`segment\` and \`startsAt\` change only while it is a draft. A paused leaderboard counts nothing and shows its entries. The status and the end of the leaderboard \`xp\` cannot change.
 
 ${statusWords}`,
       },
@@ -516,7 +391,32 @@ ${statusWords}`,
         OpenApi.annotations({
           summary: "Read the entries of a leaderboard",
           description:
-            "Ranks users in a window. Users who are hidden, disqualified or without a score in the window are not listed; who is hidden or disqualified leaves past windows too. A draft lists nobody.",
+            "Ranks users in a window, on a leaderboard that ranks users. Users who are hidden, disqualified or without a score in the window are not listed; who is hidden or disqualified leaves past windows too. A draft lists nobody.",
+        }),
+      ),
+    HttpApiEndpoint.get("teams", "/v1/leaderboards/:id/teams", {
+      params: pathOf("leaderboard", teamBoardKey),
+      query: {
+        ...windowQuery,
+        around: Schema.optionalKey(
+          TeamId.annotate({
+            description:
+              "Centres the page on this team, instead of `offset`. For a team that is not listed, returns the first page with `me: null`.",
+            examples: ["falcons"],
+          }),
+        ),
+        limit: limitQuery,
+        offset: Schema.optionalKey(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
+      },
+      success: TeamBoardEntries,
+      error: [...readProblems, LeaderboardOrTeamNotFound],
+    })
+      .annotate(OpenTo, OpenTo.clients)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Read the teams of a leaderboard",
+          description:
+            "Ranks teams in a window, on a leaderboard with `entrants` of `teams`. The score of a team is the sum of what users earned while they were its members: who leaves takes nothing away, and who joins brings nothing. An undo takes the score from the team that got it. What hidden users earned counts, and stays when a user is erased or merged. A team that is deleted leaves all windows, past ones too. A leaderboard of teams begins empty when it is published.",
         }),
       ),
     HttpApiEndpoint.post("lookup", "/v1/leaderboards/:id/lookup", {

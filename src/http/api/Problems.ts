@@ -122,6 +122,7 @@ const declare = <Shape extends Schema.Top>(
 const webhookPath = `/v1/webhooks/${webhookId}`
 const badgePath = `/v1/badges/${countedBadgeId}`
 const leaderboardPath = `/v1/leaderboards/${leaderboardId}`
+const teamBoardPath = "/v1/leaderboards/club-cup/teams"
 const leagueOfUserPath = `/v1/users/user-42/leagues/${leagueId}`
 const goalOfTeamPath = `/v1/goals/${goalId}/teams/falcons`
 const leaguePath = `/v1/leagues/${leagueId}`
@@ -167,6 +168,14 @@ export const StreakNotFound = problem("StreakNotFound", ["streak_not_found"])
 export const BadgeNotFound = problem("BadgeNotFound", ["badge_not_found"])
 export const ExperimentNotFound = problem("ExperimentNotFound", ["experiment_not_found"])
 export const LeaderboardNotFound = problem("LeaderboardNotFound", ["leaderboard_not_found"])
+export const LeaderboardOrTeamNotFound = problem(
+  "LeaderboardOrTeamNotFound",
+  ["leaderboard_not_found", "team_not_found"],
+  {
+    leaderboard_not_found: { instance: teamBoardPath },
+    team_not_found: { instance: teamBoardPath },
+  },
+)
 export const LeagueNotFound = problem("LeagueNotFound", ["league_not_found"])
 export const MechanicNotFound = problem("MechanicNotFound", ["mechanic_not_found"])
 export const CohortNotFound = problem("CohortNotFound", ["league_not_found", "cohort_not_found"], {

@@ -40,7 +40,7 @@ import {
   UserNotFound,
 } from "./Problems.ts"
 
-const TeamId = callerId.annotate({
+export const TeamId = callerId.annotate({
   description: "Your id of the team, in the form of the id of a user.",
   examples: [teamId],
 })

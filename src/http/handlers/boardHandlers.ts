@@ -4,6 +4,7 @@ import type { BoardChange } from "../../domain/decide/BoardDefinitions.ts"
 import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import {
   type Board,
+  type BoardEntrants,
   type BoardScore,
   type BoardWindow,
   defaultWindows,
@@ -13,9 +14,9 @@ import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { type LevelCurve, levelAt } from "../../domain/project/Level.ts"
 import { unscaled } from "../../domain/project/Metric.ts"
 import { isDisqualified, type UserState } from "../../domain/user/User.ts"
-import { invalidRequest, laurelError } from "../../domain/values/Errors.ts"
+import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { isoTimeOrNull, parseIsoTime } from "../../domain/values/isoTime.ts"
-import type { BoardEntry, BoardPage } from "../../engine/boards/ReadBoard.ts"
+import type { BoardEntry, BoardPage, PageOf, TeamEntry } from "../../engine/boards/ReadBoard.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { Leaderboard } from "../api/Leaderboard.ts"
@@ -37,10 +38,15 @@ export const boardHandlers = (engine: Engine["Service"]): Handlers<typeof Leader
     handle: ({ caller: { environment }, params, query }) =>
       readEntries(engine, environment, params.id, query),
   },
+  teams: {
+    handle: ({ caller: { environment }, params, query }) =>
+      readTeams(engine, environment, params.id, query),
+  },
   lookup: {
     handle: ({ caller: { environment }, params, payload }) =>
       Effect.gen(function* () {
         const { board, kind, query } = yield* asked(engine, environment, params.id, payload, "/")
+        yield* ranking("users", board)
         const { filling, places, total, ...window } = yield* engine.lookUpOnBoard(
           environment,
           query,
@@ -60,23 +66,7 @@ export const boardHandlers = (engine: Engine["Service"]): Handlers<typeof Leader
         return { body: { ...windowOf(board, kind, window), users, total, filling } }
       }),
   },
-  disqualify: {
-    handle: ({ caller: { environment }, idempotency, params, payload: { disqualified } }) =>
-      Effect.gen(function* () {
-        const { id, userId } = params
-        const command = { kind: "disqualify", leaderboard: id, disqualified } as const
-        const asked = yield* engine.askUser(environment, { userId, command }, idempotency)
-        const { leaderboards } = yield* engine.readProject(environment)
-        const board = yield* foundOr(definitionOf(leaderboards, id), boardNotFound)
-        const user = yield* foundOr(yield* engine.readUser(environment, userId), userNotFound)
-        const body = {
-          leaderboard: board.key,
-          userId: user.id,
-          disqualified: isDisqualified(user, board.id),
-        }
-        return { body, replayed: asked.replayed }
-      }),
-  },
+  ...standingHandlers(engine),
   stats: {
     handle: ({ caller: { environment }, params, query: wanted }) =>
       Effect.gen(function* () {
@@ -93,6 +83,31 @@ export const boardHandlers = (engine: Engine["Service"]): Handlers<typeof Leader
           score: unscaled(score, decimals),
         }))
         return { body: { ...of, participants: total, distribution, filling } }
+      }),
+  },
+})
+
+const standingHandlers = (
+  engine: Engine["Service"],
+): Pick<Handlers<typeof Leaderboards>, "disqualify"> => ({
+  disqualify: {
+    handle: ({ caller: { environment }, idempotency, params, payload: { disqualified } }) =>
+      Effect.gen(function* () {
+        const { id, userId } = params
+        const { leaderboards: present } = yield* engine.readProject(environment)
+        const named = definitionOf(present, id)
+        if (named !== undefined) yield* ranking("users", named)
+        const command = { kind: "disqualify", leaderboard: id, disqualified } as const
+        const asked = yield* engine.askUser(environment, { userId, command }, idempotency)
+        const { leaderboards } = yield* engine.readProject(environment)
+        const board = yield* foundOr(definitionOf(leaderboards, id), boardNotFound)
+        const user = yield* foundOr(yield* engine.readUser(environment, userId), userNotFound)
+        const body = {
+          leaderboard: board.key,
+          userId: user.id,
+          disqualified: isDisqualified(user, board.id),
+        }
+        return { body, replayed: asked.replayed }
       }),
   },
 })
@@ -135,10 +150,10 @@ const placeOf = ({ around, limit = limits.pageDefault, offset }: PlaceAsked) =>
     : Effect.succeed({ limit, offset: offset ?? 0, ...(around !== undefined && { around }) })
 
 /** The members that describe a page. */
-const pageBody = <Entry>(
-  { me, offset, total, ...page }: BoardPage,
+const pageBody = <Read, Entry>(
+  { me, offset, total, ...page }: PageOf<Read>,
   { limit }: { readonly limit: number },
-  show: (entry: BoardEntry) => Entry,
+  show: (entry: Read) => Entry,
 ) => {
   const entries = page.entries.map(show)
   const body = { entries, total, limit, offset, hasMore: offset + entries.length < total }
@@ -153,10 +168,43 @@ const readEntries = Effect.fnUntraced(function* (
 ) {
   const place = yield* placeOf(query)
   const { board, kind, query: window } = yield* asked(engine, environment, id, query, "query/")
+  yield* ranking("users", board)
   const page = yield* engine.readBoard(environment, { ...window, ...place })
   const body = pageBody(page, place, showIn(engine, environment, board))
   return { body: { ...windowOf(board, kind, page), ...body, filling: page.filling } }
 })
+
+const readTeams = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  environment: string,
+  id: string,
+  query: WindowAsked & PlaceAsked,
+) {
+  const place = yield* placeOf(query)
+  const { board, kind, query: window } = yield* asked(engine, environment, id, query, "query/")
+  yield* ranking("teams", board)
+  const page = yield* engine.readTeamBoard(environment, { ...window, ...place })
+  const decimals = decimalsOf(engine, environment, board)
+  const show = ({ previousRank, rank, score, team }: TeamEntry) => ({
+    rank,
+    team: { id: team.id, name: team.name },
+    attributes: attributesOf(team, board.attributes),
+    score: unscaled(score, decimals),
+    previousRank,
+  })
+  return { body: { ...windowOf(board, kind, page), ...pageBody(page, place, show) } }
+})
+
+/** Fails for a board that ranks others. */
+const ranking = (
+  wanted: BoardEntrants,
+  { entrants, key }: Board,
+): Effect.Effect<void, LaurelError<"invalid_request">> => {
+  if (entrants === wanted) return Effect.void
+  const path = `/v1/leaderboards/${key}/${entrants === "teams" ? "teams" : "entries"}`
+  const detail = `must be a leaderboard that ranks ${wanted}: read ${path}`
+  return Effect.fail(invalidRequest([{ pointer: "path/id", code: "not_allowed", detail }]))
+}
 
 /** The board of xp as it has always been read, with levels. */
 export const leaderboardHandlers = (engine: Engine["Service"]): Handlers<typeof Leaderboard> => ({
@@ -199,7 +247,7 @@ const showIn = (engine: Engine["Service"], environment: string, board: Board) =>
     ? (entry: BoardEntry) => showEntry(entry, {}, decimals)
     : (entry: BoardEntry) => {
         const user = Effect.runSync(engine.readUser(environment, entry.userId))
-        return showEntry(entry, shownAttributes(user, attributes), decimals)
+        return showEntry(entry, attributesOf(user?.profile, attributes), decimals)
       }
 }
 
@@ -248,22 +296,30 @@ const showEntry = (
   previousRank,
 })
 
-const shownAttributes = (
-  user: UserState | undefined,
+/** Of the attributes of a user or a team, those with these names. */
+const attributesOf = (
+  of: Pick<UserState["profile"], "attributes"> | undefined,
   names: ReadonlyArray<string>,
 ): UserState["profile"]["attributes"] => {
-  const all = user?.profile.attributes ?? {}
+  const all = of?.attributes ?? {}
   return Object.fromEntries(
     names.filter((name) => Object.hasOwn(all, name)).map((name) => [name, all[name]!]),
   )
 }
 
 export const newBoard = (payload: typeof NewLeaderboard.Type, id: string) => {
-  const { attributes = [], name, order = "desc", ties = "shared", windows } = payload
+  const {
+    attributes = [],
+    entrants = "users",
+    name,
+    order = "desc",
+    ties = "shared",
+    windows,
+  } = payload
   const score = scoreOf(payload.score)
   const prizes = prizesOf(payload.prizes)
-  const { keepWindows = null } = payload
-  const shown = { order, ties, attributes, prizes, keepWindows }
+  const { keepWindows = null, teamKind = null } = payload
+  const shown = { entrants, teamKind, order, ties, attributes, prizes, keepWindows }
   const members = { windows: windows ?? defaultWindows(score), ...shown }
   return { id, ...newMembers(payload), name, score, ...members }
 }
@@ -272,10 +328,11 @@ export const newBoard = (payload: typeof NewLeaderboard.Type, id: string) => {
 const scoreOf = (score: (typeof NewLeaderboard.Type)["score"]): BoardScore => score as BoardScore
 
 const boardChange = (patch: typeof LeaderboardPatch.Type): BoardChange => {
-  const { attributes, order, prizes, score, ties } = patch
+  const { attributes, entrants, order, prizes, score, ties } = patch
   return named({
     ...patchOf(patch),
     score: score && scoreOf(score),
+    entrants: entrants === null ? ("users" as const) : entrants,
     order: order === null ? ("desc" as const) : order,
     ties: ties === null ? ("shared" as const) : ties,
     attributes: attributes === null ? [] : attributes,

@@ -373,16 +373,18 @@ const fileBoost = (boost: Boost) => {
 }
 
 const fileBoard = (board: Board) => {
-  const { attributes, keepWindows, name, order, prizes, score, ties, windows } = board
+  const { attributes, entrants, keepWindows, name, order, prizes, score, ties, windows } = board
   const usual = defaultWindows(score)
   const isUsual = windows.length === usual.length && windows[0] === usual[0]
   const own = {
     name,
     score,
+    ...(entrants !== "users" && { entrants }),
     ...(!isUsual && { windows }),
     ...(order !== "desc" && { order }),
     ...(ties !== "shared" && { ties }),
     ...given({
+      teamKind: board.teamKind,
       attributes,
       prizes: prizes.map(({ reward, ...prize }) => ({ ...prize, reward: fileReward(reward) })),
       keepWindows,

@@ -616,7 +616,7 @@ export class Model {
     if (first !== undefined) {
       return isDeepStrictEqual(first.command, command) ? nothingDone : { refused: "opening_closed" }
     }
-    if (!before.every(({ kind }) => ["profile", "began", "ticked"].includes(kind))) {
+    if (!before.every(({ kind }) => ["profile", "began", "ticked", "moved"].includes(kind))) {
       return { refused: "opening_closed" }
     }
     const had = openedBy(command, this.place(userId, definitions), now)

@@ -24,6 +24,7 @@ import {
 } from "./log.ts"
 import { totalOf } from "./metrics.ts"
 import { periodOf, streakOf } from "./streaks.ts"
+import { teamsOf } from "./teams.ts"
 import { stillOpen, windowsFor } from "./windows.ts"
 
 /** The board `xp` is that of the windows of xp. */
@@ -31,7 +32,8 @@ const others = (boards: ReadonlyArray<Board>): ReadonlyArray<Board> =>
   boards.filter(({ key }) => key !== "xp")
 
 /** Whether the score of all time is what the user ever earned. */
-const hasAll = ({ segment, startsAt }: Board): boolean => segment === null && startsAt === null
+const hasAll = ({ entrants, segment, startsAt }: Board): boolean =>
+  entrants === "users" && segment === null && startsAt === null
 
 /** The log in which the score on the board stands in the place of xp. */
 export const onBoard = (log: Log, boardId: string): Log => {
@@ -69,7 +71,7 @@ const added = (
 export const scoresOf = (
   before: Log,
   entry: Happened,
-  { closed, leaderboards, metrics, settings }: Definitions,
+  { closed, leaderboards, metrics, settings, teams }: Definitions,
   date: string,
   now: number,
   isIn: (segment: string | null) => boolean,
@@ -95,6 +97,8 @@ export const scoresOf = (
       return hasAll(board) ? [[board.id, nowhere] as const] : []
     }
     if (!isIn(board.segment)) return []
+    // On a board of teams, an amount scores for the team that the user is in.
+    if (board.teamKind !== null && !teamsOf(before, teams).has(board.teamKind)) return []
     const own = onBoard(before, board.id)
     const all = windowsFor(own, settings.timezone, closed, date, now)
     const windows: Windows = {}

@@ -6,6 +6,7 @@ import {
   boardTies,
   boardWindows,
 } from "../../../domain/project/BoardDefinition.ts"
+import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import type { PlaceVisit, Route } from "../../request/Route.ts"
 import type { Draft } from "../../view/Editing.ts"
@@ -61,6 +62,7 @@ const textsOf = (board: Board) =>
     ["name", board.name],
     ...sharedTexts(board),
     ...rankedTexts(board),
+    ["teamKind", board.teamKind ?? ""],
     ...board.windows.map((window) => [`windows.${window}`, "true"] as const),
     ["order", board.order],
     ["ties", board.ties],
@@ -72,6 +74,8 @@ const textsOf = (board: Board) =>
 /** The members that change only while the board is a draft, unchecked. */
 const scoringOf = (form: Form) => ({
   score: { [form.text("ranks")]: form.text("by") },
+  entrants: form.optional("teamKind") === undefined ? "users" : "teams",
+  teamKind: form.optional("teamKind") ?? null,
   windows: boardWindows.filter((window) => form.optional(`windows.${window}`) !== undefined),
   order: form.text("order"),
 })
@@ -109,12 +113,24 @@ const tieLabels = {
   first: "rank by who was first: 1, 2, 3",
 } as const
 
+const windowFields = ({ faults, form }: Draft): Content =>
+  group({ legend: "Windows", name: "windows", faults }, [
+    boardWindows.map((window) =>
+      checkField({
+        name: `windows.${window}`,
+        label: windowLabels[window],
+        checked: form.optional(`windows.${window}`) !== undefined,
+        faults,
+      }),
+    ),
+  ])
+
 const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
   const { faults, form } = draft
   return [
     textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
     headFields(draft, isNew, "name"),
-    html`<p class="hint">What it ranks by, windows, order, segment and start change only while the leaderboard is a draft.</p>`,
+    html`<p class="hint">Whom and what it ranks by, windows, order, segment and start change only while the leaderboard is a draft.</p>`,
     selectField({
       name: "ranks",
       label: "Ranks by",
@@ -132,16 +148,14 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
         fault.pointer.startsWith("/score") ? { ...fault, pointer: "/by" } : fault,
       ),
     }),
-    group({ legend: "Windows", name: "windows", faults }, [
-      boardWindows.map((window) =>
-        checkField({
-          name: `windows.${window}`,
-          label: windowLabels[window],
-          checked: form.optional(`windows.${window}`) !== undefined,
-          faults,
-        }),
-      ),
-    ]),
+    textField({
+      name: "teamKind",
+      label: "Kind of teams",
+      value: form.text("teamKind"),
+      hint: html`Ranks the teams of this kind, such as <code>club</code>, by the amounts that their members earn, without prizes. If empty, it ranks users.`,
+      faults,
+    }),
+    windowFields(draft),
     selectField({
       name: "order",
       label: "Order",
@@ -181,6 +195,8 @@ const names = (form: Form) => [
   ...sharedNames,
   "score",
   "score.*",
+  "entrants",
+  "teamKind",
   "windows.*",
   "windows",
   "order",
@@ -190,29 +206,70 @@ const names = (form: Form) => [
   "keepWindows",
 ]
 
+type Read = BodyOf<"leaderboards.entries">
+type Entry = Omit<Read["entries"][number], "attributes">
+
+/** A page of the board; a team stands in the place of a user. */
+export const entriesOf = (
+  { ask }: PlaceVisit,
+  { entrants, id }: Board,
+  query: Readonly<Record<string, string | undefined>>,
+): Effect.Effect<
+  Omit<Read, "entries" | "me"> & {
+    readonly entries: ReadonlyArray<Entry>
+    readonly me?: Entry | null
+  },
+  LaurelError
+> => {
+  const asked = { params: { id }, query }
+  if (entrants === "users") return ask("leaderboards.entries", asked)
+  return Effect.map(ask("leaderboards.teams", asked), ({ entries, me, ...page }) => ({
+    ...page,
+    filling: false,
+    entries: entries.map(asEntry),
+    ...(me !== undefined && { me: me && asEntry(me) }),
+  }))
+}
+
+const asEntry = ({ team, ...entry }: BodyOf<"leaderboards.teams">["entries"][number]): Entry => ({
+  ...entry,
+  userId: team.id,
+  displayName: team.name,
+})
+
+export const entrantHead = ({ entrants }: Board): string => (entrants === "users" ? "User" : "Team")
+
+export const entrantLink = (
+  base: string,
+  { entrants }: Board,
+  id: string,
+  name: string | null,
+): Html =>
+  entrants === "users"
+    ? userLink(base, id, name)
+    : html`<a href="${base}/teams/${encodeURIComponent(id)}"><bdi>${name}</bdi></a>`
+
 /** The first entries of the first window. */
 const topShown = 5
 
 const topOf = (visit: PlaceVisit, board: Board): Effect.Effect<Content, never> =>
-  Effect.map(
-    Effect.result(
-      visit.ask("leaderboards.entries", {
-        params: { id: board.id },
-        query: { limit: String(topShown) },
-      }),
-    ),
-    (found): Html => {
-      const key = encodeURIComponent(board.key)
-      const link = html`<p><a href="${visit.base}/leaderboard?board=${key}">Show the entries</a></p>`
-      if (found._tag === "Failure" || found.success.entries.length === 0) return link
-      const rows = found.success.entries.map(({ displayName, rank, score, userId }) => [
-        count(rank),
-        userLink(visit.base, userId, displayName),
-        scoreText(score),
-      ])
-      return html`${table("First entries", ["Rank", "User", rankedKey(board)], rows)}${link}`
-    },
-  )
+  Effect.map(Effect.result(entriesOf(visit, board, { limit: String(topShown) })), (found): Html => {
+    const key = encodeURIComponent(board.key)
+    const link = html`<p><a href="${visit.base}/leaderboard?board=${key}">Show the entries</a></p>`
+    if (found._tag === "Failure" || found.success.entries.length === 0) return link
+    const rows = found.success.entries.map(({ displayName, rank, score, userId }) => [
+      count(rank),
+      entrantLink(visit.base, board, userId, displayName),
+      scoreText(score),
+    ])
+    const heads = ["Rank", entrantHead(board), rankedKey(board)]
+    return html`${table("First entries", heads, rows)}${link}`
+  })
+
+const forWhom = ({ segment, teamKind }: Board): Content => {
+  const all = segment === null ? "everyone" : isolated(segment)
+  return teamKind === null ? all : [all, ", by ", isolated(teamKind)]
+}
 
 export const boardRoutes: ReadonlyArray<Route> = kindRoutes<Board, undefined>({
   noun: "leaderboard",
@@ -221,7 +278,7 @@ export const boardRoutes: ReadonlyArray<Route> = kindRoutes<Board, undefined>({
   isBuiltIn: isXp,
   loss: "Its entries are gone for good, those of past windows too.",
   purpose:
-    "A leaderboard ranks users by the amounts of a currency that they earn, or by a metric, over all time and in each day, week or month, or by the length of a streak.",
+    "A leaderboard ranks users by the amounts of a currency that they earn, or by a metric, over all time and in each day, week or month, or by the length of a streak. It may rank teams by the amounts that their members earn.",
   choices: () => Effect.undefined,
   blank: new Map([
     ["ranks", "currency"],
@@ -242,7 +299,7 @@ export const boardRoutes: ReadonlyArray<Route> = kindRoutes<Board, undefined>({
     Effect.succeed((board) => [
       `${rankedKey(board)}, ${orderLabels[board.order]}`,
       board.windows.map((window) => windowLabels[window].toLowerCase()).join(", "),
-      board.segment === null ? "everyone" : isolated(board.segment),
+      forWhom(board),
       periodWords(board),
     ]),
 })

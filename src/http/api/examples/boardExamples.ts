@@ -1,6 +1,7 @@
 /** Leaderboards in replies. */
 import { changes } from "./definitionExamples.ts"
-import { leaderboardId, onlyPage, userId } from "./exampleIds.ts"
+import { leaderboardId, onlyPage, teamId, userId } from "./exampleIds.ts"
+import { team } from "./teamExamples.ts"
 
 export const leaderboard = {
   id: leaderboardId,
@@ -11,6 +12,8 @@ export const leaderboard = {
   startsAt: null,
   endsAt: null,
   score: { currency: "gems" },
+  entrants: "users",
+  teamKind: null,
   windows: ["all_time", "weekly"],
   order: "desc",
   ties: "shared",
@@ -22,6 +25,9 @@ export const leaderboard = {
   ...changes,
 } as const
 
+/** The key of a leaderboard that ranks teams. */
+export const teamBoardKey = "club-cup"
+
 export const leaderboardsPage = { leaderboards: [leaderboard], ...onlyPage } as const
 
 export const boardEntry = {
@@ -31,6 +37,14 @@ export const boardEntry = {
   attributes: { avatarUrl: "https://example.com/ada.png" },
   score: 340,
   previousRank: 3,
+} as const
+
+export const teamEntry = {
+  rank: 1,
+  team: { id: teamId, name: team.name },
+  attributes: {},
+  score: 1280,
+  previousRank: 2,
 } as const
 
 /** The week from Monday, 26 October, in Berlin. Winter time began on the day before. */
@@ -60,6 +74,17 @@ export const boardEntries = {
   hasMore: false,
   filling: false,
   me: boardEntry,
+} as const
+
+export const teamEntries = {
+  ...read,
+  leaderboard: teamBoardKey,
+  entries: [teamEntry],
+  total: 1,
+  limit: 20,
+  offset: 0,
+  hasMore: false,
+  me: teamEntry,
 } as const
 
 export const boardLookup = {

@@ -69,6 +69,11 @@ describe("The form of a leaderboard", () => {
       edit: (body: Json) => {
         body.score = { currency: "points" }
         body.status = "draft"
+        if (body.entrants === "teams" && body.prizes === undefined) body.teamKind = "club"
+        else {
+          delete body.entrants
+          delete body.teamKind
+        }
         if (body.attributes !== undefined) body.attributes = ["avatarUrl", "plan"]
         if (body.windows !== undefined) body.windows = ["all_time", "weekly"]
       },
@@ -100,6 +105,25 @@ describe("The pages of leaderboards", () => {
     expect(await press("resume", version + 1)).toBe("active")
     expect(await press("archive", version + 2)).toBe("archived")
     expect((await world.owner.get(`${boards}/${id}`)).status).toBe(200)
+  })
+
+  it("show the teams of a leaderboard of teams, and link to them", async () => {
+    await world.api("PUT", "/v1/teams/falcons", { kind: "club", name: "<i>Falcons</i>" })
+    await world.api("PUT", "/v1/teams/falcons/members/seen")
+    const board = await create({ ...simple, name: "Cup", teamKind: "club" })
+    expect(board).toMatchObject({ entrants: "teams", teamKind: "club" })
+    await world.api("POST", "/v1/users/seen/rewards", { type: "points", amount: 7 })
+    const link = `<a href="${base}/teams/falcons"><bdi>&lt;i&gt;Falcons&lt;/i&gt;</bdi></a>`
+    expect((await world.owner.get(`${boards}/${board.id}`)).text).toContain(link)
+    const { text } = await world.owner.get(`${base}/leaderboard?board=cup`)
+    expect(text).toContain(link)
+    expect(text).toMatch(/<th[^>]*>Team<\/th>/)
+    const around = await world.owner.get(`${base}/leaderboard?board=cup&around=falcons`)
+    expect(around.text).toContain(`<strong>${link}</strong>`)
+    expect(around.text).not.toContain("Disqualify")
+    const name = `<a href="${boards}/${board.id}"><bdi>Cup</bdi></a><br><code>cup</code>`
+    const cells = cellsOf((await world.owner.get(boards)).text, name)
+    expect(cells[3]).toBe("everyone, by club")
   })
 
   it("show the entries of the windows of a leaderboard", async () => {

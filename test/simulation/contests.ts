@@ -1,0 +1,246 @@
+/**
+ * One seeded run of leaderboards of teams against a naive model: users join, leave, earn, undo, are
+ * hidden, merged and erased, teams are deleted and made again with their ids, days and months pass. The
+ * engine is stopped and killed, also in the middle of a snapshot, and stays off for some time. Two
+ * leaderboards must have the same scores, one of them with the lowest score first.
+ */
+import { expect } from "@effect/vitest"
+import { Clock, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { boardOrders } from "../../src/domain/project/BoardDefinition.ts"
+import {
+  dateOf,
+  firstDayOf,
+  type WindowKind,
+  windowKinds,
+} from "../../src/domain/values/Calendar.ts"
+import { recordNameOf } from "../../src/domain/values/Ids.ts"
+import type { UserMessage } from "../../src/engine/actor/Actor.ts"
+import type { Engine } from "../../src/engine/Engine.ts"
+import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
+import { event, rule, sandbox, start } from "../engine/fixture.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
+import { ContestModel, type Contribution } from "./ContestModel.ts"
+import { hashSecretOf, Random } from "./random.ts"
+
+const minute = 60_000
+const day = 1_440 * minute
+const zones = ["UTC", "Europe/Berlin", "Pacific/Kiritimati", "America/St_Johns"]
+
+export const happened = { undoneOfFormer: 0, deletions: 0, merges: 0, erasures: 0, crashes: 0 }
+
+interface Done {
+  readonly userId: string
+  readonly eventId: string
+  /** `undefined`: the user was in no team. */
+  readonly contribution: Contribution | undefined
+}
+
+export const simulateContests = Effect.fnUntraced(function* (seed: number, steps: number) {
+  const random = new Random(seed)
+  yield* TestClock.setTime(Date.parse("2026-10-23T12:00:00Z"))
+  const state = new MemoryStorage.MemoryState()
+  const disk = { writesLeft: Number.POSITIVE_INFINITY }
+  const open = Effect.suspend(() => {
+    disk.writesLeft = Number.POSITIVE_INFINITY
+    const memory = MemoryStorage.make({ state })
+    return start(
+      {
+        ...memory,
+        writeEntries: (entries) =>
+          Effect.suspend(() =>
+            disk.writesLeft-- > 0 ? memory.writeEntries(entries) : Effect.never,
+          ),
+      },
+      {
+        decodedUsersMax: 4,
+        newHashSecret: hashSecretOf(seed),
+        snapshotIntervalMs: 300 * minute,
+        snapshotSliceEntriesMax: 3,
+        clockCheckMs: day,
+      },
+    )
+  })
+  let running = yield* open
+  const timezone = random.pick(zones)
+  const model = new ContestModel(timezone)
+  const users = Array.from({ length: 8 }, (_, index) => `user${index}`)
+  const present = new Set<string>()
+  let undoable: Array<Done> = []
+  const ask = (command: Parameters<Engine["Service"]["askProject"]>[1]) =>
+    running.engine.askProject(sandbox, command)
+  yield* ask({ kind: "updateSettings", change: { timezone } })
+  yield* ask(rule("TAP", 3))
+  yield* ask(rule("PUSH", 5))
+  for (const order of boardOrders) {
+    const leaderboard = {
+      id: `ldb_${order}`,
+      name: order,
+      score: { currency: "xp" },
+      entrants: "teams",
+      teamKind: "club",
+      order,
+      ties: "first",
+    } as const
+    yield* ask({ kind: "createLeaderboard", leaderboard })
+  }
+
+  /** The model names a team by its id and how often that was made. */
+  const made = new Map<string, number>()
+  const nameOf = (teamId: string) => `${teamId} ${made.get(teamId)}`
+  const makeTeam = Effect.fnUntraced(function* (teamId: string) {
+    yield* ask({ kind: "putTeam", teamId, team: { kind: "club", name: teamId } })
+    made.set(teamId, (made.get(teamId) ?? 0) + 1)
+    model.teams.add(nameOf(teamId))
+  })
+  const teamIds = Array.from({ length: 4 }, (_, index) => `${"🦊".repeat(60)}${index}`)
+  for (const teamId of teamIds) yield* makeTeam(teamId)
+
+  const askUser = (userId: string, command: UserMessage["command"]) =>
+    running.engine.askUser(sandbox, { userId, command })
+
+  const settle = Effect.gen(function* () {
+    for (let turn = 0; turn < 20; turn++) yield* yieldToEventLoop
+  })
+  const pass = (ms: number) => Effect.andThen(TestClock.adjust(ms), settle)
+
+  const earn = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const userId = random.pick(users)
+    const [action, amount] = random.pick([
+      ["TAP", 3],
+      ["PUSH", 5],
+    ] as const)
+    const occurredAt = now - (random.chance(0.3) ? random.integer(0, 3 * day) : 0)
+    const { reply } = yield* running.engine.askUser(sandbox, event(userId, action, { occurredAt }))
+    present.add(userId)
+    const contribution = model.earn(userId, amount, now, occurredAt)
+    undoable.push({ userId, eventId: reply.eventId, contribution })
+  })
+
+  const undo = Effect.gen(function* () {
+    const done = undoable.splice(random.integer(0, undoable.length - 1), 1)[0]
+    if (done === undefined) return
+    const { at, sequence } = recordNameOf("evt", done.eventId)!
+    yield* askUser(done.userId, { kind: "revocation", of: "event", sequence, at })
+    if (done.contribution === undefined) return
+    if (model.members.get(done.userId) !== done.contribution.team) happened.undoneOfFormer++
+    model.undo(done.contribution, yield* Clock.currentTimeMillis)
+  })
+
+  const move = Effect.gen(function* () {
+    const userId = random.pick(users)
+    const own = model.members.get(userId)
+    if (own !== undefined && random.chance(0.3)) {
+      yield* askUser(userId, { kind: "leave", teamId: own.split(" ")[0]! })
+      model.members.delete(userId)
+      return
+    }
+    const teamId = random.pick(teamIds)
+    yield* askUser(userId, { kind: "join", teamId })
+    present.add(userId)
+    model.members.set(userId, nameOf(teamId))
+  })
+
+  const loseUser = Effect.gen(function* () {
+    const userId = random.pick(users)
+    if (!present.has(userId)) return
+    const other = random.pick(users)
+    if (random.chance(0.3)) {
+      yield* askUser(userId, { kind: "profile", change: { hidden: random.chance(0.5) } })
+      return
+    }
+    if (random.chance(0.5) || other === userId || !present.has(other)) {
+      yield* askUser(userId, { kind: "erasure" })
+      happened.erasures++
+      undoable = undoable.filter((done) => done.userId !== userId)
+    } else {
+      // The user who stays joins the other's team if it has none.
+      yield* askUser(userId, { kind: "merge", into: other })
+      const own = model.members.get(userId)
+      if (own !== undefined && !model.members.has(other)) model.members.set(other, own)
+      users.splice(users.indexOf(userId), 1, `${userId}+`)
+      undoable = undoable.map((done) =>
+        done.userId === userId ? { ...done, userId: other } : done,
+      )
+      happened.merges++
+    }
+    model.members.delete(userId)
+    present.delete(userId)
+  })
+
+  const remake = Effect.gen(function* () {
+    const teamId = random.pick(teamIds)
+    yield* ask({ kind: "deleteTeam", teamId })
+    happened.deletions++
+    model.delete(nameOf(teamId))
+    yield* makeTeam(teamId)
+  })
+
+  const kill = Effect.gen(function* () {
+    if (random.chance(0.6)) {
+      disk.writesLeft = random.integer(0, 15)
+      yield* pass(300 * minute)
+    }
+    happened.crashes++
+    yield* running.close("kill")
+    if (random.chance(0.5)) yield* TestClock.adjust(random.integer(1, 3 * day))
+    running = yield* open
+    yield* pass(1)
+  })
+
+  for (let step = 0; step < steps; step++) {
+    const kind = random.next()
+    if (kind < 0.5) yield* earn
+    else if (kind < 0.6) yield* undo
+    else if (kind < 0.72) yield* move
+    else if (kind < 0.75) yield* loseUser
+    else if (kind < 0.78) yield* remake
+    else if (kind < 0.82) yield* kill
+    else if (kind < 0.84) {
+      yield* running.close()
+      running = yield* open
+      yield* pass(1)
+    } else if (kind < 0.96) yield* pass(random.integer(1, 600) * minute)
+    else yield* pass(random.integer(1, 10) * day)
+    if (step % 5 === 0) yield* compare(running.engine, model)
+  }
+  yield* compare(running.engine, model)
+  expect(running.broken).toEqual([])
+  yield* running.close()
+})
+
+const compare = Effect.fnUntraced(function* (engine: Engine["Service"], model: ContestModel) {
+  const now = yield* Clock.currentTimeMillis
+  yield* compareBoard(engine, model, "all_time", 0)
+  for (const kind of windowKinds) {
+    const open = model.current(kind, now)
+    for (const index of [open, open - 1, open - 2]) yield* compareBoard(engine, model, kind, index)
+  }
+})
+
+const compareBoard = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  model: ContestModel,
+  kind: "all_time" | WindowKind,
+  index: number,
+) {
+  const at = kind === "all_time" ? {} : { at: dateOf(firstDayOf(kind, index)) }
+  const expected = model.board(kind, index)
+  for (const order of boardOrders) {
+    const page = yield* engine.readTeamBoard(sandbox, {
+      board: `ldb_${order}`,
+      window: kind,
+      ...at,
+      limit: 100,
+      offset: 0,
+    })
+    const found = page.entries.map(({ score, team }) => [team.id, score])
+    const rows = expected.map(({ score, team }) => [team.split(" ")[0], score] as const)
+    // Of equal scores, the one that was reached first comes first in both orders.
+    const sign = order === "asc" ? 1 : -1
+    const sorted = rows.toSorted(([, one], [, other]) => sign * (one - other))
+    expect({ kind, index, order, found }).toEqual({ kind, index, order, found: sorted })
+    expect(page.entries.map(({ rank }) => rank)).toEqual(sorted.map((_, place) => place + 1))
+  }
+})
