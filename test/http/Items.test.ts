@@ -344,6 +344,71 @@ describe("The items for a user", () => {
   })
 })
 
+describe("The preview of an item", () => {
+  const preview = (place: Place, item: object, more: object = {}) =>
+    place.post("/v1/items/preview", { userId: "ada", item, ...more })
+
+  it("is the purchase that would follow, and changes nothing", async () => {
+    const place = await newShop()
+    await grant(place, "ada", { currencies: { gems: 12 } })
+    const draft = { ...poster, reward: { xp: 150, points: 3 }, stock: 1 }
+    const { json, status } = await preview(place, draft)
+    expect([status, json.userId, json.refusal]).toEqual([200, "ada", null])
+    expect((await place.get("/v1/items")).json.total).toBe(0)
+    expect(await gemsOf(place, "ada")).toBe(12)
+    await place.create("/v1/items", draft)
+    const { badges, balances, level, points, price, xp } = (await buy(place, "ada")).json
+    expect(json.purchase).toEqual({ badges, balances, level, points, price, xp })
+  })
+
+  it("of a saved item counts what was sold and bought, and says why it is refused", async () => {
+    const place = await newShop()
+    await place.create("/v1/segments", {
+      key: "pros",
+      name: "Pros",
+      conditions: [{ kind: "attribute", attribute: "plan", op: "eq", value: "pro" }],
+    })
+    await grant(place, "ada", { currencies: { gems: 12 } })
+    const itemId = await place.create("/v1/items", { ...poster, stock: 2 })
+    await buy(place, "ada")
+    const codeOf = async (change: object) => {
+      const { json, status } = await preview(place, { ...poster, ...change }, { itemId })
+      expect(status).toBe(200)
+      return json.refusal?.code ?? null
+    }
+    expect(await codeOf({})).toBe(null)
+    expect(await codeOf({ stock: 1 })).toBe("sold_out")
+    expect(await codeOf({ limit: { times: 1 } })).toBe("limit_reached")
+    expect(await codeOf({ segment: "pros" })).toBe("not_in_segment")
+    expect(await codeOf({ endsAt: "2020-01-01T00:00:00Z" })).toBe("item_not_active")
+    const dear = await preview(place, { ...poster, price: { gems: 9 } }, { itemId })
+    expect(dear.json).toMatchObject({
+      purchase: null,
+      refusal: { code: "insufficient_balance", missing: { gems: 2 } },
+    })
+    expect(await stockOf(place)).toEqual({ stock: 2, sold: 1, left: 1 })
+  })
+
+  it("is refused with the faults of the draft below /item", async () => {
+    const place = await newShop()
+    await grant(place, "ada", { currencies: { gems: 12 } })
+    expect(faultsOf(await preview(place, { ...poster, price: { gems: 0, rubies: 1 } }))).toEqual(
+      expect.arrayContaining([["/item/price/gems", "out_of_range"]]),
+    )
+    expect(faultsOf(await preview(place, { ...poster, price: { rubies: 1 } }))).toEqual([
+      ["/item/price/rubies", "unknown_reference"],
+    ])
+    expect(problemOf(await preview(place, poster, { itemId: "itm_none" }))).toEqual([
+      404,
+      "item_not_found",
+    ])
+    expect(problemOf(await preview(place, poster, { userId: "nobody" }))).toEqual([
+      404,
+      "user_not_found",
+    ])
+  })
+})
+
 describe("The refund of a purchase", () => {
   it("returns price and unit, and takes the reward back", async () => {
     const place = await newShop()

@@ -59,6 +59,7 @@ describe("/openapi.json", () => {
       "/v1/ingest/posthog/batch/",
       "/v1/ingest/segment/batch",
       "/v1/items",
+      "/v1/items/preview",
       "/v1/items/{id}",
       "/v1/leaderboard",
       "/v1/leaderboards",

@@ -177,6 +177,7 @@ export const operations = {
     get: "GET items/*",
     update: "PATCH items/* body key",
     delete: "DELETE items/* - key",
+    preview: "POST items/preview body",
     ofUser: "GET users/*/items query",
   },
   goals: {

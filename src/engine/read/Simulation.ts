@@ -15,6 +15,7 @@ import { contentDifferences, type Repeat } from "../../domain/decide/Repeat.ts"
 import { aheadMsOf, type ProjectState } from "../../domain/project/Project.ts"
 import { applyProject } from "../../domain/record/applyProject.ts"
 import { HistoryNeeded, type Past } from "../../domain/record/Past.ts"
+import type { Purchase } from "../../domain/record/Purchase.ts"
 import {
   duplicateKey,
   type JournalRecord,
@@ -35,7 +36,7 @@ import type { Deduplicator } from "../dedupe/Deduplicator.ts"
 
 /** The kinds of commands that can be drafts. */
 type DraftKind =
-  | `${"create" | "update"}${"Badge" | "Boost" | "Currency" | "Quest" | "Rule" | "Streak"}`
+  | `${"create" | "update"}${"Badge" | "Boost" | "Currency" | "Item" | "Quest" | "Rule" | "Streak"}`
   | "createMetric"
   | "updateSettings"
 
@@ -123,20 +124,23 @@ const refusalOf = <Refusal extends LaurelError>(failure: Refusal | HistoryNeeded
   return failure
 }
 
-/** The refusals of an event and of the drafts. */
-type SimulationRefusal<Kind extends DraftKind> =
+/** What can be tried. */
+type Tried = TrackedEvent | Purchase
+
+/** The refusals of a command and of the drafts. */
+type SimulationRefusal<Command extends Tried, Kind extends DraftKind> =
   | StorageCode
-  | UserRefusal<TrackedEvent>
+  | UserRefusal<Command>
   | ProjectRefusals[Kind]
 
-export type Simulate = <Kind extends DraftKind = never>(
+export type Simulate = <Command extends Tried, Kind extends DraftKind = never>(
   environment: string,
-  message: UserMessage<TrackedEvent>,
+  message: UserMessage<Command>,
   drafts?: ReadonlyArray<DraftCommand<Kind>>,
 ) => Effect.Effect<
   Simulated,
   // Drafts have no condition.
-  LaurelError<Exclude<SimulationRefusal<Kind>, "version_conflict">>
+  LaurelError<Exclude<SimulationRefusal<Command, Kind>, "version_conflict">>
 >
 
 export const makeSimulate = (parts: SimulationParts): Simulate =>
@@ -162,9 +166,9 @@ const afterSettling = (
 const simulateWith = (parts: SimulationParts) =>
   Effect.fnUntraced(function* (
     environmentId: string,
-    { command, userId }: UserMessage<TrackedEvent>,
+    { command, userId }: UserMessage<Tried>,
     drafts: ReadonlyArray<DraftCommand> = [],
-  ): Effect.fn.Return<Simulated, LaurelError<SimulationRefusal<DraftKind>>> {
+  ): Effect.fn.Return<Simulated, LaurelError<SimulationRefusal<Tried, DraftKind>>> {
     const environment = parts.environments.of(environmentId)
     const actor = environment.users.get(userId) ?? environment.newUser(userId)
     const durableWith = Effect.fnUntraced(function* (key: string | undefined) {
@@ -209,7 +213,7 @@ const simulateWith = (parts: SimulationParts) =>
           userId,
           undefined,
           environment.cohorts,
-          undefined,
+          environment.counts.sales.taken,
           environment.counts.goals,
         ),
       )

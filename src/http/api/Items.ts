@@ -1,11 +1,18 @@
 /** Operations on items, which users buy for amounts of currencies. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Reward } from "../../domain/message/FactMembers.ts"
+import {
+  Balances,
+  Earned,
+  furtherOutcome,
+  LevelChange,
+  Reward,
+} from "../../domain/message/FactMembers.ts"
 import { limitPeriods } from "../../domain/values/Periods.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
+  EarnedBadge,
   integer,
   OpenTo,
   oneOf,
@@ -31,9 +38,19 @@ import {
 } from "./DefinitionShapes.ts"
 import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { itemId } from "./examples/exampleIds.ts"
-import { item, itemForSale, itemForUser, itemPage, userItems } from "./examples/itemExamples.ts"
+import {
+  item,
+  itemForSale,
+  itemForUser,
+  itemPage,
+  purchasePreview,
+  userItems,
+} from "./examples/itemExamples.ts"
 import {
   ArchivedConflict,
+  BuyerNotFound,
+  ChangeConflict,
+  DefinitionConflict,
   ItemNotFound,
   KeyInProgress,
   readProblems,
@@ -172,9 +189,10 @@ export const ItemPage = Schema.Struct({
   examples: [itemPage],
 })
 
-/** Why a user cannot buy an item that the shop shows. */
-const buyingRefusals = [
+/** Why a user cannot buy an item. A shop shows no item that is not for the user. */
+export const buyingRefusals = [
   "item_not_active",
+  "not_in_segment",
   "limit_reached",
   "sold_out",
   "insufficient_balance",
@@ -182,6 +200,23 @@ const buyingRefusals = [
   "currency_not_spendable",
   "balance_overflow",
 ] as const
+
+const BuyingRefusal = Schema.Struct({
+  code: oneOf(buyingRefusals).annotate({
+    description: "The code that a purchase would get now.",
+    examples: ["insufficient_balance"],
+  }),
+  detail: Schema.String.annotate({
+    description: "The reason, as the purchase would tell it.",
+    examples: [itemForUser.refusal.detail],
+  }),
+  missing: Schema.optionalKey(
+    Schema.Record(Schema.String, Schema.Int).annotate({
+      description: "For `insufficient_balance`: what lacks of the price, by currency.",
+      examples: [itemForUser.refusal.missing],
+    }),
+  ),
+}).annotate({ identifier: "BuyingRefusal" })
 
 export const ItemForUser = Schema.Struct({
   ...ItemForSale.fields,
@@ -193,24 +228,9 @@ export const ItemForUser = Schema.Struct({
   limitEndsAt: Schema.NullOr(Time).annotate({
     description: "When the present period of `limit` ends; null: never.",
   }),
-  refusal: Schema.NullOr(
-    Schema.Struct({
-      code: oneOf(buyingRefusals).annotate({
-        description: "The code that a purchase would get now.",
-        examples: ["insufficient_balance"],
-      }),
-      detail: Schema.String.annotate({
-        description: "The reason, as the purchase would tell it.",
-        examples: [itemForUser.refusal.detail],
-      }),
-      missing: Schema.optionalKey(
-        Schema.Record(Schema.String, Schema.Int).annotate({
-          description: "For `insufficient_balance`: what lacks of the price, by currency.",
-          examples: [itemForUser.refusal.missing],
-        }),
-      ),
-    }).annotate({ identifier: "BuyingRefusal" }),
-  ).annotate({ description: "Why the user cannot buy it now; null: the user can." }),
+  refusal: Schema.NullOr(BuyingRefusal).annotate({
+    description: "Why the user cannot buy it now; null: the user can.",
+  }),
 }).annotate({
   identifier: "ItemForUser",
   description: "An item, and whether a user can buy it.",
@@ -230,6 +250,45 @@ export const UserItems = Schema.Struct({
   identifier: "UserItems",
   description: "A page of the items for a user.",
   examples: [userItems],
+})
+
+export const PurchasePreviewRequest = Schema.Struct({
+  userId: UserId,
+  item: NewItem,
+  itemId: Schema.optionalKey(
+    text(1, limits.idCharactersMax).annotate({
+      description: "The item that the draft replaces; absent: it is a new one.",
+      examples: [itemId],
+    }),
+  ),
+}).annotate({
+  identifier: "PurchasePreviewRequest",
+  description: "A draft of an item, and a user who would buy it.",
+  examples: [{ userId: "user-42", item: { name: "Streak freeze", price: { gems: 5 } } }],
+})
+
+export const PurchasePreview = Schema.Struct({
+  userId: UserId,
+  refusal: Schema.NullOr(BuyingRefusal).annotate({
+    description: "Why the user could not buy it now; null: the user could.",
+  }),
+  purchase: Schema.NullOr(
+    Schema.Struct({
+      price: fields.price,
+      xp: Earned,
+      points: Earned,
+      ...furtherOutcome,
+      balances: Balances,
+      level: LevelChange,
+      badges: Schema.Array(EarnedBadge).annotate({
+        description: "Badges that the user would earn with the purchase.",
+      }),
+    }).annotate({ identifier: "PreviewedPurchase" }),
+  ).annotate({ description: "The outcome of the purchase; null: it would be refused." }),
+}).annotate({
+  identifier: "PurchasePreview",
+  description: "What a purchase would do, if the draft were saved.",
+  examples: [purchasePreview],
 })
 
 export const Items = HttpApiGroup.make("items")
@@ -278,6 +337,19 @@ ${statusWords}`,
     }),
   )
   .add(
+    HttpApiEndpoint.post("preview", "/v1/items/preview", {
+      payload: PurchasePreviewRequest,
+      success: PurchasePreview,
+      error: [...writeProblems, BuyerNotFound, DefinitionConflict, ChangeConflict],
+    })
+      .annotate(OpenTo, [])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Try a draft of an item",
+          description:
+            "Returns the outcome that a purchase of the draft would have, or why it would be refused, and changes nothing. With `itemId` the draft replaces every member of that item but key and metadata, and the status if the draft has none; what was sold and bought of it counts. Faults of the draft have pointers below `/item`. An `Idempotency-Key` is ignored.",
+        }),
+      ),
     HttpApiEndpoint.get("ofUser", "/v1/users/:id/items", {
       params: { id: UserId },
       query: pageQuery("items"),

@@ -134,6 +134,7 @@ export const notLogged: ReadonlyArray<OperationName> = [
   "project.simulate",
   "project.preview",
   "segments.preview",
+  "items.preview",
   "leaderboards.lookup",
   "definitions.diff",
 ]

@@ -2,9 +2,11 @@
 import { Effect } from "effect"
 import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import type { ItemChange } from "../../domain/decide/ItemDefinitions.ts"
+import { createCommand, updateCommand } from "../../domain/decide/Kinds.ts"
 import { type Offer, Shop } from "../../domain/decide/Shop.ts"
 import type { PurchaseReply } from "../../domain/message/PurchaseReply.ts"
 import { replyOf } from "../../domain/message/UserReply.ts"
+import type { Amounts } from "../../domain/project/Currency.ts"
 import { type Item, leftOf } from "../../domain/project/Item.ts"
 import { decidedAt } from "../../domain/record/Record.ts"
 import { Membership } from "../../domain/user/Membership.ts"
@@ -14,12 +16,19 @@ import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine, StorageCode } from "../../engine/Engine.ts"
 import { scopesOf } from "../api/Common.ts"
-import type { ItemForUser, ItemPatch, Items, NewItem } from "../api/Items.ts"
+import {
+  buyingRefusals,
+  type ItemForUser,
+  type ItemPatch,
+  type Items,
+  type NewItem,
+} from "../api/Items.ts"
 import { type PurchaseDetails, Purchases } from "../api/Purchases.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { insufficientScope } from "../request/Problem.ts"
 import { type DefinitionList, kindOperations, pageOf } from "./definitionOperations.ts"
 import { type RecordOf, readByEitherId, readRevocation } from "./readHistory.ts"
+import { referenceFaults } from "./referenceFaults.ts"
 import { revoke, undone } from "./revocations.ts"
 import { readPage } from "./rewardHandlers.ts"
 import {
@@ -27,6 +36,7 @@ import {
   earnedMembers,
   foundOr,
   mayKnow,
+  memberOf,
   named,
   newMembers,
   pageAsked,
@@ -74,7 +84,58 @@ export const itemHandlers = (engine: Engine["Service"]): Handlers<typeof Items> 
         return { body: { userId, spendable: shop.spendable(), items: shown, ...page } }
       }),
   },
+  ...previewHandlers(engine),
 })
+
+const draftId = "itm_draft"
+
+const previewHandlers = (engine: Engine["Service"]): Pick<Handlers<typeof Items>, "preview"> => ({
+  preview: {
+    moreFaults: (body, caller) =>
+      referenceFaults(engine)(memberOf(body, "item"), caller).map((fault) => ({
+        ...fault,
+        pointer: `/item${fault.pointer}`,
+      })),
+    handle: ({ caller: { environment }, payload: { item, itemId, userId } }) => {
+      const command =
+        itemId === undefined
+          ? createCommand("item", newItem(item, draftId))
+          : updateCommand("item", itemId, itemReplacement(item))
+      const message = { userId, command: { kind: "purchase", item: itemId ?? draftId } } as const
+      return engine.simulate(environment, message, [{ pointer: "/item", command }]).pipe(
+        Effect.map(({ record }) => {
+          const reply = replyOf(record) as PurchaseReply
+          const purchase = { price: reply.price, ...earnedMembers(reply) }
+          return { body: { userId, refusal: null, purchase } }
+        }),
+        Effect.catch((error) => {
+          const { balances, code, detail } = error
+          if (!isRefused(code)) {
+            // A purchase without an id repeats none.
+            return Effect.fail(error as LaurelError<Exclude<typeof code, "id_reused">>)
+          }
+          const refusal = showRefusal(code, detail, missingOf(item.price, balances))
+          return Effect.succeed({ body: { userId, refusal, purchase: null } })
+        }),
+      )
+    },
+  },
+})
+
+type Refused = NonNullable<(typeof ItemForUser.Type)["refusal"]>
+
+const isRefused = (code: string): code is Refused["code"] =>
+  buyingRefusals.some((one) => one === code)
+
+const showRefusal = (code: Refused["code"], detail: string, missing: Amounts): Refused => ({
+  code,
+  detail,
+  ...(Object.keys(missing).length > 0 && { missing }),
+})
+
+/** What lacks of a price, from the balances that a refusal names. */
+const missingOf = (price: Amounts, balances: Amounts = {}): Amounts =>
+  Object.fromEntries(Object.entries(balances).map(([key, has]) => [key, price[key]! - has]))
 
 const showOffer = ({ bought, limitEndsAt, missing, refusal }: Offer) => ({
   bought,
@@ -82,11 +143,7 @@ const showOffer = ({ bought, limitEndsAt, missing, refusal }: Offer) => ({
   refusal:
     refusal === undefined
       ? null
-      : {
-          code: refusal.code as NonNullable<(typeof ItemForUser.Type)["refusal"]>["code"],
-          detail: refusal.detail,
-          ...(Object.keys(missing).length > 0 && { missing }),
-        },
+      : showRefusal(refusal.code as Refused["code"], refusal.detail, missing),
 })
 
 export const newItem = (payload: typeof NewItem.Type, id: string) => {

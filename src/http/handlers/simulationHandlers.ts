@@ -82,6 +82,9 @@ type Tried = Exclude<Noun, "segment" | "leaderboard" | "league" | "experiment" |
 
 type Preview = typeof PreviewRequest.Type
 
+/** An item changes nothing of an event. */
+type Draft = DraftCommand<Exclude<DraftCommand["command"]["kind"], "createItem" | "updateItem">>
+
 /** How a preview tries a definition: as a new one, or in the place of one that exists. */
 interface Trial<N extends Tried> {
   readonly made: (body: NonNullable<Preview[N]>, id: string) => NewOf<N>
@@ -100,7 +103,7 @@ const trials: { readonly [N in Tried]: Trial<N> } = {
 }
 const tried = Object.keys(trials) as ReadonlyArray<Tried>
 
-const draftsOf = (preview: Preview): ReadonlyArray<DraftCommand> => {
+const draftsOf = (preview: Preview): ReadonlyArray<Draft> => {
   const { settings } = preview
   const change = settings && settingsChange(settings)
   return [
@@ -111,7 +114,7 @@ const draftsOf = (preview: Preview): ReadonlyArray<DraftCommand> => {
   ]
 }
 
-const draftOf = <N extends Tried>(preview: Preview, noun: N): ReadonlyArray<DraftCommand> => {
+const draftOf = <N extends Tried>(preview: Preview, noun: N): ReadonlyArray<Draft> => {
   const body = preview[noun]
   if (body === undefined || body === null) return []
   const { made, replaced } = trials[noun]
@@ -120,7 +123,7 @@ const draftOf = <N extends Tried>(preview: Preview, noun: N): ReadonlyArray<Draf
     id === undefined || replaced === undefined
       ? createCommand<Tried>(noun, made(body, `${prefixes[noun]}_draft`))
       : updateCommand<Tried>(noun, id, replaced(body))
-  return [{ pointer: `/${noun}`, command: command as DraftCommand["command"] }]
+  return [{ pointer: `/${noun}`, command: command as Draft["command"] }]
 }
 
 const showSimulation = (simulated: Simulated): typeof Simulation.Type => {

@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import { limitPeriods } from "../../../domain/values/Periods.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import type { Route } from "../../request/Route.ts"
-import type { Draft } from "../../view/Editing.ts"
+import { type Draft, draftRefusal } from "../../view/Editing.ts"
 import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
-import { type Content, html, isolated } from "../../view/Html.ts"
-import { figures } from "../../view/Lists.ts"
+import { badgeTitle, type Content, html, isolated } from "../../view/Html.ts"
+import { figures, table } from "../../view/Lists.ts"
 import { count } from "../../view/Quantities.ts"
 import {
   amountsOf,
@@ -22,7 +22,7 @@ import {
   rewardWords,
   typedPayment,
 } from "./conditions.ts"
-import { withoutNulls } from "./editor.ts"
+import { type Trial, withoutNulls } from "./editor.ts"
 import { kindRoutes } from "./kindPages.ts"
 import {
   headFields,
@@ -139,6 +139,71 @@ const names = () => [
   "limit.per",
 ]
 
+/* A try: what the user would pay and get. */
+
+const userField = "event.userId"
+
+type Preview = BodyOf<"items.preview">
+
+/** The words of a reward in the form, which the schema has accepted. */
+const givenWords = (form: Form): string => {
+  const { boost, currencies, freezes, points, xp } = typedPayment(form, "reward") ?? {}
+  const parts = [
+    xp !== undefined && `${xp} xp`,
+    points !== undefined && `${points} points`,
+    currencies !== undefined && form.text("reward.currencies"),
+    freezes !== undefined && `freezes ${form.text("reward.freezes")}`,
+    boost !== undefined && `boost ${form.text("reward.boost")} minutes`,
+    form.optional("reward.badgeId") !== undefined && "a badge",
+  ].filter((part) => part !== false)
+  return parts.length === 0 ? "nothing" : parts.join(", ")
+}
+
+const change = ({ after, before }: { readonly after: number; readonly before: number }): string =>
+  before === after ? String(after) : `${before} to ${after}`
+
+const outcomeRows = (form: Form, { purchase, refusal }: Preview) => [
+  ["Can buy it now", refusal === null ? "yes" : `no: ${refusal.detail}`],
+  ["Pays", form.text("price")],
+  ["Gets", givenWords(form)],
+  ...(purchase === null
+    ? []
+    : [
+        ["Balances afterwards", amountsText(purchase.balances)],
+        ["Level", change(purchase.level)],
+        ["Badges", purchase.badges.map(badgeTitle).join(", ")],
+      ]),
+]
+
+const trial: Trial = {
+  names: [userField],
+  fields: ({ address, faults, form }) =>
+    group({ legend: "Try it before saving", name: "event", faults }, [
+      html`<p class="hint">Nothing is saved, and the user pays nothing.</p>`,
+      textField({
+        name: userField,
+        label: "User id",
+        hint: "A user who has balances. A user without any events can buy nothing.",
+        value: form.text(userField),
+        pointer: "/userId",
+        faults,
+      }),
+      html`<p><button formaction="${address}#outcome" name="intent" value="try" formnovalidate>Try</button></p>`,
+    ]),
+  run: (visit, form, itemId) => {
+    const userId = form.text(userField)
+    const payload = { userId, item: draftOf(form), ...(itemId !== undefined && { itemId }) }
+    return visit.ask("items.preview", { payload }).pipe(
+      Effect.map(
+        (preview) => html`<section id="outcome" aria-labelledby="outcome-title">
+<h2 id="outcome-title">Purchase of ${isolated(userId)}</h2>
+${table("Outcome", ["What", "With this item"], outcomeRows(form, preview))}</section>`,
+      ),
+      Effect.mapError((error) => draftRefusal(error, "item")),
+    )
+  },
+}
+
 /** Whether users can buy the item now. */
 const saleWords = ({ left, status }: Item): string => {
   if (status !== "active") return "no"
@@ -175,6 +240,7 @@ export const itemRoutes: ReadonlyArray<Route> = kindRoutes<Item, BadgeChoices>({
   preset: [],
   fields,
   names,
+  trial,
   draftOf,
   patchOf,
   more: (_, item) => Effect.succeed(stateOf(item)),

@@ -59,6 +59,10 @@ export const purchase = {
 
 const { duplicate: _, ...made } = purchase
 
+const { purchaseId: _id, userId: _user, itemId: _item, key: _key, name: _name, ...previewed } = made
+
+export const purchasePreview = { userId, refusal: null, purchase: previewed } as const
+
 export const purchaseDetails = {
   ...made,
   id: "order-1001",

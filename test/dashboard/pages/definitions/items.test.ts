@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { cellsOf, expectMarked, fieldsOf } from "../pageForm.ts"
+import { cellsOf, expectMarked, fieldsOf, markedIn } from "../pageForm.ts"
 import { roundTrip } from "./roundTrip.ts"
 import { base, type Json, startWorld, type World } from "./world.ts"
 
@@ -92,6 +92,63 @@ describe("The form of an item", () => {
         body.price = { points: 1 + Object.keys(body.price).length, gems: 5 }
       },
     })
+  })
+})
+
+describe("The try of an item", () => {
+  const tried = (fields: Record<string, string>, path = `${items}/new`) =>
+    world.owner.post(`${path}/draft`, { ...simple, ...fields, intent: "try" })
+
+  it("says what the user would pay and get, or why not, and changes nothing", async () => {
+    const reward = { points: 12, currencies: { gems: 3 } }
+    await world.api("POST", "/v1/users/trier/rewards", { reward })
+    const fields = { "event.userId": "trier", price: "points 5, gems 3", "reward.xp": "150" }
+    const { status, text } = await tried(fields)
+    expect(status).toBe(200)
+    expect(text).toContain("Purchase of <bdi>trier</bdi></h2>")
+    expect(cellsOf(text, "Can buy it now")).toEqual(["yes"])
+    expect(cellsOf(text, "Pays")).toEqual(["points 5, gems 3"])
+    expect(cellsOf(text, "Gets")).toEqual(["150 xp"])
+    expect(cellsOf(text, "Balances afterwards")[0]).toMatch(/xp 150, points 7, gems 0/)
+    expect(cellsOf(text, "Level")).toEqual(["1 to 2"])
+    const dear = await tried({ ...fields, price: "gems 4" })
+    expect(cellsOf(dear.text, "Can buy it now")).toEqual(["no: The user has 3 gems, 4 are needed."])
+    const { json } = await world.api("GET", "/v1/users/trier")
+    expect([json.xp, json.points, json.balances.gems]).toEqual([0, 12, 3])
+    expect(text).toContain('value="points 5, gems 3"')
+  })
+
+  it("counts what was sold and bought of a saved item", async () => {
+    const { id } = await create({
+      ...simple,
+      name: "Tried",
+      "limit.times": "1",
+      "limit.per": "ever",
+    })
+    await world.api("POST", "/v1/users/fan/rewards", { type: "points", amount: 20 })
+    await world.api("POST", "/v1/users/fan/purchases", { item: id })
+    const address = `${items}/${id}`
+    const saved = fieldsOf((await world.owner.get(address)).text, address)
+    const reason = async (change: Record<string, string>) => {
+      const { text } = await tried({ ...saved, "event.userId": "fan", ...change }, address)
+      return cellsOf(text, "Can buy it now")[0]
+    }
+    expect(await reason({})).toBe("no: The user has bought 1 of 1.")
+    expect(await reason({ "limit.times": "2" })).toBe("yes")
+    expect(await reason({ "limit.times": "2", stock: "1" })).toMatch(/^no: All 1 units/)
+  })
+
+  it("marks the faults of the item and of the user at their fields", async () => {
+    const wrong = await tried({ "event.userId": "x".repeat(500), price: "points 0" })
+    expect([wrong.status, [...markedIn(wrong.text)].sort()]).toEqual([
+      400,
+      ["event.userId", "price"],
+    ])
+    const unknown = await tried({ "event.userId": "stranger" })
+    expect([unknown.status, unknown.text]).toEqual([404, expect.stringContaining("of this user")])
+    expect(markedIn((await tried({ price: "rubies 1", "event.userId": "fan" })).text)).toEqual([
+      "price",
+    ])
   })
 })
 
