@@ -37,7 +37,7 @@ export interface ModelEntry extends Row {
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 /** Days since 1970-01-01 of the local date at `ms`. */
-const localDay = (zone: string, ms: number): number => {
+export const localDay = (zone: string, ms: number): number => {
   let format = formats.get(zone)
   if (format === undefined) {
     format = new Intl.DateTimeFormat("en-CA", { timeZone: zone, dateStyle: "short" })

@@ -1,5 +1,5 @@
 /**
- * A naive model of one league with windows of a UTC day, fed with the records of a journal in their
+ * A naive model of one league with windows of a day of the project, fed with the records of a journal in their
  * order. Of the facts it takes only what the commands did (amounts of xp, ids of records), the numbers
  * of cohorts, and the moment at which a window closed. From these it says which facts of the league
  * each record must have, by going through all users.
@@ -7,8 +7,9 @@
 import { expect } from "@effect/vitest"
 import type { League } from "../../src/domain/project/League.ts"
 import { decidedAt, type Fact, type JournalRecord } from "../../src/domain/record/Record.ts"
+import { localDay } from "./BoardModel.ts"
 
-const dayMs = 86_400_000
+const quarterMs = 900_000
 
 interface Score {
   readonly window: number
@@ -18,6 +19,8 @@ interface Score {
 }
 
 interface Player {
+  /** When the user was created. */
+  seen: number
   division: number
   hidden: boolean
   entry: (Score & { readonly cohort: number }) | undefined
@@ -45,6 +48,9 @@ export class LeagueModel {
   /** What comes of the closed window, for those whose records have not said it. */
   readonly due = new Map<string, Due>()
   closedThrough = Number.NEGATIVE_INFINITY
+  zone = "UTC"
+  /** The time zones of the project before, and until when. */
+  readonly #moves: Array<{ readonly zone: string; readonly until: number }> = []
   /** How much has happened. */
   readonly seen = {
     promoted: 0,
@@ -54,6 +60,7 @@ export class LeagueModel {
     united: 0,
     windows: 0,
     points: 0,
+    moves: 0,
   }
   readonly #league: League
   /** The window and the amount that a record scored. */
@@ -68,11 +75,33 @@ export class LeagueModel {
     if (subject.actor === "project") {
       for (const fact of record.facts) {
         if (fact.kind === "league.window_closed") this.#close(fact.index)
+        if (fact.kind === "project.updated") this.#move(fact.settings.timezone, decidedAt(record))
       }
     } else if (subject.actor === "user") {
       const told = record.facts.flatMap((fact) => this.#toldBy(fact))
       expect([record.sequence, told]).toEqual([record.sequence, this.#expected(record)])
     }
+  }
+
+  #move(zone: string, until: number): void {
+    if (zone === this.zone) return
+    this.#moves.push({ zone: this.zone, until })
+    this.zone = zone
+    this.seen.moves++
+  }
+
+  /** The window of an event in the project's zone of that time; for earlier events, of the user's creation. */
+  #windowThen({ seen }: Player, ms: number): number {
+    const zone = this.#moves.find(({ until }) => Math.max(seen, ms) < until)?.zone ?? this.zone
+    return localDay(zone, ms)
+  }
+
+  /** When a window closes in the present zone: the days of all zones begin at a quarter of an hour. */
+  closesAt(window: number): number {
+    const begins = (window + 1) * 86_400_000
+    let at = begins - 16 * 3_600_000
+    while (localDay(this.zone, at) <= window) at += quarterMs
+    return at + this.#league.graceMinutes * 60_000
   }
 
   #toldBy(fact: Fact): ReadonlyArray<Told> {
@@ -170,13 +199,14 @@ export class LeagueModel {
     const told: Array<Told> = []
     const known = this.players.get(userId)
     if (known !== undefined) this.#settle(userId, known, record, told)
-    const player = known ?? this.#made(userId)
+    const player = known ?? this.#made(userId, decidedAt(record))
     if (cause.kind === "profile") player.hidden = cause.change.hidden ?? player.hidden
     if (cause.kind === "event" || cause.kind === "reward") {
       const amount = this.#amountOf(record)
       const at = decidedAt(record)
       const occurred = cause.kind === "event" ? Math.min(cause.occurredAt ?? at, at) : at
-      this.#score(player, record, Math.floor(occurred / dayMs), amount, told)
+      const window = this.#countingWindow(player, occurred, at)
+      if (window !== undefined) this.#score(player, record, window, amount, told)
     }
     if (cause.kind === "revocation") this.#undo(player, record, cause.sequence, told)
     if (cause.kind === "absorb") this.#unite(userId, cause.from, record, told)
@@ -189,8 +219,20 @@ export class LeagueModel {
     return facts.reduce((sum, fact) => sum + (fact.kind === "xp.earned" ? fact.amount : 0), 0)
   }
 
-  #made(userId: string): Player {
+  /** The window for which what occurred counts; `undefined`: it takes no more scores. */
+  #countingWindow(player: Player, occurred: number, now: number): number | undefined {
+    const present = localDay(this.zone, now)
+    const window = this.#windowThen(player, occurred)
+    if (window === present) {
+      const latest = player.waiting.at(-1)?.window ?? player.entry?.window ?? present
+      return Math.max(present, this.closedThrough + 1, latest)
+    }
+    return window < present && this.#takes(window, now) ? window : undefined
+  }
+
+  #made(userId: string, seen: number): Player {
     const player: Player = {
+      seen,
       division: 0,
       hidden: false,
       entry: undefined,
@@ -238,8 +280,7 @@ export class LeagueModel {
   }
 
   #takes(window: number, now: number): boolean {
-    const closesAt = (window + 1) * dayMs + this.#league.graceMinutes * 60_000
-    return window > this.closedThrough && now < closesAt
+    return window > this.closedThrough && now < this.closesAt(window)
   }
 
   #score(
@@ -249,8 +290,7 @@ export class LeagueModel {
     amount: number,
     told: Array<Told>,
   ): void {
-    const now = decidedAt(record)
-    if (amount === 0 || !this.#takes(window, now)) return
+    if (amount === 0) return
     const at = record.sequence
     if (player.entry === undefined) {
       this.#join(player, { window, score: 0, at }, record, told)
@@ -293,6 +333,7 @@ export class LeagueModel {
     }
     for (const place of [theirs.entry, ...theirs.waiting]) {
       if (place === undefined || place.score === 0) continue
+      if (!this.#takes(place.window, decidedAt(record))) continue
       this.seen.united++
       this.#score(mine, record, place.window, place.score, told)
     }

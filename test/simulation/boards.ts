@@ -25,7 +25,7 @@ import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { BoardModel, type Credit, type ModelEntry, modelPrizes } from "./BoardModel.ts"
 import { hashSecretOf, Random } from "./random.ts"
 
-const zones = [
+export const zones = [
   "UTC",
   "Europe/Berlin",
   "America/New_York",
@@ -39,7 +39,7 @@ const zones = [
 ]
 
 /** Times shortly before a week with a new year or a change of clocks. */
-const beginnings = [
+export const beginnings = [
   "2010-03-10T12:00:00Z",
   "2010-11-04T12:00:00Z",
   "2018-02-14T12:00:00Z",

@@ -1,5 +1,5 @@
 /**
- * One seeded run of a league against a naive model: days pass with late events, undo, hidden, erased
+ * One seeded run of a league against a naive model: days pass, clocks change, and the project moves between zones, with late events, undo, hidden, erased
  * and merged users, while the power fails at any write, also in the middle of a close. The model
  * follows the journal, so it needs no answers: a record that says too much, too little or something
  * twice does not fit.
@@ -15,6 +15,8 @@ import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { leagueWith } from "../domain/definitions.ts"
 import { recordsOf, rule, sandbox, start } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
+import { localDay } from "./BoardModel.ts"
+import { beginnings, zones } from "./boards.ts"
 import { dyingDisk } from "./dyingDisk.ts"
 import { LeagueModel } from "./LeagueModel.ts"
 import { hashSecretOf, Random } from "./random.ts"
@@ -33,6 +35,7 @@ export const happened = {
   united: 0,
   windows: 0,
   points: 0,
+  moves: 0,
   /** Starts that found a closed window which was not settled for all. */
   resumed: 0,
 }
@@ -56,7 +59,7 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
     lastAppendKept: false,
     writesLeft: Number.POSITIVE_INFINITY,
   }
-  yield* TestClock.setTime(Date.parse("2026-11-22T12:00:00Z"))
+  yield* TestClock.setTime(Date.parse(random.pick(beginnings)))
   const open = Effect.suspend(() => {
     disk.appendsLeft = Number.POSITIVE_INFINITY
     disk.writesLeft = Number.POSITIVE_INFINITY
@@ -152,9 +155,8 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
 
   /** The newest window with players that must be closed by now. */
   const dueThrough = (now: number): number => {
-    const last = Math.floor((now - league.graceMinutes * minute) / day) - 1
     const windows = [...model.players.values()].flatMap(({ entry }) =>
-      entry !== undefined && entry.window <= last ? [entry.window] : [],
+      entry !== undefined && model.closesAt(entry.window) <= now ? [entry.window] : [],
     )
     return Math.max(Number.NEGATIVE_INFINITY, ...windows)
   }
@@ -166,7 +168,7 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
     else disk.writesLeft = random.integer(0, 15)
     // Over the next midnight and grace, so that the power fails while a window closes.
     const now = yield* Clock.currentTimeMillis
-    const end = (Math.floor(now / day) + 1) * day + league.graceMinutes * minute
+    const end = model.closesAt(localDay(model.zone, now))
     yield* TestClock.adjust(random.chance(0.7) ? end - now : random.integer(1, 600) * minute)
     for (let turn = random.integer(0, 12); turn > 0; turn--) yield* yieldToEventLoop
     yield* running.close("kill")
@@ -179,8 +181,11 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
 
   for (let step = 0; step < steps; step++) {
     const kind = random.next()
-    if (kind < 0.75) yield* ask
-    else if (kind < 0.87) yield* TestClock.adjust(random.integer(1, 600) * minute)
+    if (kind < 0.72) yield* ask
+    else if (kind < 0.75) {
+      const timezone = random.pick(zones)
+      yield* running.engine.askProject(sandbox, { kind: "updateSettings", change: { timezone } })
+    } else if (kind < 0.87) yield* TestClock.adjust(random.integer(1, 600) * minute)
     else if (kind < 0.97) yield* crash
     else {
       yield* running.close()
