@@ -18,6 +18,7 @@ import { segmentsOf } from "../../src/domain/user/Membership.ts"
 import { dueAt } from "../../src/domain/user/Progress.ts"
 import type { UserState } from "../../src/domain/user/User.ts"
 import { dateOf, dayOf, windowOfDay } from "../../src/domain/values/Calendar.ts"
+import { Sales } from "../../src/engine/actor/Sales.ts"
 import { versioned } from "../domain/definitions.ts"
 import { decideRecalling } from "../domain/recalled.ts"
 import { firstOf } from "./answers.ts"
@@ -30,6 +31,7 @@ import {
   randomCurrency,
   randomEdit,
   randomExperiment,
+  randomItem,
   randomMetric,
   randomQuest,
   randomRule,
@@ -61,10 +63,12 @@ export class DomainRun implements Surroundings {
   courses: ReadonlyArray<Course> = []
   closed: ClosedThrough = { daily: "", weekly: "", monthly: "" }
   readonly users = new Map<string, UserState | undefined>()
+  readonly #sales = new Sales()
   /** All decisions for users, and those that were not erased. */
   readonly journal: Array<JournalRecord> = []
   records: ReadonlyArray<JournalRecord> = []
   readonly undone = new Set<string>()
+  readonly refusals = new Set<string>()
   /** How many commands repeated an id and got the first outcome. */
   repeats = 0
   /** How many warnings and reminders ticks have decided. */
@@ -99,6 +103,7 @@ export class DomainRun implements Surroundings {
       boosts,
       currencies,
       experiments,
+      items,
       leaderboards,
       metrics,
       quests,
@@ -120,6 +125,7 @@ export class DomainRun implements Surroundings {
       metrics: [...metrics.values()],
       leaderboards: [...leaderboards.values()],
       experiments: [...experiments.values()],
+      items: [...items.values()],
       teams: [...teamsAfter(teams, undefined)],
       closed: this.closed,
       moves: this.moves,
@@ -150,6 +156,7 @@ export class DomainRun implements Surroundings {
     const moment = { now: this.now, sequence: this.sequence + 1 }
     const actual = this.#decide(userId, command)
     const expected = this.#expect(userId, command, moment)
+    if ("refused" in actual) this.refusals.add(actual.refused)
     if (expected === undefined) assert(!("refused" in actual))
     else assert.deepEqual(actual, sorted(expected))
     this.compare(userId)
@@ -210,7 +217,19 @@ export class DomainRun implements Surroundings {
       return Result.isFailure(decided) ? { refused: decided.failure.code } : outcomeOf(first)
     }
     const decided = decideRecalling(own, (past) =>
-      decideUser(user, this.project, command, this.now, found, undefined, past, userId),
+      decideUser(
+        user,
+        this.project,
+        command,
+        this.now,
+        found,
+        undefined,
+        past,
+        userId,
+        undefined,
+        undefined,
+        this.#sales.taken,
+      ),
     )
     if (Result.isFailure(decided)) return { refused: decided.failure.code }
     const { cause, facts } = decided.success
@@ -227,6 +246,8 @@ export class DomainRun implements Surroundings {
     if (command.kind === "revocation") this.undone.add(key)
     this.records = [...this.records, record]
     this.journal.push(record)
+    this.#sales.appended(record)
+    this.model.sales.take(record, this.definitions)
     this.users.set(userId, applyUser(user, record))
     return outcomeOf(record)
   }
@@ -261,6 +282,7 @@ export class DomainRun implements Surroundings {
       case "event":
       case "reward":
       case "spend":
+      case "purchase":
         return this.model.named(userId, command, this.definitions, moment)
       case "revocation":
         return this.model.undo(userId, command, this.definitions, moment)
@@ -362,15 +384,16 @@ export class DomainRun implements Surroundings {
     else if (kind < 0.105) this.define({ kind: "metric.created", metric: randomMetric(this) })
     else if (kind < 0.115) this.define(...randomStreak(this))
     else if (kind < 0.13) this.define(...randomTeam(this))
-    else if (kind < 0.155) this.define(...randomEdit(this))
-    else if (kind < 0.165) {
+    else if (kind < 0.14) this.define({ kind: "item.created", item: randomItem(this) })
+    else if (kind < 0.165) this.define(...randomEdit(this))
+    else if (kind < 0.175) {
       // A moment belongs to one zone only.
       this.now++
       const before = this.project.settings.timezone
       this.define({ kind: "project.updated", settings: randomSettings(this) })
       if (this.project.settings.timezone !== before)
         this.moves = [...this.moves, { zone: before, until: this.now }]
-    } else if (kind < 0.265) {
+    } else if (kind < 0.275) {
       this.now += random.pick([
         1,
         1000,

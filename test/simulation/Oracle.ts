@@ -80,6 +80,7 @@ export class Oracle {
       boosts,
       currencies,
       experiments,
+      items,
       leaderboards,
       metrics,
       quests,
@@ -101,6 +102,7 @@ export class Oracle {
       metrics: [...metrics.values()],
       leaderboards: [...leaderboards.values()],
       experiments: [...experiments.values()],
+      items: [...items.values()],
       teams: [...teamsAfter(teams, undefined)],
       moves,
       courses,
@@ -129,6 +131,11 @@ export class Oracle {
       decidedAt(record),
     )
     this.#defined = [...this.#defined, { sequence, project, closed, moves, courses }]
+  }
+
+  /** Notes a record of a user that became durable, in the order of the journal. */
+  note(record: JournalRecord): void {
+    this.model.sales.take(record, this.#definitionsAt(record.sequence))
   }
 
   /** Takes in a record of a user, which must have done what the model makes of its cause. */
@@ -177,6 +184,7 @@ export class Oracle {
       case "event":
       case "reward":
       case "spend":
+      case "purchase":
         return model.named(userId, command, definitions, moment)
       case "revocation":
         return model.undo(userId, this.#inEnvironment(userId, command), definitions, moment)
@@ -238,13 +246,14 @@ export class Oracle {
   }
 
   /** The outcome that `command` would have now. Changes nothing. */
-  foresee(userId: string, command: UserCommand, now: number): Outcome | Refused | undefined {
-    const before = this.model.log(userId)
-    const moment = { now, sequence: Number.MAX_SAFE_INTEGER }
-    const expected = this.expect(userId, command, this.definitions, moment)
-    if (before.length === 0) this.model.users.delete(userId)
-    else this.model.users.set(userId, before)
-    return expected
+  foresee(
+    userId: string,
+    command: UserCommand,
+    now: number,
+    sequence = Number.MAX_SAFE_INTEGER,
+  ): Outcome | Refused | undefined {
+    const expect = () => this.expect(userId, command, this.definitions, { now, sequence })
+    return this.model.tried(userId, expect)
   }
 
   /** Whether a user qualifies for a badge and does not have it. */

@@ -30,6 +30,10 @@ export const recordOf = (
       const name = recordNameOf("spd", reply.spendId)
       return records.find(({ sequence }) => sequence === name?.sequence)
     }
+    case "purchase": {
+      const name = recordNameOf("pur", reply.purchaseId)
+      return records.find(({ sequence }) => sequence === name?.sequence)
+    }
     case "opening": {
       // The user may have been erased between two openings.
       const own = records.filter(

@@ -38,6 +38,7 @@ import {
   type Targeted,
 } from "../../src/domain/project/Definition.ts"
 import type { Experiment } from "../../src/domain/project/Experiment.ts"
+import type { Item } from "../../src/domain/project/Item.ts"
 import { hasValue, type Metric, metricAggregates } from "../../src/domain/project/Metric.ts"
 import type { ProjectSettings, ProjectState } from "../../src/domain/project/Project.ts"
 import type { Segment, SegmentCondition } from "../../src/domain/project/Segment.ts"
@@ -52,8 +53,10 @@ import type {
 import { isRefilling, withRefillBefore } from "../../src/domain/user/Refill.ts"
 import type { Profile } from "../../src/domain/user/User.ts"
 import type { Metadata } from "../../src/domain/values/Metadata.ts"
+import { limitPeriods } from "../../src/domain/values/Periods.ts"
 import { countInHistory } from "./model/badges.ts"
 import type { Model } from "./model/Model.ts"
+import { isNamed } from "./model/repeats.ts"
 import { isNew, randomOpening } from "./openings.ts"
 import type { Random } from "./random.ts"
 
@@ -973,7 +976,7 @@ export const randomSettings = ({
 /** The stored status after an edit: the moves that are allowed. */
 const editedSet = (
   { now, random }: Surroundings,
-  edited: Rule | Badge | Boost | Board | Experiment,
+  edited: Rule | Badge | Boost | Board | Experiment | Item,
 ): Definition["set"] => {
   if (random.chance(0.3)) return "archived"
   if (random.chance(0.5)) return edited.set
@@ -1016,6 +1019,52 @@ const editedMetric = ({ now, project, random }: Surroundings): ReadonlyArray<Pro
     : [{ kind: "metric.updated", metric: { ...metric, set: "archived" } }]
 }
 
+/** An amount of points, or of a further currency that can be spent. */
+const randomPrice = ({ project, random }: Surroundings): Amounts => {
+  const spendable = [...project.currencies.values()].filter(
+    (currency) => currency.set === "published" && currency.spendable,
+  )
+  const { key } = random.pick(spendable)
+  return random.chance(0.5)
+    ? { points: random.integer(1, 6) }
+    : { points: random.integer(1, 3), [key]: random.integer(1, 4) }
+}
+
+const randomStock = (random: Random): Item["stock"] => random.pick([null, null, 0, 1, 3, 6])
+
+const randomLimit = (random: Random): Item["limit"] =>
+  random.chance(0.5) ? null : { times: random.integer(1, 3), per: random.pick(limitPeriods) }
+
+export const randomItem = (run: Surroundings): Item => {
+  const { random, sequence } = run
+  return {
+    id: `itm_${sequence}`,
+    key: `item-${sequence}`,
+    name: `Item ${sequence}`,
+    price: randomPrice(run),
+    reward: gives(run),
+    limit: randomLimit(random),
+    stock: randomStock(random),
+    ...shared(run),
+  }
+}
+
+/** Another price of the same currencies, stock, limit or status. */
+const editedItem = (run: Surroundings): ReadonlyArray<ProjectFact> => {
+  const { now, project, random } = run
+  const items = [...project.items.values()].filter(({ set }) => set !== "archived")
+  if (items.length === 0) return []
+  const item = random.pick(items)
+  const prices = Object.keys(item.price).map((key) => [key, random.integer(1, 6)] as const)
+  const changed = {
+    price: Object.fromEntries(prices),
+    stock: randomStock(random),
+    limit: randomLimit(random),
+    set: random.chance(0.7) ? item.set : editedSet(run, item),
+  }
+  return [{ kind: "item.updated", item: { ...item, ...changed, updatedAt: now } }]
+}
+
 export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
   const { now, project, random } = run
   const badge = [...project.badges.values()]
@@ -1027,7 +1076,9 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     const { createdAt, id, key } = random.pick(segment)
     return [{ kind: "segment.updated", segment: { ...randomSegment(run), createdAt, id, key } }]
   }
-  switch (random.integer(0, 9)) {
+  switch (random.integer(0, 10)) {
+    case 10:
+      return editedItem(run)
     case 9:
       return editedExperiment(run)
     case 8:
@@ -1169,7 +1220,11 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
     }
   }
   if (kind < 0.68) {
-    if (random.chance(0.5)) {
+    if (random.chance(0.45)) {
+      const names = [...project.items.values()].map(({ id, key }) => random.pick([id, key]))
+      return { kind: "purchase", item: random.pick([...names, ...names, "none"]) }
+    }
+    if (random.chance(0.4)) {
       return { kind: "spend", currencies: {}, repair: random.pick([...streakKeys, "none"]) }
     }
     if (random.chance(0.3)) return { kind: "spend", amount: random.integer(1, 40) }
@@ -1216,7 +1271,7 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
     const known = own.length > 0 && random.chance(0.9) ? own : records
     const recent = known.slice(-random.pick([5, 30, 200]))
     const { at, cause, sequence } = random.pick(recent)
-    const of = cause.kind === "event" || cause.kind === "spend" ? cause.kind : "reward"
+    const of = isNamed(cause) ? cause.kind : "reward"
     return { kind: "revocation", of, sequence, at }
   }
   if (kind < 0.915) {

@@ -96,6 +96,14 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
       const change = statusOf(project.leaderboards.get(id), fact.leaderboard)
       return { kind: "updateLeaderboard", leaderboardId: id, change }
     }
+    case "item.created":
+      return { kind: "createItem", item: fact.item }
+    case "item.updated": {
+      const { id, limit, price, set, stock } = fact.item
+      if (set === "archived") return { kind: "deleteItem", itemId: id }
+      const change = { limit, price, stock, ...statusOf(project.items.get(id), fact.item) }
+      return { kind: "updateItem", itemId: id, change }
+    }
     case "experiment.created":
       return { kind: "createExperiment", experiment: fact.experiment }
     case "experiment.updated": {

@@ -36,6 +36,7 @@ import {
   randomCurrency,
   randomEdit,
   randomExperiment,
+  randomItem,
   randomMetric,
   randomQuest,
   randomRule,
@@ -145,7 +146,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     if (made.kind === "tick" || made.kind === "backfill") return command(withId)
     const id = withId || random.chance(0.4) ? `id${ids}` : `id${random.integer(0, ids)}`
     if (made.kind === "revocation") return { userId, command: byOwnId(userId, made) }
-    const hasId = made.kind === "event" || made.kind === "reward" || made.kind === "spend"
+    const hasId = isNamed(made)
     return { userId, command: hasId && (withId || random.chance(0.6)) ? { ...made, id } : made }
   }
 
@@ -158,6 +159,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     for (const record of records) {
       if (record.subject.actor === "project") oracle.define(record)
       if (record.subject.actor !== "user") continue
+      oracle.note(record)
       const { userId } = record.subject
       if (record.cause.kind === "erasure") {
         // Idempotency keys of erased users count as absent.
@@ -175,6 +177,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
    * else was under way, so refusals must be the model's too.
    */
   const settleNow = (sent: ReadonlyArray<Sent>, strict: boolean): void => {
+    const unseen = sequence
     const left = [...fresh()]
     const revokedNow = new Set(
       left.flatMap(({ cause }) => (cause.kind === "revocation" ? [cause.sequence] : [])),
@@ -215,8 +218,17 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
         expect(outcome.code).toMatch(/_not_found$/)
         continue
       }
-      const moment = { now: time(), sequence: sequence + 0.5 }
       const asked = withRecord(command, records)
+      if (command.kind === "purchase") {
+        // What others bought at the same time may have been decided before or after it.
+        const moments = journal.map((one) => one.sequence).filter((one) => one > unseen)
+        const refusals = [unseen, ...moments].map((after) =>
+          oracle.foresee(userId, asked, time(), after + 0.5),
+        )
+        expect(refusals).toContainEqual({ refused: outcome.code })
+        continue
+      }
+      const moment = { now: time(), sequence: sequence + 0.5 }
       expect({ refused: outcome.code }).toEqual(
         oracle.expect(userId, asked, oracle.definitions, moment),
       )
@@ -452,8 +464,10 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
                       ? [{ kind: "metric.created", metric: randomMetric(made) } as const]
                       : kind < 0.75
                         ? randomStreak(made)
-                        : kind < 0.85
-                          ? randomTeam(made)
+                        : kind < 0.82
+                          ? random.chance(0.3)
+                            ? randomTeam(made)
+                            : [{ kind: "item.created", item: randomItem(made) } as const]
                           : kind < 0.95
                             ? randomEdit(made)
                             : [{ kind: "project.updated", settings: randomSettings(made) } as const]

@@ -62,6 +62,10 @@ export const compareReads = Effect.fnUntraced(function* (
   }
   const counts = yield* engine.readCounts(sandbox)
   expect(counts.users).toBe(model.users.size)
+  for (const { id } of oracle.definitions.items) {
+    const units = model.sales.before(Number.POSITIVE_INFINITY, id)
+    expect([id, counts.sold.get(id) ?? 0]).toEqual([id, units])
+  }
   for (const [questId, expected] of quests) {
     expect({ questId, ...(counts.quests.get(questId) ?? nobody) }).toEqual({ questId, ...expected })
   }

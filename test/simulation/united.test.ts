@@ -223,7 +223,7 @@ const undo = (merged: Merged): void => {
   )
   const left = records.filter(
     ({ cause, facts, sequence }) =>
-      ["event", "reward", "spend"].includes(cause.kind) &&
+      ["event", "reward", "spend", "purchase"].includes(cause.kind) &&
       facts.length > 0 &&
       !undone.has(sequence),
   )

@@ -1,6 +1,6 @@
 /** The visible state of a user at a moment, according to the domain and to the model. */
 
-import { replyOf } from "../../src/domain/message/UserReply.ts"
+import { replyOf, type UserReply } from "../../src/domain/message/UserReply.ts"
 import {
   addsUp,
   type BoardScore,
@@ -26,6 +26,7 @@ import { endingsOf } from "../../src/domain/user/Expiry.ts"
 import { pendingAt } from "../../src/domain/user/Lots.ts"
 import { metricTotal } from "../../src/domain/user/MetricState.ts"
 import { metricProgress } from "../../src/domain/user/Progress.ts"
+import { boughtIn } from "../../src/domain/user/Purchases.ts"
 import { balanceAt, refillingKeys } from "../../src/domain/user/Refill.ts"
 import { lastPeriodOf, streakNow } from "../../src/domain/user/Streak.ts"
 import { streakCalendar } from "../../src/domain/user/StreakCalendar.ts"
@@ -41,6 +42,7 @@ import {
   userZones,
 } from "../../src/domain/user/User.ts"
 import { dateOf, firstDayOf, zoneOf } from "../../src/domain/values/Calendar.ts"
+import { limitPeriods } from "../../src/domain/values/Periods.ts"
 import { activityOf } from "./model/activity.ts"
 import { badgesOf, countFor, type Place, paidOf } from "./model/badges.ts"
 import {
@@ -60,6 +62,7 @@ import { dateAt, plusDays, windowAt, windowKinds } from "./model/calendar.ts"
 import { levelsPaid } from "./model/credits.ts"
 import { enteredBy } from "./model/experiments.ts"
 import { holdingOf } from "./model/holdings.ts"
+import { boughtItems } from "./model/items.ts"
 import { levelAmountOf, levelIn, levelOf } from "./model/levels.ts"
 import type { Log, Owned, Ticked } from "./model/log.ts"
 import { cutOf, nothingDone, type Outcome, type Refused } from "./model/Model.ts"
@@ -214,6 +217,13 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
         return [id, { variant, at, before: unscaled(before, decimals) }] as const
       }),
     ),
+    purchases: byKey(
+      [...user.purchases].map(([itemId, bought]) => [
+        itemId,
+        limitPeriods.map((per) => boughtIn(bought, per, zone, now)),
+      ]),
+    ),
+    lastPurchase: user.lastPurchase,
     teams: byKey(
       teamsOfUser(user, project).map(({ joinedAt, team: { id, kind, name } }) => [
         kind,
@@ -390,6 +400,8 @@ export const modelView = (
         { variant, at, before },
       ]),
     ),
+    purchases: byKey(boughtItems(log, settings.timezone, now)),
+    lastPurchase: log.findLast(({ kind }) => kind === "purchase")?.sequence ?? 0,
     teams: byKey(teamsOf(log, place.teams)),
     createdAt: log[0]!.at,
     updatedAt: log.at(-1)!.at,
@@ -419,6 +431,7 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
       balances: reply.balances,
     }
   }
+  const price = priceIn(reply)
   if (reply.kind === "merge" || reply.kind === "opening") return nothingDone
   const badges = reply.badges
     .map(({ earnedAt, id, tier, times }) => ({
@@ -473,7 +486,18 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
       .map(({ experimentId, variant }) => `${experimentId} ${variant}`)
       .sort(),
     metrics: [...reply.metrics].sort(ofKeys),
+    ...(price !== undefined && { price }),
   }
+}
+
+const priceIn = (reply: UserReply): Outcome["price"] => {
+  if (!("price" in reply)) return undefined
+  const amounts = Object.entries(reply.price).map(([key, amount]) =>
+    typeof amount === "number"
+      ? ([key, [amount, 0]] as const)
+      : ([key, [amount.refunded, amount.shortfall]] as const),
+  )
+  return Object.fromEntries(amounts)
 }
 
 const timesOf = (one: {

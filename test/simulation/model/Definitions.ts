@@ -10,6 +10,7 @@ import type {
   Status,
 } from "../../../src/domain/project/Definition.ts"
 import type { Experiment } from "../../../src/domain/project/Experiment.ts"
+import type { Item } from "../../../src/domain/project/Item.ts"
 import type { Metric } from "../../../src/domain/project/Metric.ts"
 import type { ProjectSettings } from "../../../src/domain/project/Project.ts"
 import type { Segment } from "../../../src/domain/project/Segment.ts"
@@ -30,6 +31,7 @@ export interface Definitions {
   readonly streaks: ReadonlyArray<Streak>
   readonly leaderboards: ReadonlyArray<Board>
   readonly experiments: ReadonlyArray<Experiment>
+  readonly items: ReadonlyArray<Item>
   readonly teams: ReadonlyArray<Team>
   readonly closed: ClosedThrough
   /** The time zones of the project before, and until when. */

@@ -15,6 +15,7 @@ import { isCounting } from "../../../src/domain/project/Definition.ts"
 import type { Streak } from "../../../src/domain/project/StreakDefinition.ts"
 import type { Disqualification } from "../../../src/domain/record/BoardFact.ts"
 import type { Opening } from "../../../src/domain/record/Opening.ts"
+import type { Purchase } from "../../../src/domain/record/Purchase.ts"
 import type {
   Backfill,
   GrantedReward,
@@ -50,6 +51,7 @@ import { activeIn, awardAll, awardOne, gift, give, keptBy, type Receiver } from 
 import { counts, type Definitions, pays } from "./Definitions.ts"
 import { entering } from "./experiments.ts"
 import { holdingOf, type When } from "./holdings.ts"
+import { boughtNow, itemNamed, purchaseOf, Sales } from "./items.ts"
 import { levelAmountOf, levelIn, levelOf } from "./levels.ts"
 import type {
   Amounting,
@@ -148,6 +150,8 @@ export interface Outcome {
     readonly best: number
   }>
   readonly metrics: ReadonlyArray<{ readonly key: string; readonly total: number | null }>
+  /** Of a purchase or its refund: what was paid or returned, and what could not be returned. */
+  readonly price?: { readonly [key: string]: readonly [amount: number, shortfall: number] }
 }
 
 export interface Refused {
@@ -188,8 +192,9 @@ export interface Moment {
 
 export class Model {
   readonly users = new Map<string, Log>()
+  readonly sales = new Sales()
   /** By user, kind and id. */
-  readonly #firstUses = new Map<string, FirstUse>()
+  #firstUses = new Map<string, FirstUse>()
 
   log(userId: string): Log {
     return this.users.get(userId) ?? []
@@ -233,7 +238,8 @@ export class Model {
   ): Outcome | Refused {
     const first = this.#firstUse(userId, command)
     if (first !== undefined) {
-      const isReused = command.kind === "spend" && whereDiffers(command, first.command).length > 0
+      const isPayment = command.kind === "spend" || command.kind === "purchase"
+      const isReused = isPayment && whereDiffers(command, first.command).length > 0
       return isReused ? { refused: "id_reused" } : first.reply
     }
     const reply =
@@ -241,7 +247,9 @@ export class Model {
         ? this.event(userId, command, definitions, moment)
         : command.kind === "reward"
           ? this.reward(userId, command, definitions, moment)
-          : this.spend(userId, command, definitions, moment)
+          : command.kind === "spend"
+            ? this.spend(userId, command, definitions, moment)
+            : this.purchase(userId, command, definitions, moment)
     if (command.id !== undefined && !("refused" in reply)) {
       const { sequence } = moment
       this.#firstUses.set(useKey(userId, command), { command, sequence, reply })
@@ -259,6 +267,17 @@ export class Model {
         (entry.kind === "refunded" && entry.spent.sequence === first.sequence),
     )
     return { differs: whereDiffers(command, first.command), revoked }
+  }
+
+  /** What `work` returns, whose changes of the user are taken back. */
+  tried<A>(userId: string, work: () => A): A {
+    const before = this.log(userId)
+    const uses = new Map(this.#firstUses)
+    const result = work()
+    if (before.length === 0) this.users.delete(userId)
+    else this.users.set(userId, before)
+    this.#firstUses = uses
+    return result
   }
 
   #firstUse(userId: string, command: Named): FirstUse | undefined {
@@ -439,20 +458,58 @@ export class Model {
     if (repair !== undefined && "refused" in repair) return repair
     const amounts =
       repair?.price ?? ("amount" in command ? { points: command.amount } : command.currencies)
-    let isShort = false
-    for (const [key, amount] of Object.entries(amounts)) {
-      const currency = activeIn(definitions, key)
-      if (currency === undefined) return { refused: "currency_not_found" }
-      if (!currency.spendable) return { refused: "currency_not_spendable" }
-      const when = { ...place, now }
-      isShort ||= balanceOf(before, key, when) - pendingOf(before, key, when) < amount
-    }
-    if (isShort) {
-      return { refused: "amount" in command ? "insufficient_points" : "insufficient_balance" }
+    const lacks = unpayable(before, amounts, { ...place, now })
+    if (lacks !== undefined) {
+      const isOfPoints = lacks === "insufficient_balance" && "amount" in command
+      return { refused: isOfPoints ? "insufficient_points" : lacks }
     }
     const repaired = repair === undefined ? undefined : { repair: repair.periods }
     const entry = { kind: "spent", sequence, at: now, amounts, ...repaired } as const
     return this.#paid(userId, entry, amounts, definitions)
+  }
+
+  /** The price is paid first, so the reward may exceed what the balance had room for. */
+  purchase(
+    userId: string,
+    command: Purchase,
+    definitions: Definitions,
+    { now, sequence }: Moment,
+  ): Outcome | Refused {
+    const before = this.log(userId)
+    if (before.length === 0) return { refused: "user_not_found" }
+    const item = itemNamed(definitions, command.item)
+    if (item === undefined) return { refused: "item_not_found" }
+    const { id, limit, price: amounts, reward, segment, stock } = item
+    const place = this.place(userId, definitions)
+    const { timezone } = definitions.settings
+    if (!pays(item, now)) return { refused: "item_not_active" }
+    if (!this.membership(userId, place, now).isIn(segment)) return { refused: "not_in_segment" }
+    if (limit !== null && boughtNow(before, id, limit.per, timezone, now) >= limit.times) {
+      return { refused: "limit_reached" }
+    }
+    if (stock !== null && this.sales.before(sequence, id) >= stock) return { refused: "sold_out" }
+    const lacks = unpayable(before, amounts, { ...place, now })
+    if (lacks !== undefined) return { refused: lacks }
+    const paid: Log = [
+      ...before,
+      { kind: "spent", sequence, at: now, amounts, isPrice: true } as const,
+    ]
+    const bought: Happened = {
+      ...nothing(sequence, now),
+      kind: "purchase",
+      purchase: purchaseOf(before, id, timezone, now),
+    }
+    const after = [...paid, bought]
+    const { zone } = place.places.at(-1)!
+    const receiver = { to: bought, log: after, zone, definitions: place }
+    gift(reward, receiver)
+    const profile = this.profile(userId)
+    const { isIn } = membershipOf({ userId, log: paid, profile, place, now })
+    awardAll(receiver, paid, () => crossed(paid, after, place, now, now, isIn))
+    giveFreezes(after, bought, definitions, place.places, now)
+    const price = Object.entries(amounts).map(([key, amount]) => [key, [amount, 0]] as const)
+    const done = this.#done(userId, paid, bought, place, { now, sequence }, [], before)
+    return "refused" in done ? done : { ...done, price: Object.fromEntries(price) }
   }
 
   /** What a spend repairs, and its price; `undefined`: it is no repair. */
@@ -482,7 +539,9 @@ export class Model {
     { now, sequence }: Moment,
   ): Outcome | Refused {
     const before = this.log(userId)
-    const spent = before.find((entry) => entry.sequence === command.sequence)
+    const spent = before.find(
+      (entry) => entry.sequence === command.sequence && !("isPrice" in entry),
+    )
     const again = before.some((entry) => entry.kind === "refunded" && entry.spent === spent)
     if (spent?.kind !== "spent" || spent.at !== command.at || again)
       return { refused: "spend_not_found" }
@@ -526,13 +585,18 @@ export class Model {
     { now, sequence }: Moment,
   ): Outcome | Refused {
     if (command.of === "spend") return this.#refund(userId, command, definitions, { now, sequence })
-    const before = this.log(userId)
-    const of = before.find((entry) => entry.sequence === command.sequence)
-    const again = before.some((entry) => entry.kind === "undone" && entry.of === of)
+    const log = this.log(userId)
+    const of = log.findLast((entry) => entry.sequence === command.sequence)
+    const again = log.some((entry) => entry.kind === "undone" && entry.of === of)
     if (of === undefined || of.kind !== command.of || of.at !== command.at || again)
-      return { refused: command.of === "event" ? "event_not_found" : "reward_not_found" }
+      return { refused: `${command.of}_not_found` }
     const { closed, quests, settings } = definitions
     const place = this.place(userId, definitions)
+    const price = log.find((entry) => entry.kind === "spent" && entry.sequence === of.sequence)
+    const before: Log =
+      price?.kind === "spent"
+        ? [...log, { kind: "refunded", sequence, at: now, spent: price }]
+        : log
     const windows = stillOpen(before, of.windows, settings.timezone, closed, now)
     const uncounted = countedBy(before, of, definitions.badges)
     const bare: Undone = {
@@ -559,7 +623,13 @@ export class Model {
         ...(claimable && { claimable }),
       }),
     )
-    return this.#done(userId, before, undone, place, { now, sequence }, reverted)
+    const done = this.#done(userId, before, undone, place, { now, sequence }, reverted, log)
+    if (price?.kind !== "spent" || "refused" in done) return done
+    const returned = Object.entries(price.amounts).map(([key, asked]) => {
+      const [was, is] = [log, before].map((each) => balanceOf(each, key, { ...place, now }))
+      return [key, [is! - was!, asked - (is! - was!)]] as const
+    })
+    return { ...done, price: Object.fromEntries(returned) }
   }
 
   setProfile(userId: string, change: Partial<Profile>, { now, sequence }: Moment): void {
@@ -616,7 +686,8 @@ export class Model {
     if (first !== undefined) {
       return isDeepStrictEqual(first.command, command) ? nothingDone : { refused: "opening_closed" }
     }
-    if (!before.every(({ kind }) => ["profile", "began", "ticked", "moved"].includes(kind))) {
+    const harmless = ["profile", "began", "ticked", "moved", "listed"]
+    if (!before.every(({ kind }) => harmless.includes(kind))) {
       return { refused: "opening_closed" }
     }
     const had = openedBy(command, this.place(userId, definitions), now)
@@ -836,6 +907,8 @@ export class Model {
     place: Place,
     { now }: Moment,
     quests: Outcome["quests"],
+    /** Without the price of the decision. */
+    levelsBefore: Log = before,
   ): Outcome | Refused {
     const after = [...before, entry]
     const paused = entry.kind === "undone" ? before : [...before, onlyPausing(entry)]
@@ -844,7 +917,7 @@ export class Model {
       pointsOf(log, { ...place, now }),
     ) as [number, number]
     if (overflows(after, place, now)) return { refused: "balance_overflow" }
-    this.#append(userId, entry)
+    this.users.set(userId, after)
     const { levelCurve } = place.settings
     return {
       xp: { earned: xp - xpBefore, total: xp },
@@ -868,7 +941,7 @@ export class Model {
           return [key, { earned, total, capped: cut }]
         }),
       ),
-      levels: levelChanges(before, after, place, now),
+      levels: levelChanges(levelsBefore, after, place, now),
       balances: shownBalances(after, place, now),
       level: { before: levelOf(levelCurve, xpBefore), after: levelOf(levelCurve, xp) },
       badges: shownAwards(after, entry.badges, now),
@@ -898,6 +971,23 @@ export class Model {
       metrics: measuredTotals(after, entry.kind === "undone" ? entry.of : entry, place),
     }
   }
+}
+
+/** Why these amounts cannot be taken; `undefined`: they can. */
+const unpayable = (
+  log: Log,
+  amounts: Amounts,
+  when: Place & When,
+): "currency_not_found" | "currency_not_spendable" | "insufficient_balance" | undefined => {
+  for (const key of Object.keys(amounts)) {
+    const currency = activeIn(when, key)
+    if (currency === undefined) return "currency_not_found"
+    if (!currency.spendable) return "currency_not_spendable"
+  }
+  const isShort = Object.entries(amounts).some(
+    ([key, amount]) => balanceOf(log, key, when) - pendingOf(log, key, when) < amount,
+  )
+  return isShort ? "insufficient_balance" : undefined
 }
 
 const lostOwned = (before: Log, after: Log): ReadonlyArray<Owned> => {

@@ -46,7 +46,8 @@ export const onBoard = (log: Log, boardId: string): Log => {
       seen.set(entry, shown)
       return [shown]
     }
-    if (entry.kind !== "undone") return []
+    // A purchase scores on no board.
+    if (entry.kind !== "undone" || entry.of.kind === "purchase") return []
     return [{ ...entry, of: seen.get(entry.of)!, windows: entry.boards.get(boardId) ?? {} }]
   })
 }

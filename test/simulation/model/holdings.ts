@@ -107,6 +107,7 @@ export class Holding {
     if (
       entry.kind === "event" ||
       entry.kind === "reward" ||
+      entry.kind === "purchase" ||
       entry.kind === "backfilled" ||
       entry.kind === "opened"
     ) {

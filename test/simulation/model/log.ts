@@ -10,6 +10,7 @@ import type { Opening } from "../../../src/domain/record/Opening.ts"
 import type { Profile } from "../../../src/domain/user/User.ts"
 import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 import type { Metadata } from "../../../src/domain/values/Metadata.ts"
+import type { LimitPeriod } from "../../../src/domain/values/Periods.ts"
 import type { Measured } from "./metrics.ts"
 
 /** The first day of a window, by kind; absent: the entry counts for no such window. */
@@ -60,9 +61,16 @@ export interface Entered {
   readonly before: number
 }
 
-/** An event or a reward, with what it gave. */
+/** A unit of an item, and the period of each kind in which it counts for limits. */
+export interface Purchased {
+  readonly itemId: string
+  readonly periods: Readonly<Record<LimitPeriod, string>>
+}
+
+/** An event, a reward or a purchase, with what it gave. A `Spent` before a purchase has its price. */
 export interface Happened extends Amounting {
-  readonly kind: "event" | "reward"
+  readonly kind: "event" | "reward" | "purchase"
+  readonly purchase?: Purchased
   readonly sequence: number
   readonly at: number
   readonly occurredAt: number
@@ -289,6 +297,8 @@ export interface Spent {
   readonly sequence: number
   readonly at: number
   readonly amounts: Amounts
+  /** It is the price of a purchase, which has the same sequence. */
+  readonly isPrice?: true
   /** The days, weeks or months of a streak that it repaired, by number. */
   readonly repair?: { readonly key: string; readonly from: number; readonly to: number }
 }
@@ -339,7 +349,9 @@ export type Entry =
 export type Log = ReadonlyArray<Entry>
 
 export const happened = (log: Log): ReadonlyArray<Happened> =>
-  log.filter((entry): entry is Happened => entry.kind === "event" || entry.kind === "reward")
+  log.filter((entry): entry is Happened => happenings.has(entry.kind))
+
+const happenings: ReadonlySet<string> = new Set(["event", "reward", "purchase"])
 
 /** The decisions that were not undone. */
 export const standing = (log: Log): ReadonlyArray<Happened> => {

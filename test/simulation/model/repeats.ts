@@ -3,13 +3,16 @@
  * each place, an object, a list or a value.
  */
 
+import type { Purchase } from "../../../src/domain/record/Purchase.ts"
 import type { GrantedReward, Spending, TrackedEvent } from "../../../src/domain/record/Record.ts"
 
-export type Named = TrackedEvent | GrantedReward | Spending
+export type Named = TrackedEvent | GrantedReward | Spending | Purchase
+
+const namedKinds: ReadonlySet<string> = new Set(["event", "reward", "spend", "purchase"])
 
 /** Whether the command is of a kind that may have an id of the caller. */
 export const isNamed = (command: { readonly kind: string }): command is Named =>
-  command.kind === "event" || command.kind === "reward" || command.kind === "spend"
+  namedKinds.has(command.kind)
 
 /** What a caller sent besides the id. */
 const bodyOf = (sent: Partial<TrackedEvent> & { readonly repair?: string }) => {
