@@ -50,6 +50,7 @@ import { operationRoutes } from "./pages/operations.ts"
 import { overviewRoutes } from "./pages/overview.ts"
 import { isByPasskey, passkeyRoutes } from "./pages/passkeys.ts"
 import { projectRoutes } from "./pages/projects.ts"
+import { reminderRoutes } from "./pages/reminders.ts"
 import { retentionRoutes } from "./pages/retention.ts"
 import { settingsRoutes } from "./pages/settings/settings.ts"
 import { startRoutes } from "./pages/start.ts"
@@ -119,6 +120,7 @@ export const routes: ReadonlyArray<Route> = [
   ...overviewRoutes,
   ...activityRoutes,
   ...retentionRoutes,
+  ...reminderRoutes,
   ...mechanicRoutes,
   ...liveRoutes,
   ...startRoutes,

@@ -38,6 +38,7 @@ import type { EnvironmentActions, EnvironmentCounts } from "./actor/Counts.ts"
 import type { DayCounts } from "./actor/DayCounts.ts"
 import type { GoalTotals } from "./actor/GoalTotals.ts"
 import type { MechanicDays } from "./actor/MechanicDays.ts"
+import type { ReminderCounts } from "./actor/ReminderCounts.ts"
 import type { Outcome, Tally } from "./actor/Requests.ts"
 import type { BackfillProgress } from "./badges/Backfills.ts"
 import type { CohortMember } from "./boards/Cohorts.ts"
@@ -241,6 +242,8 @@ export interface EngineReads {
   readonly readMechanicDays: (
     environment: string,
   ) => Effect.Effect<Pick<MechanicDays, "hasPlaceFor" | "on">>
+  /** How many reminders were sent on each day, and how many users came back. */
+  readonly readReminders: (environment: string) => Effect.Effect<Pick<ReminderCounts, "on">>
   /** What happened in an environment on each day. */
   readonly readDayCounts: (environment: string) => Effect.Effect<Pick<DayCounts, "on">>
   /** How many users an environment has, and how many are in each quest. */

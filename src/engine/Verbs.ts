@@ -164,11 +164,13 @@ const countReadsOf = (
   | "readDayCounts"
   | "readMechanicDays"
   | "readMechanics"
+  | "readReminders"
 > => ({
   readMechanics: (environment) =>
     Effect.suspend(() => mechanics.read(environments.of(environment))),
   readMechanicDays: (environment) =>
     Effect.sync(() => environments.of(environment).counts.mechanics),
+  readReminders: (environment) => Effect.sync(() => environments.of(environment).counts.reminders),
   readActiveUsers: (environment) =>
     Effect.suspend(() => activeUsers.read(environments.of(environment))),
   readDayCounts: (environment) => Effect.sync(() => environments.of(environment).counts.days),

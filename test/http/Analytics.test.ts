@@ -1,5 +1,6 @@
 /** Active users and retention over HTTP: replies, tables, faults and access. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { reminderKinds } from "../../src/domain/user/Comeback.ts"
 import { limits } from "../../src/Limits.ts"
 import { faultsOf, isoTime, Place } from "./definitions.ts"
 import { startServer, type TestServer } from "./fixture.ts"
@@ -135,8 +136,40 @@ describe("Retention", () => {
   })
 })
 
+describe("The reminders", () => {
+  it("are counted by day and kind, with those that an event followed", async () => {
+    const place = newPlace()
+    await place.patch("/v1/project", { reminders: { inactiveDays: [1], hour: 10 } })
+    const { json: before } = await place.get("/v1/analytics/reminders")
+    const none = { sent: 0, returned: 0, share: null }
+    expect(before.days).toEqual([])
+    expect(before.totals).toEqual(reminderKinds.map((kind) => ({ kind, ...none })))
+    const noon = (days: number) => `${dateIn(days)}T12:00:00Z`
+    const advance = (days: number) => place.post("/v1/test-clock", { advanceTo: noon(days) })
+    await advance(1)
+    for (const userId of ["ada", "bob"]) await place.post("/v1/events", { userId, action: "TAP" })
+    await advance(2)
+    await place.post("/v1/events", { userId: "ada", action: "TAP" })
+    const query = `from=${dateIn(2)}&to=${dateIn(2)}`
+    const day = { date: dateIn(2), kind: "user.inactive", sent: 2, returned: 1, share: 0.5 }
+    const { json } = await place.get(`/v1/analytics/reminders?${query}`)
+    const { date: _, ...total } = day
+    expect(json).toEqual({
+      from: dateIn(2),
+      to: dateIn(2),
+      totals: [total, ...reminderKinds.slice(1).map((kind) => ({ kind, ...none }))],
+      days: [{ ...day, complete: false }],
+    })
+    await advance(4)
+    const { text } = await place.get(`/v1/analytics/reminders?${query}&format=csv`)
+    expect(text).toBe(
+      `date,kind,sent,returned,share,complete\r\n${dateIn(2)},user.inactive,2,1,0.5,true\r\n`,
+    )
+  })
+})
+
 describe("Analytics are refused", () => {
-  it.each(["activity", "retention"])(
+  it.each(["activity", "reminders", "retention"])(
     "outside of the days of %s, with every fault",
     async (name) => {
       const place = newPlace()
@@ -166,7 +199,7 @@ describe("Analytics are refused", () => {
     { kind: "user", scope: "user", userId: "ada" },
   ] as const)("for a key that may not read: %o", async (key) => {
     const text = server.accounts.addKey(`lk_test_analytics_${JSON.stringify(key)}`, key)
-    for (const name of ["activity", "retention"]) {
+    for (const name of ["activity", "reminders", "retention"]) {
       const { json, status } = await server.call("GET", `/v1/analytics/${name}`, { key: text })
       expect([status, json.code]).toEqual([403, "insufficient_scope"])
     }

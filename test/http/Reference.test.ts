@@ -33,6 +33,7 @@ describe("/openapi.json", () => {
       "/v1/analytics/activity",
       "/v1/analytics/mechanics",
       "/v1/analytics/mechanics/{kind}/{key}",
+      "/v1/analytics/reminders",
       "/v1/analytics/retention",
       "/v1/badges",
       "/v1/badges/{id}",

@@ -4,7 +4,12 @@ import type { Criterion } from "../../src/domain/project/Definition.ts"
 import { streakWith } from "../domain/definitions.ts"
 import { randomBadge, randomCommand } from "./commands.ts"
 import { DomainRun } from "./DomainRun.ts"
-import { historyAddsUp, replayEqualsLive, undoneToNothing } from "./properties.ts"
+import {
+  followedReminders,
+  historyAddsUp,
+  replayEqualsLive,
+  undoneToNothing,
+} from "./properties.ts"
 import { seeds } from "./random.ts"
 import { stateView } from "./views.ts"
 
@@ -30,6 +35,7 @@ describe("The domain agrees with the naive model on every reply and every state"
       assert(run.repeats > 0)
       replayEqualsLive(run)
       historyAddsUp(run)
+      followedReminders(run)
       undoneToNothing(run)
       replayEqualsLive(run)
       historyAddsUp(run)
@@ -49,13 +55,14 @@ describe("Streaks at risk", () => {
 })
 
 describe("Reminders", () => {
-  it("of absences, of quests and of amounts that end are sent in runs of the domain", () => {
-    const sent = { absences: 0, quests: 0, amounts: 0 }
+  it("of absences, of quests and of amounts that end are sent in runs of the domain, and followed", () => {
+    const sent = { absences: 0, quests: 0, amounts: 0, followed: 0 }
     for (let runs = 0; Object.values(sent).includes(0) && runs < 60; runs++) {
       const run = play(Math.floor(Math.random() * 0x1_0000_0000), 250)
       sent.absences += run.reminders
       sent.quests += run.questsTold
       sent.amounts += run.amountsTold
+      sent.followed += followedReminders(run)
     }
     assert.deepEqual(
       Object.entries(sent).filter(([, count]) => count === 0),

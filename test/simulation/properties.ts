@@ -1,7 +1,8 @@
 /** Invariants that hold after any run of the domain. */
 import assert from "node:assert/strict"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
-import type { JournalRecord } from "../../src/domain/record/Record.ts"
+import { decidedAt, type JournalRecord } from "../../src/domain/record/Record.ts"
+import { isReminderKind } from "../../src/domain/user/Comeback.ts"
 import { expiredOf, type UserState } from "../../src/domain/user/User.ts"
 import type { DomainRun } from "./DomainRun.ts"
 import { windowAt, windowKinds } from "./model/calendar.ts"
@@ -150,4 +151,32 @@ export const undoneToNothing = (run: DomainRun): void => {
       assert(stays || isKept || isLatest || isListed)
     }
   }
+}
+
+/** Each reminder that an event follows within a day is noted as followed, once, and no other one. */
+export const followedReminders = ({ records }: DomainRun): number => {
+  const timeOf = (record: JournalRecord) => {
+    const { cause } = record
+    if (cause.kind !== "event" || cause.imported === true) return Number.NEGATIVE_INFINITY
+    return Math.min(cause.occurredAt ?? Number.POSITIVE_INFINITY, decidedAt(record))
+  }
+  const ofUser = ({ subject }: JournalRecord) => (subject.actor === "user" ? subject.userId : "")
+  const expected = records.flatMap((record, place) => {
+    const at = decidedAt(record)
+    const isFollowed = records
+      .slice(place + 1)
+      .filter((later) => ofUser(later) === ofUser(record) && later.facts.length > 0)
+      .some((later) => timeOf(later) > at && decidedAt(later) <= at + 86_400_000)
+    if (!isFollowed) return []
+    return record.facts
+      .filter(({ kind }) => isReminderKind(kind))
+      .map(({ kind }) => `${kind} ${at}`)
+  })
+  const noted = records.flatMap(({ facts }) =>
+    facts.flatMap((fact) =>
+      fact.kind === "reminders.followed" ? fact.reminders.map((one) => one.join(" ")) : [],
+    ),
+  )
+  assert.deepEqual(noted.sort(), expected.sort())
+  return noted.length
 }

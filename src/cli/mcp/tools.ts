@@ -140,6 +140,14 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
       ask("GET", withQuery("/v1/analytics/retention", input, ["from", "to", "by"])),
   },
   {
+    name: "read_reminders",
+    title: "Read who came back after reminders",
+    description:
+      "How many reminders of each kind were sent by day, and after how many of them the user had an event within 24 hours. It shows no cause.",
+    input: object({ from: text("First day, such as 2026-10-03"), to: text("Last day") }),
+    run: (ask, input) => ask("GET", withQuery("/v1/analytics/reminders", input, ["from", "to"])),
+  },
+  {
     name: "list_mechanics",
     title: "List what each mechanic does",
     description:

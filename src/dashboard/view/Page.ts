@@ -48,6 +48,7 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["", "Overview"],
   ["/live", "Live"],
   ["/retention", "Retention"],
+  ["/reminders", "Reminders"],
   ["/mechanics", "Mechanics"],
   ["/users", "Users"],
   ["/teams", "Teams"],

@@ -83,7 +83,7 @@ import { beginPauses, decidePause, type PauseRefusal, settlePauses } from "./Pau
 import { decidePayment, type PaymentRefusal } from "./Payments.ts"
 import { decidePurchase, type PurchaseRefusal, type Sold } from "./Purchases.ts"
 import { completeByEvent, countSteps, decideStart, expireQuests } from "./Quests.ts"
-import { remindOfEndings } from "./Reminders.ts"
+import { followReminders, remindOfEndings } from "./Reminders.ts"
 import { decideRepair, type RepairRefusal } from "./Repairs.ts"
 import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
@@ -336,7 +336,10 @@ const decideEvent = (
   if (untimely !== undefined) return Result.fail(untimely)
   const draft = new Draft(userId, user, project, now, command.occurredAt, past, seats, goals)
   draft.keepLots()
-  if (command.imported !== true) draft.enterExperiments()
+  if (command.imported !== true) {
+    draft.enterExperiments()
+    followReminders(draft)
+  }
   const entry = draft.index.byAction.get(command.action) ?? draft.index.other
   if (command.action === questCompleteAction) {
     beginPauses(draft, entry.streaks, true)

@@ -182,6 +182,7 @@ const mergedFact = (pair: Pair, frozen: number): FactOf<"user.merged"> => {
     ...(from.remindedOn !== null && {
       remindedOn: Math.max(from.remindedOn, into.remindedOn ?? from.remindedOn),
     }),
+    ...(from.unanswered.length > 0 && { unanswered: [...into.unanswered, ...from.unanswered] }),
     ...questChanges(into, parts.quests ?? []),
     badges: newNames(pair),
     ...teamsLeft(into, parts.teams ?? []),

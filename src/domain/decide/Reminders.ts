@@ -1,4 +1,5 @@
-/** Decides the reminders of what ends. `user/Reminder.ts` has when they are due. */
+/** Decides the reminders of what ends (`user/Reminder.ts` has when they are due), and which an event follows. */
+import { followedBy } from "../user/Comeback.ts"
 import { amountsExpiring, questsEnding } from "../user/Reminder.ts"
 import type { Draft } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"
@@ -27,4 +28,11 @@ export const remindOfEndings = ({ facts, now, project, user }: Draft): void => {
       through,
     })
   }
+}
+
+/** Notes the reminders that the event follows within a day. */
+export const followReminders = ({ facts, now, occurredAt, user }: Draft): void => {
+  if (user === undefined || user.unanswered.length === 0) return
+  const reminders = followedBy(user.unanswered, occurredAt, now)
+  if (reminders.length > 0) facts.push({ kind: "reminders.followed", reminders })
 }

@@ -1,7 +1,7 @@
 /**
  * A user's history: the facts of each record with their cause, in the terms of the API. It omits
  * facts of bookkeeping (`windows.credited`, `league.scored`, `rule.used`, `badge.counted`, `badge.paid`,
- * `level.paid`, `activity.reverted`), whose effect balances, boards and progress show. `FactMembers.ts` has the members of each kind.
+ * `level.paid`, `activity.reverted`, `reminders.followed`), whose effect balances, boards and progress show. `FactMembers.ts` has the members of each kind.
  */
 import { Schema } from "effect"
 import { unscaled } from "../project/Metric.ts"

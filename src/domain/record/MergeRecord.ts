@@ -2,6 +2,7 @@
 import type { OwnBoost } from "../project/Boost.ts"
 import type { Amounts } from "../project/Currency.ts"
 import type { ActiveDays } from "../user/ActiveDays.ts"
+import type { Unanswered } from "../user/Comeback.ts"
 import type { AbsorbedUser, UserState } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
 import type { LeagueSeat } from "./LeagueFact.ts"
@@ -101,6 +102,8 @@ export type MergeFact =
       readonly activity?: ActiveDays
       /** The day of the latest reminder of both; absent: the user `from` had none. */
       readonly remindedOn?: number
+      /** The reminders of both that no event has followed; absent: the user `from` had none. */
+      readonly unanswered?: ReadonlyArray<Unanswered>
       readonly entered: ReadonlyArray<string>
       readonly left: ReadonlyArray<string>
       readonly completed: ReadonlyArray<string>

@@ -1,4 +1,5 @@
 /** The facts of reminders of what ends (`user/Reminder.ts`). */
+import type { Unanswered } from "../user/Comeback.ts"
 
 export type ReminderFact =
   /** The quest, which the user has begun, ends at `endsAt`. `progress`: the completed share, 0 to 1. */
@@ -21,3 +22,5 @@ export type ReminderFact =
       readonly endings: ReadonlyArray<readonly [expiresAt: number, amount: number]>
       readonly through: number
     }
+  /** An event follows these reminders within a day (`user/Comeback.ts`). */
+  | { readonly kind: "reminders.followed"; readonly reminders: ReadonlyArray<Unanswered> }

@@ -145,6 +145,7 @@ export const otherParts = {
   lastEventAt: "united",
   activity: "united",
   remindedOn: "united",
+  unanswered: "united",
 } as const satisfies Record<Exclude<keyof UserState, UnitedPart>, "united" | "kept">
 
 /** The values that change: those of the keys that the merged user has. */

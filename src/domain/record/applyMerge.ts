@@ -66,6 +66,7 @@ export const withMerged = (
     lastEventAt,
     activity: fact.activity ?? before.activity,
     remindedOn: fact.remindedOn ?? before.remindedOn,
+    unanswered: fact.unanswered ?? before.unanswered,
     boosts: fact.ownBoosts ?? before.boosts,
     windows: windowsOf(windows, sequence),
     boards: boardsAfter(before, fact, sequence),

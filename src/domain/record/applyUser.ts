@@ -39,7 +39,7 @@ import { type Folding, own } from "./Folding.ts"
 import { foldGoal, isOfPart } from "./foldGoal.ts"
 import { foldLeague, isOfLeague } from "./foldLeague.ts"
 import { foldQuest } from "./foldQuest.ts"
-import { foldReminder, isReminder } from "./foldReminder.ts"
+import { foldReminder, isReminder, unansweredAfter } from "./foldReminder.ts"
 import { countedEvent } from "./MetricRecount.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord, type UserFact } from "./Record.ts"
 
@@ -588,6 +588,7 @@ export const applyUser = (
     activity: activityAfter(before, record),
     remindedOn: before.remindedOn,
     reminded: before.reminded,
+    unanswered: unansweredAfter(before, record),
   }
   for (const fact of record.facts) fold(state, before, fact, record)
   assertBalance("xp", state.xp)

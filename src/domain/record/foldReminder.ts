@@ -1,7 +1,8 @@
 /** How the facts of reminders change a user's state. */
+import { isReminderKind, openAt, type Unanswered } from "../user/Comeback.ts"
 import type { UserState } from "../user/User.ts"
 import { type Folding, own } from "./Folding.ts"
-import type { Fact, FactOf } from "./Record.ts"
+import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
 type AnyReminder = FactOf<"currency.expiring" | "quest.ending" | "user.inactive">
 
@@ -21,4 +22,25 @@ export const foldReminder = (state: Folding, before: UserState, fact: Fact): voi
       own(state, before, "reminded").set(reminder.currency, reminder.through)
       break
   }
+}
+
+/** The reminders that an event may still follow after a record: only the clock sends some. */
+export const unansweredAfter = (
+  { unanswered }: UserState,
+  record: JournalRecord,
+): UserState["unanswered"] => {
+  const { cause, facts } = record
+  if (cause.kind === "tick") {
+    const at = decidedAt(record)
+    const sent = facts.flatMap(
+      ({ kind }): ReadonlyArray<Unanswered> => (isReminderKind(kind) ? [[kind, at]] : []),
+    )
+    return sent.length === 0 ? unanswered : [...openAt(unanswered, at), ...sent]
+  }
+  if (unanswered.length === 0 || cause.kind !== "event") return unanswered
+  const followed = facts.find((fact) => fact.kind === "reminders.followed")
+  if (followed === undefined) return unanswered
+  const isFollowed = ([kind, at]: Unanswered) =>
+    followed.reminders.some(([other, then]) => other === kind && then === at)
+  return openAt(unanswered, decidedAt(record)).filter((one) => !isFollowed(one))
 }

@@ -21,6 +21,7 @@ import type { TeamMembership } from "../project/Team.ts"
 import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { PeriodCounts } from "../values/Periods.ts"
 import type { ActiveDays } from "./ActiveDays.ts"
+import type { Unanswered } from "./Comeback.ts"
 import type { GoalParts } from "./GoalPart.ts"
 import type { LeagueState } from "./LeagueState.ts"
 import { type Expiring, type PendingLots, sumOfDays } from "./Lots.ts"
@@ -294,9 +295,12 @@ export interface UserState {
    * a currency the latest expiry day, of which the user was reminded.
    */
   readonly reminded: ReadonlyMap<string, number>
+  /** The reminders of the last day that no event has followed (`Comeback.ts`). */
+  readonly unanswered: ReadonlyArray<Unanswered>
 }
 
 export const noneAbsorbed: UserState["absorbed"] = []
+export const noneUnanswered: UserState["unanswered"] = []
 
 /** Whether the id is that of a user who was merged into another: only the id is left. */
 export const isAlias = ({ leadsTo }: Pick<UserState, "leadsTo">): boolean => leadsTo?.done === true
@@ -382,6 +386,7 @@ export const newcomer: UserState = {
   activity: null,
   remindedOn: null,
   reminded: none,
+  unanswered: noneUnanswered,
 }
 
 /** The first metric whose recount is under way. */

@@ -2,7 +2,7 @@
  * The counts of an environment: its users, the users in each quest, the holders of each badge and
  * tier, the events of each action (`ActionCounts`), the events of each of the last minutes
  * (`Activity`), what happened on each day (`DayCounts`) and what each mechanic did (`MechanicDays`),
- * recent erasures (`ErasedUsers`), lost ranks in leagues (`LostSeats`), and the totals of shared goals
+ * reminders (`ReminderCounts`), recent erasures (`ErasedUsers`), lost ranks in leagues (`LostSeats`), and the totals of shared goals
  * (`GoalTotals`).
  *
  * Invariants:
@@ -34,6 +34,7 @@ import { ErasedUsers, type StoredErased } from "./ErasedUsers.ts"
 import { GoalTotals, type StoredGoals } from "./GoalTotals.ts"
 import { LostSeats, type StoredSeats } from "./LostSeats.ts"
 import { MechanicDays, type StoredMechanics } from "./MechanicDays.ts"
+import { ReminderCounts, type StoredReminders } from "./ReminderCounts.ts"
 import { Sales, type StoredSales } from "./Sales.ts"
 
 /*
@@ -215,6 +216,7 @@ export class Counts implements EnvironmentCounts {
   readonly activity = new Activity()
   readonly days = new DayCounts()
   readonly mechanics = new MechanicDays()
+  readonly reminders = new ReminderCounts()
   readonly erased = new ErasedUsers()
   /** The ranks in closed windows of leagues that users had who are gone. */
   readonly lostSeats = new LostSeats()
@@ -228,6 +230,7 @@ export class Counts implements EnvironmentCounts {
     for (const fact of facts) this.#fold(fact, record.sequence)
     this.foldGoals(record)
     if (this.days.fold(record)) this.changed = true
+    if (this.reminders.fold(record)) this.changed = true
     if (this.mechanics.fold(record, () => dayOfRecord(record))) this.changed = true
     if (cause.kind === "erasure" && subject.actor === "user") {
       this.changed = true
@@ -354,6 +357,7 @@ export class Counts implements EnvironmentCounts {
       minutes = [],
       others = [0, 0],
       quests,
+      reminders = [],
       seats = [],
       sold = [],
       users,
@@ -370,6 +374,7 @@ export class Counts implements EnvironmentCounts {
     this.activity.load(minutes)
     this.days.load(days)
     this.mechanics.load(mechanics)
+    this.reminders.load(reminders)
     if (erased !== undefined) this.erased.load(erased)
     this.lostSeats.load(seats)
   }
@@ -389,6 +394,7 @@ export class Counts implements EnvironmentCounts {
       minutes: this.activity.stored(),
       days: this.days.stored(),
       ...this.mechanics.stored(),
+      ...this.reminders.stored(),
       ...this.erased.stored(),
       ...this.lostSeats.stored(),
       ...this.goals.stored(),
@@ -416,6 +422,8 @@ interface Stored extends Partial<StoredGoals> {
   readonly days: StoredDays
   /** Absent: no mechanic did anything. */
   readonly mechanics?: StoredMechanics
+  /** Absent: none was sent. */
+  readonly reminders?: StoredReminders
   /** Absent without an erasure of the last day. */
   readonly erased?: StoredErased
   /** Absent: none. */

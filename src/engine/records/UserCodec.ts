@@ -26,6 +26,7 @@ import {
   emptyProfile,
   isDisqualified,
   noneAbsorbed,
+  noneUnanswered,
   noWindows,
   type Profile,
   type RuleUse,
@@ -46,6 +47,7 @@ import { readMetric, writeMetric } from "./MetricBytes.ts"
 import type { Names } from "./Names.ts"
 import { purchaseTags, readPurchases, writePurchases } from "./PurchaseBytes.ts"
 import { readQuest, writeQuest } from "./QuestBytes.ts"
+import { readUnanswered, writeUnanswered } from "./ReminderBytes.ts"
 import {
   BadState,
   bad,
@@ -97,6 +99,7 @@ export const tags = {
   leagues: 26,
   experiments: 30,
   reminded: 40,
+  unanswered: 41,
   ...purchaseTags,
   goals: 32,
 } as const
@@ -183,6 +186,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   writePurchases(user, names, begins)
   writeMap(tags.goals, user.goals, names, writeGoal)
   writeMap(tags.reminded, user.reminded, names, writeNumber)
+  if (begins(tags.unanswered, user.unanswered.length)) writeUnanswered(user.unanswered)
   return written()
 }
 
@@ -349,6 +353,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     activity: (set & activityFlag) === 0 ? null : readActivity(reader),
     remindedOn: (set & remindedFlag) === 0 ? null : reader.number(),
     reminded: none,
+    unanswered: noneUnanswered,
   }
   let before = 0
   while (reader.at < reader.end) {
@@ -455,6 +460,9 @@ const readLater = (state: Building, tag: number, count: number, names: Names): v
       return
     case tags.experiments:
       state.experiments = readMap(count, names, () => readExposure(reader, names))
+      return
+    case tags.unanswered:
+      state.unanswered = readUnanswered(reader, count)
       return
     default:
       if (readPurchases(state, tag, reader, count, names)) return

@@ -14,6 +14,7 @@ import {
   mechanicsQuery,
 } from "./Mechanics.ts"
 import { MechanicNotFound, readProblems } from "./Problems.ts"
+import { ReminderResults } from "./ReminderResults.ts"
 
 const format = Schema.optionalKey(
   oneOf(["json", "csv"]).annotate({
@@ -174,6 +175,19 @@ export const Analytics = HttpApiGroup.make("analytics")
           description: `Returns, for the users whose first active day is in one day, week or month, how many were active again exactly 1, 7, 14, 30, 60 and 90 days later, and the curve of all of them together. ${wholeDays}`,
         }),
       ),
+    HttpApiEndpoint.get("reminders", "/v1/analytics/reminders", {
+      query: activityQuery,
+      success: ReminderResults,
+      error: readProblems,
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Count who came back after reminders",
+          description:
+            "Returns, for each day and kind of reminder, how many were sent, and after how many of them the user had an event within 24 hours. The first event after a reminder decides: one that occurred after it, and was received within 24 hours. Imported events do not count. An undo of the event and the erasure of a user change nothing. Counts begin with the version that makes them. They show no cause: some users would have come back without a reminder. An experiment whose control group has the attribute of `unless` shows the difference.",
+        }),
+      ),
     HttpApiEndpoint.get("mechanics", "/v1/analytics/mechanics", {
       query: mechanicsQuery,
       success: MechanicList,
@@ -205,6 +219,6 @@ export const Analytics = HttpApiGroup.make("analytics")
     OpenApi.annotations({
       title: "Analytics",
       description:
-        "Whether users come back, and what each mechanic does: active users, retention, mechanics.",
+        "Whether users come back, and what each mechanic does: active users, retention, reminders, mechanics.",
     }),
   )

@@ -5,20 +5,10 @@ import {
   retentionDaysMax,
   shownRetentionDays,
 } from "../../domain/user/ActivityOfAll.ts"
-import {
-  dateOf,
-  dayOf,
-  firstDayOf,
-  windowKindOf,
-  windowOfDay,
-  type Zone,
-  zoneOf,
-} from "../../domain/values/Calendar.ts"
-import { type Fault, invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
+import { dateOf, firstDayOf, windowKindOf, zoneOf } from "../../domain/values/Calendar.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { DayCount } from "../../engine/actor/DayCounts.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import { limits } from "../../Limits.ts"
 import type {
   ActivityQuery,
   ActivitySeries,
@@ -30,6 +20,8 @@ import { MechanicRow } from "../api/Mechanics.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { StreamedReply } from "../stream/StreamedReply.ts"
 import { mechanicOf, mechanicsListOf } from "./mechanicResults.ts"
+import { type Range, rangeOf, shareOf } from "./ranges.ts"
+import { reminderColumns, remindersOf } from "./reminderResults.ts"
 
 export const analyticsHandlers = (engine: Engine["Service"]): Handlers<typeof Analytics> => ({
   activity: {
@@ -42,6 +34,12 @@ export const analyticsHandlers = (engine: Engine["Service"]): Handlers<typeof An
     handle: ({ caller: { environment }, query }) =>
       Effect.map(retentionOf(engine, environment, query), (body) =>
         query.format === "csv" ? csv("retention", body.cohorts.map(cohortRow)) : { body },
+      ),
+  },
+  reminders: {
+    handle: ({ caller: { environment }, query }) =>
+      Effect.map(remindersOf(engine, environment, query), (body) =>
+        query.format === "csv" ? csv("reminders", body.days, reminderColumns) : { body },
       ),
   },
   mechanics: {
@@ -62,61 +60,12 @@ export const analyticsHandlers = (engine: Engine["Service"]): Handlers<typeof An
 
 /* Days. */
 
-interface Range {
-  readonly first: number
-  readonly last: number
-}
-
-type By = keyof typeof windowKindOf
-
-/** How many periods there are without `from`. */
-const defaultCount: Readonly<Record<By, number>> = { day: 30, week: 12, month: 12 }
-
-/** The periods that a request asks for, by their indexes, as of `now` in `zone`. */
-const rangeOf = (
-  { by = "day", from, to }: typeof RetentionQuery.Type,
-  zone: Zone,
-  now: number,
-): Effect.Effect<Range, LaurelError<"invalid_request">> => {
-  const kind = windowKindOf[by]
-  const today = zone.dayAt(now)
-  const lastDay = to === undefined ? today : dayOf(to)!
-  const last = windowOfDay(kind, lastDay)
-  const earliest = today - limits.analyticsDaysMax
-  const outOfRange = (pointer: string, detail: string): Fault => {
-    return { pointer, code: "out_of_range", detail }
-  }
-  const wanted = from === undefined ? last - defaultCount[by] + 1 : windowOfDay(kind, dayOf(from)!)
-  // Without `from`, what is too long ago is left out.
-  const first = from === undefined ? Math.max(wanted, windowOfDay(kind, earliest - 1) + 1) : wanted
-  const faults: Array<Fault> = []
-  if (firstDayOf(kind, first) < earliest) {
-    const detail = `its ${by} must begin at most ${limits.analyticsDaysMax} days ago`
-    faults.push(outOfRange("query/from", detail))
-  }
-  if (first > last) {
-    faults.push(
-      from === undefined
-        ? outOfRange("query/to", `must be at most ${limits.analyticsDaysMax} days ago`)
-        : outOfRange("query/to", "must not be before from"),
-    )
-  }
-  // The day has begun in every time zone.
-  if (lastDay > today + 1) faults.push(outOfRange("query/to", "must not be in the future"))
-  return faults.length > 0 ? Effect.fail(invalidRequest(faults)) : Effect.succeed({ first, last })
-}
-
 const dayMs = 86_400_000
 /** The latest calendar is so far behind UTC. */
 const behindMsMax = 12 * 3_600_000
 
 /** The last day that has ended in every time zone. */
 const lastWholeDay = (now: number): number => Math.floor((now - behindMsMax) / dayMs) - 1
-
-const decimals = 10_000
-
-const shareOf = (part: number, whole: number): number | null =>
-  whole === 0 ? null : Math.round((decimals * part) / whole) / decimals
 
 /** Active users by day. */
 export const activityOf = Effect.fnUntraced(function* (

@@ -71,6 +71,10 @@ const rich: UserState = {
     ["qst_1", -4],
     ["__proto__", 20_761],
   ]),
+  unanswered: [
+    ["user.inactive", 1_793_000_000_000],
+    ["currency.expiring", 5],
+  ],
   windows: { daily: scores(20_000, true), weekly: scores(-3, false), monthly: noWindows.monthly },
   profile: {
     displayName: "Ada ÿ 🦊",

@@ -68,3 +68,18 @@ export const retention = {
   ],
   curve: [day(0, 88, 88, 1), day(1, 81, 42, 0.5185)],
 } as const
+
+const inactive = { kind: "user.inactive", sent: 240, returned: 36, share: 0.15 } as const
+const none = { sent: 0, returned: 0, share: null } as const
+
+export const reminderResults = {
+  from: "2026-10-31",
+  to: "2026-11-01",
+  totals: [
+    inactive,
+    { kind: "streak.at_risk", ...none },
+    { kind: "quest.ending", ...none },
+    { kind: "currency.expiring", ...none },
+  ],
+  days: [{ date: "2026-10-31", ...inactive, complete: true }],
+} as const
