@@ -228,7 +228,7 @@ describe("leaderboards", () => {
     // What was missed is not taken back.
     await place.delete(`/v1/users/ada/rewards/${rewardId}`)
     expect(await rowsOf(place)).toEqual([[1, "ada", 3]])
-    await change({ endsAt: "2026-11-03T11:00:00Z" })
+    await place.call("POST", "/v1/leaderboards/gem-hunters/close")
     await earn(place, "ada", 9)
     expect(await rowsOf(place)).toEqual([[1, "ada", 3]])
     const season = { key: "season", name: "Season", score: { currency: "gems" } }
@@ -284,6 +284,7 @@ describe("leaderboards", () => {
       attributes: { avatarUrl: "https://example.com/a.png" },
       score: 5,
       previousRank: null,
+      prizes: [],
     }
     const path = "/v1/leaderboards/gem-hunters"
     expect((await place.get(`${path}/entries?around=ada&limit=1`)).json.entries).toEqual([ada])

@@ -65,6 +65,7 @@ describe("/openapi.json", () => {
       "/v1/leaderboard",
       "/v1/leaderboards",
       "/v1/leaderboards/{id}",
+      "/v1/leaderboards/{id}/close",
       "/v1/leaderboards/{id}/entries",
       "/v1/leaderboards/{id}/entries/{userId}",
       "/v1/leaderboards/{id}/lookup",

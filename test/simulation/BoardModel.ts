@@ -68,7 +68,20 @@ export const modelPrizes = [
   { percent: 34, points: 1 },
 ] as const
 
+/**
+ * A leaderboard of xp that ends. The first one has all windows from the beginning on, the others only
+ * that of all time.
+ */
+export interface Season {
+  readonly id: string
+  readonly hasWindows: boolean
+  endsAt: number
+  /** The rows of each window when it ended; absent: it has not. */
+  ended?: Map<string, Array<Row>>
+}
+
 export class BoardModel {
+  readonly seasons: Array<Season> = []
   readonly users = new Map<string, ModelUser>()
   /** The points of the prizes that each user has won. */
   readonly won = new Map<string, number>()
@@ -93,7 +106,9 @@ export class BoardModel {
     while (this.now < to) {
       const quarter = Math.floor(this.now / 900_000 + 1) * 900_000
       const day = localDay(this.zone, this.now)
-      this.now = Math.min(to, quarter)
+      const ends = this.seasons.flatMap(({ ended, endsAt }) => (ended === undefined ? endsAt : []))
+      this.now = Math.min(to, quarter, ...ends)
+      for (const season of this.seasons) if (season.endsAt <= this.now) this.end(season)
       if (localDay(this.zone, this.now) !== day) this.close()
     }
   }
@@ -187,6 +202,11 @@ export class BoardModel {
     this.#user(userId)
   }
 
+  /** The rows of a window of a season that has ended. */
+  final({ ended }: Season, name: string): ReadonlyArray<ModelEntry> {
+    return ranked(ended?.get(name) ?? [])
+  }
+
   /** The rows of a window, or of all time. */
   board(kind: "all_time" | WindowKind, index = 0): ReadonlyArray<ModelEntry> {
     if (kind === "all_time") return ranked(this.#sorted(({ all }) => all))
@@ -207,22 +227,53 @@ export class BoardModel {
       .map(({ userId, xp }) => ({ userId, xp }))
   }
 
+  /** Ends a season now: closes all its windows. */
+  end(season: Season): void {
+    if (season.ended !== undefined) return
+    const rows = new Map([["all_time 0", this.#sorted(({ all }) => all)]])
+    if (season.hasWindows) {
+      for (const [name, closed] of this.#closed) rows.set(name, [...closed])
+      for (const kind of windowKinds) {
+        for (const index of this.#indexes(kind)) {
+          if (index <= this.#closedThrough[kind]) continue
+          const name = `${kind} ${index}`
+          rows.set(
+            name,
+            this.#sorted(({ windows }) => windows.get(name)),
+          )
+          if (kind === "weekly") this.#pay(ranked(rows.get(name)!))
+        }
+      }
+    }
+    season.ended = rows
+    this.#pay(ranked(rows.get("all_time 0")!))
+  }
+
+  /** The windows in which users have xp who are not hidden. */
+  #indexes(kind: WindowKind): ReadonlyArray<number> {
+    const indexes = new Set<number>()
+    for (const { hidden, windows } of this.users.values()) {
+      for (const name of windows.keys()) {
+        const [of, index] = name.split(" ")
+        if (of === kind && !hidden) indexes.add(Number(index))
+      }
+    }
+    return [...indexes].sort((one, other) => one - other)
+  }
+
   /** Closes the windows that are over: at the end of a day, at a change of zone, and at a start. */
   close(): void {
     for (const kind of windowKinds) {
       const open = this.open(kind)
-      const indexes = new Set<number>()
-      for (const { hidden, windows } of this.users.values()) {
-        for (const name of windows.keys()) {
-          const [of, index] = name.split(" ")
-          if (of === kind && !hidden) indexes.add(Number(index))
-        }
-      }
-      for (const index of [...indexes].sort((one, other) => one - other)) {
+      for (const index of this.#indexes(kind)) {
         if (index <= this.#closedThrough[kind] || index >= open) continue
         const rows = this.#sorted(({ windows }) => windows.get(`${kind} ${index}`))
         this.#closed.set(`${kind} ${index}`, rows)
         this.#pay(ranked(rows))
+        const [first] = this.seasons
+        if (kind === "weekly" && first !== undefined && first.ended === undefined) {
+          this.#pay(ranked(rows))
+        }
         this.#closedThrough[kind] = index
       }
     }
@@ -240,11 +291,13 @@ export class BoardModel {
   }
 
   #leavePast(userId: string): void {
-    for (const [name, rows] of this.#closed) {
-      this.#closed.set(
-        name,
-        rows.filter((row) => row.userId !== userId),
-      )
+    for (const closed of [this.#closed, ...this.seasons.flatMap(({ ended }) => ended ?? [])]) {
+      for (const [name, rows] of closed) {
+        closed.set(
+          name,
+          rows.filter((row) => row.userId !== userId),
+        )
+      }
     }
   }
 

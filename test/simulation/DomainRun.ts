@@ -9,6 +9,7 @@ import { decideUser } from "../../src/domain/decide/Decide.ts"
 import { decideRepeat } from "../../src/domain/decide/Repeat.ts"
 import { revocationNotFound } from "../../src/domain/decide/Revocation.ts"
 import { type EventReply, replyOf } from "../../src/domain/message/UserReply.ts"
+import { hasScores, xpBoard } from "../../src/domain/project/BoardDefinition.ts"
 import { emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
 import { teamsAfter } from "../../src/domain/project/Team.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
@@ -46,7 +47,7 @@ import { nextWindow, windowAt, windowKinds } from "./model/calendar.ts"
 import { type Course, coursesAfter, type Definitions, type Move } from "./model/Definitions.ts"
 import { Model, type Outcome, type Refused } from "./model/Model.ts"
 import { isNamed, type Named } from "./model/repeats.ts"
-import type { ClosedThrough } from "./model/windows.ts"
+import { type Closes, closedOf } from "./model/windows.ts"
 import { Random } from "./random.ts"
 import { modelView, outcomeOf, sorted, stateView, toldBy, toldIn } from "./views.ts"
 
@@ -61,7 +62,7 @@ export class DomainRun implements Surroundings {
   project: ProjectState = emptyProject
   moves: ReadonlyArray<Move> = []
   courses: ReadonlyArray<Course> = []
-  closed: ClosedThrough = { daily: "", weekly: "", monthly: "" }
+  closes: Closes = new Map()
   readonly users = new Map<string, UserState | undefined>()
   readonly #sales = new Sales()
   /** All decisions for users, and those that were not erased. */
@@ -127,7 +128,7 @@ export class DomainRun implements Surroundings {
       experiments: [...experiments.values()],
       items: [...items.values()],
       teams: [...teamsAfter(teams, undefined)],
-      closed: this.closed,
+      closed: this.closes,
       moves: this.moves,
       courses: this.courses,
     }
@@ -334,23 +335,24 @@ export class DomainRun implements Surroundings {
   /** Closes the windows that have ended, as the window clock does, possibly late. */
   closeWindows(): void {
     const zone = this.project.settings.timezone
-    for (const kind of windowKinds) {
-      const open = windowAt(kind, zone, this.now)
-      if (this.closed[kind] === "") {
-        this.closed = { ...this.closed, [kind]: previous(kind, open) }
-      } else {
-        if (nextWindow(kind, this.closed[kind]) >= open) continue
-        this.closed = { ...this.closed, [kind]: previous(kind, open) }
+    const boards = [...this.project.leaderboards.values()].filter(hasScores)
+    for (const { id, key } of boards) {
+      for (const window of windowKinds) {
+        const open = windowAt(window, zone, this.now)
+        const closed = closedOf(this.closes, id)
+        if (closed[window] !== "" && nextWindow(window, closed[window]) >= open) continue
+        const last = previous(window, open)
+        this.closes = new Map(this.closes).set(id, { ...closed, [window]: last })
+        this.define({
+          kind: "leaderboard.window_closed",
+          ...(id !== xpBoard.id && { board: { boardId: id, key } }),
+          window,
+          index: windowOfDay(window, dayOf(last)!),
+          startsAt: 0,
+          endsAt: 0,
+          total: 0,
+        })
       }
-      const index = windowOfDay(kind, dayOf(this.closed[kind])!)
-      this.define({
-        kind: "leaderboard.window_closed",
-        window: kind,
-        index,
-        startsAt: 0,
-        endsAt: 0,
-        total: 0,
-      })
     }
   }
 

@@ -25,13 +25,13 @@ import { isOff } from "./model/boards.ts"
 import { coursesAfter, type Definitions } from "./model/Definitions.ts"
 import { Model, type Outcome, type Refused } from "./model/Model.ts"
 import { countForPast } from "./model/metrics.ts"
-import type { ClosedThrough } from "./model/windows.ts"
+import { type Closes, closedOf } from "./model/windows.ts"
 import { outcomeOf, sorted, toldBy, toldIn } from "./views.ts"
 
 interface Defined {
   readonly sequence: number
   readonly project: ProjectState
-  readonly closed: ClosedThrough
+  readonly closed: Closes
   readonly moves: Definitions["moves"]
   readonly courses: Definitions["courses"]
 }
@@ -49,7 +49,7 @@ export class Oracle {
     {
       sequence: 0,
       project: emptyProject,
-      closed: { daily: "", weekly: "", monthly: "" },
+      closed: new Map(),
       moves: [],
       courses: [],
     },
@@ -115,10 +115,16 @@ export class Oracle {
     const { sequence } = record
     let { closed, moves } = this.#latest
     for (const fact of record.facts) {
-      if (fact.kind !== "leaderboard.window_closed") continue
+      if (fact.kind === "leaderboard.closed") {
+        const { boardId } = fact
+        closed = new Map(closed).set(boardId, { ...closedOf(closed, boardId), over: sequence })
+      }
+      if (fact.kind !== "leaderboard.window_closed" || fact.window === "all_time") continue
+      const boardId = fact.board?.boardId ?? xpBoard.id
       const first = dateOf(firstDayOf(fact.window, fact.index))
-      closed = { ...closed, [fact.window]: first }
-      this.#closings.set(`${fact.window} ${first}`, sequence)
+      const through = { ...closedOf(closed, boardId), [fact.window]: first }
+      closed = new Map(closed).set(boardId, through)
+      this.#closings.set(`${boardId} ${fact.window} ${first}`, sequence)
     }
     const { timezone } = this.project.settings
     const project = applyProject(this.project, record)
@@ -264,10 +270,14 @@ export class Oracle {
 
   /** The board of the window that begins on this date, or of all time: all users, sorted. */
   board(kind: "all_time" | WindowKind, first = ""): ReadonlyArray<BoardRow> {
-    const closing = this.#closings.get(`${kind} ${first}`)
+    const closing = this.#closings.get(`${xpBoard.id} ${kind} ${first}`)
     // A window without listed users is closed with the next one, without a record of its own: a
     // user who was hidden then and is shown later does not return to it.
-    if (kind !== "all_time" && closing === undefined && first <= this.#latest.closed[kind])
+    if (
+      kind !== "all_time" &&
+      closing === undefined &&
+      first <= closedOf(this.#latest.closed)[kind]
+    )
       return []
     const rows = [...this.model.users].flatMap(([userId, log]) => {
       if (this.#isHidden(userId, closing)) return []

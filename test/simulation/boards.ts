@@ -3,12 +3,17 @@
  * the project moves between zones, users earn and lose xp, are hidden and erased. The engine is
  * stopped and killed, also in the middle of a snapshot, and stays off for some time. Every board is
  * compared, present and past, and so are the prizes that closed windows have paid. Two further leaderboards of xp must have the same scores: one with the
- * same order but for ties, and one with the lowest score first.
+ * same order but for ties, and one with the lowest score first. Others end: at their times, which may
+ * move, or early.
  */
 import { expect } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { boardOrders } from "../../src/domain/project/BoardDefinition.ts"
+import {
+  type BoardWindow,
+  boardOrders,
+  boardWindows,
+} from "../../src/domain/project/BoardDefinition.ts"
 import type { BoardPrize } from "../../src/domain/project/BoardPrize.ts"
 import {
   dateOf,
@@ -22,7 +27,7 @@ import type { Engine } from "../../src/engine/Engine.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { event, reward, rule, sandbox, start } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
-import { BoardModel, type Credit, type ModelEntry, modelPrizes } from "./BoardModel.ts"
+import { BoardModel, type Credit, type ModelEntry, modelPrizes, type Season } from "./BoardModel.ts"
 import { hashSecretOf, Random } from "./random.ts"
 
 export const zones = [
@@ -109,6 +114,52 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
     yield* running.engine.askProject(sandbox, { kind: "createLeaderboard", leaderboard })
   }
 
+  /** Begins a leaderboard that ends. */
+  const season = Effect.gen(function* () {
+    const id = `ldb_season${model.seasons.length}`
+    const hasWindows = model.seasons.length === 0
+    const endsAt = model.now + random.integer(1, 20 * day)
+    yield* running.engine.askProject(sandbox, {
+      kind: "createLeaderboard",
+      leaderboard: {
+        id,
+        name: id,
+        score: { currency: "xp" },
+        windows: hasWindows ? boardWindows : ["all_time"],
+        prizes: modelPrizes.flatMap(({ points, ...wins }) =>
+          (hasWindows ? (["all_time", "weekly"] as const) : (["all_time"] as const)).map(
+            (window): BoardPrize => ({ window, ...wins, reward: { xp: 0, points, badgeId: null } }),
+          ),
+        ),
+        endsAt,
+      },
+    })
+    model.seasons.push({ id, hasWindows, endsAt })
+  })
+
+  /** Moves the end of a leaderboard, ends it now, or begins the next one. */
+  const end = Effect.gen(function* () {
+    const chosen = model.seasons.find(({ ended }) => ended === undefined)
+    if (chosen === undefined) {
+      if (model.seasons.length < 6) yield* season
+    } else if (random.chance(0.5)) {
+      chosen.endsAt = model.now + random.integer(1, 20 * day)
+      yield* running.engine.askProject(sandbox, {
+        kind: "updateLeaderboard",
+        leaderboardId: chosen.id,
+        change: { endsAt: chosen.endsAt },
+      })
+    } else {
+      yield* running.engine.askProject(sandbox, {
+        kind: "closeLeaderboard",
+        leaderboardId: chosen.id,
+      })
+      chosen.endsAt = model.now
+      model.end(chosen)
+    }
+    yield* settle
+  })
+
   const zone = Effect.suspend(() => {
     const timezone = random.pick(zones)
     model.move(timezone)
@@ -188,9 +239,11 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
     yield* settle
   })
 
+  yield* season
   for (let step = 0; step < steps; step++) {
     const kind = random.next()
-    if (kind < 0.55) yield* earn
+    if (kind < 0.52) yield* earn
+    else if (kind < 0.55) yield* end
     else if (kind < 0.62) yield* undo
     else if (kind < 0.7) yield* hide
     else if (kind < 0.76) yield* Effect.andThen(zone, settle)
@@ -221,10 +274,60 @@ const compare = Effect.fnUntraced(function* (
     const points = (yield* engine.readUser(sandbox, userId))?.points
     expect([userId, points]).toEqual([userId, model.won.get(userId) ?? 0])
   }
+  for (const season of model.seasons) yield* compareSeason(engine, model, season)
   for (const kind of windowKinds) {
     const open = model.open(kind)
     for (const index of [open, open - 1, open - random.integer(2, 12)]) {
       yield* compareBoard(engine, model, random, users, kind, index)
+    }
+  }
+})
+
+/** How many of the last windows of a season are compared. */
+const lastCompared = 3
+
+/** The order of users with equal scores is not compared: a board that was made later lacks the records. */
+const compareSeason = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  model: BoardModel,
+  season: Season,
+) {
+  const read = Effect.fnUntraced(function* (window: BoardWindow, index: number) {
+    const page = yield* engine.readBoard(sandbox, {
+      board: season.id,
+      window,
+      ...(window !== "all_time" && { at: dateOf(firstDayOf(window, index)) }),
+      limit: 100,
+      offset: 0,
+    })
+    const rows = page.entries.map(({ rank, score, userId }) => ({ rank, userId, xp: score }))
+    return { closed: page.closed, rows: rows.sort(byUser) }
+  })
+  if (season.ended === undefined) {
+    const { closed, rows } = yield* read("all_time", 0)
+    const expected = model
+      .board("all_time")
+      .map(({ rank, userId, xp }) => ({ rank, userId, xp }))
+      .sort(byUser)
+    expect([season.id, closed, rows]).toEqual([season.id, false, expected])
+    return
+  }
+  for (const kind of boardWindows) {
+    const indexes = [...season.ended.keys()].flatMap((name) =>
+      name.startsWith(kind) ? [Number(name.split(" ")[1])] : [],
+    )
+    for (const index of indexes.sort((one, other) => one - other).slice(-lastCompared)) {
+      const expected = model
+        .final(season, `${kind} ${index}`)
+        .map(({ rank, userId, xp }) => ({ rank, userId, xp }))
+        .sort(byUser)
+      const found = yield* read(kind, index)
+      expect([season.id, kind, index, found]).toEqual([
+        season.id,
+        kind,
+        index,
+        { closed: true, rows: expected },
+      ])
     }
   }
 })

@@ -7,6 +7,7 @@ import { expiredOf, type UserState } from "../../src/domain/user/User.ts"
 import type { DomainRun } from "./DomainRun.ts"
 import { windowAt, windowKinds } from "./model/calendar.ts"
 import { credited, standing } from "./model/log.ts"
+import { closedOf } from "./model/windows.ts"
 import { stateView } from "./views.ts"
 
 /**
@@ -122,7 +123,7 @@ export const undoneToNothing = (run: DomainRun): void => {
     for (const kind of windowKinds) {
       const { first, xp } = windows[kind]?.at(-1) ?? { first: "", xp: 0 }
       const present = windowAt(kind, run.project.settings.timezone, run.now)
-      if (first >= present && first > run.closed[kind]) assert.equal(xp, 0)
+      if (first >= present && first > closedOf(run.closes)[kind]) assert.equal(xp, 0)
     }
     assert.deepEqual(
       Object.values(badgeCounts).filter((count) => count !== 0),

@@ -12,7 +12,7 @@ import { windowXp } from "./model/balances.ts"
 import { isOff, lengthOn, onBoard, scoreSince, totalOn, valueOn } from "./model/boards.ts"
 import { plusDays, windowKinds, windowOf } from "./model/calendar.ts"
 import { teamsOf } from "./model/teams.ts"
-import { openWindow } from "./model/windows.ts"
+import { closedOf, openWindow } from "./model/windows.ts"
 import type { Oracle } from "./Oracle.ts"
 import { progressView } from "./progressView.ts"
 import type { Random } from "./random.ts"
@@ -131,9 +131,13 @@ const compareFurther = Effect.fnUntraced(function* (
   const { closed, leaderboards, settings } = definitions
   const ofUsers = leaderboards.filter(({ entrants }) => entrants === "users")
   for (const board of ofUsers.filter(({ key, set }) => key !== "xp" && set !== "archived")) {
+    // The ranks of one that has ended are compared elsewhere (`boards.ts`).
+    if (closedOf(closed, board.id).over !== undefined) continue
     for (const window of board.windows) {
       const first =
-        window === "all_time" ? "" : openWindow([], window, settings.timezone, closed, now)
+        window === "all_time"
+          ? ""
+          : openWindow([], window, settings.timezone, closedOf(closed, board.id), now)
       const rows = [...model.users.keys()].flatMap((userId) => {
         const log = model.log(userId)
         const own = onBoard(log, board.id)
@@ -206,7 +210,7 @@ const compareBoards = Effect.fnUntraced(function* (
   for (const { rank, userId } of all) expect(yield* engine.readRank(sandbox, userId)).toBe(rank)
   for (const kind of windowKinds) {
     // The open window, and a past one.
-    const open = openWindow([], kind, settings.timezone, closed, now)
+    const open = openWindow([], kind, settings.timezone, closedOf(closed), now)
     const past = windowOf(kind, plusDays(open, -random.integer(1, kind === "daily" ? 12 : 60)))
     for (const first of [open, past]) {
       const { entries, total } = yield* engine.readBoard(sandbox, {

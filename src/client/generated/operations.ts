@@ -141,6 +141,7 @@ export const operations = {
     entries: "GET leaderboards/*/entries query",
     teams: "GET leaderboards/*/teams query",
     lookup: "POST leaderboards/*/lookup body",
+    close: "POST leaderboards/*/close - key",
     disqualify: "PUT leaderboards/*/entries/* body key",
     stats: "GET leaderboards/*/stats query",
   },

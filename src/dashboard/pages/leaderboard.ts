@@ -23,6 +23,7 @@ import { alert } from "../view/Page.ts"
 import { count, score as scoreText } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
 import { entrantHead, entrantLink, entriesOf, rankedKey } from "./definitions/boards.ts"
+import { rewardWords } from "./definitions/conditions.ts"
 
 type Definition = BodyOf<"leaderboards.get">
 type BoardKind = Definition["windows"][number]
@@ -30,7 +31,7 @@ type BoardKind = Definition["windows"][number]
 /** An entry; only those of the board `xp` have a level. */
 type Entry = Pick<
   BodyOf<"leaderboards.entries">["entries"][number],
-  "rank" | "userId" | "displayName" | "score" | "previousRank"
+  "rank" | "userId" | "displayName" | "score" | "previousRank" | "prizes"
 > & { readonly level?: number }
 
 type Board = Omit<BodyOf<"leaderboards.entries">, "entries" | "leaderboard" | "me"> & {
@@ -87,24 +88,24 @@ ${standing && disqualifyButton(visit, definition, standing)}`,
 
 const isXp = ({ key }: Definition): boolean => key === "xp"
 
-/** A page of the board `xp`, which has levels, or of another board. */
+/** A page of a board; of the board `xp` with levels. */
 const boardOf = (
   visit: PlaceVisit,
   definition: Definition,
   query: Readonly<Record<string, string | undefined>>,
 ): Effect.Effect<Board, LaurelError> =>
-  isXp(definition)
-    ? Effect.map(visit.ask("leaderboard.get", { query }), ({ entries, me, ...page }) => {
-        const scored = (entry: (typeof entries)[number]) => ({ ...entry, score: entry.xp })
-        return {
-          ...page,
-          definition,
-          filling: false,
-          entries: entries.map(scored),
-          ...(me !== undefined && { me: me && scored(me) }),
-        }
-      })
-    : Effect.map(entriesOf(visit, definition, query), (page) => ({ ...page, definition }))
+  Effect.gen(function* () {
+    const page = yield* entriesOf(visit, definition, query)
+    if (!isXp(definition)) return { ...page, definition }
+    const leveled = yield* visit.ask("leaderboard.get", { query })
+    const levels = new Map(leveled.entries.map(({ level, userId }) => [userId, level]))
+    // A user may have come to the page between the two reads.
+    const entries = page.entries.map((entry) => ({
+      ...entry,
+      level: levels.get(entry.userId) ?? 1,
+    }))
+    return { ...page, entries, definition }
+  })
 
 type Standing = BodyOf<"leaderboards.lookup">["users"][number]
 
@@ -234,7 +235,8 @@ const boardView = (visit: PlaceVisit, board: Board, timezone: string): Html => {
   const past = window.kind !== "all_time"
   const around = request.query.get("around") ?? ""
   const path = `${base}/leaderboard`
-  const rows = entries.map(({ displayName, level, previousRank, rank, score, userId }) => {
+  const hasPrizes = entries.some(({ prizes }) => prizes.length > 0)
+  const rows = entries.map(({ displayName, level, previousRank, prizes, rank, score, userId }) => {
     const user = entrantLink(base, definition, userId, displayName)
     return [
       count(rank),
@@ -242,6 +244,7 @@ const boardView = (visit: PlaceVisit, board: Board, timezone: string): Html => {
       scoreText(score),
       ...(level === undefined ? [] : [count(level)]),
       ...(past ? [previousRank === null ? "–" : count(previousRank)] : []),
+      ...(hasPrizes ? [prizes.map((prize) => html`${rewardWords(prize, undefined)}<br>`)] : []),
     ]
   })
   const heads = [
@@ -249,8 +252,10 @@ const boardView = (visit: PlaceVisit, board: Board, timezone: string): Html => {
     entrantHead(definition),
     ...(ofXp ? ["Xp", "Level"] : [rankedKey(definition)]),
     ...(past ? ["Rank in previous window"] : []),
+    ...(hasPrizes ? ["Won"] : []),
   ]
   return html`${past && windowLine(visit, board, timezone)}
+${board.closed && html`<p>Closed: the ranks are final.${board.paying && " Its prizes are being paid."}</p>`}
 ${board.filling && html`<p class="hint">The leaderboard is being filled. Load the page again soon.</p>`}
 ${me === null && html`<p>${isolated(around)} is not listed here.</p>`}
 ${rows.length === 0 ? emptyBoard(visit, board) : table("Leaderboard", heads, rows)}
@@ -289,7 +294,8 @@ const windowLine = (
   // The time zone of the project at that time sets the bounds of a closed window.
   const middle = (Date.parse(window.startsAt!) + Date.parse(window.endsAt!)) / 2
   const index = zone.windowAt(kind, middle)
-  const open = zone.windowAt(kind, time())
+  const ends = definition.endsAt === null ? Number.POSITIVE_INFINITY : Date.parse(definition.endsAt)
+  const open = zone.windowAt(kind, Math.min(time(), ends - 1))
   const first = firstDayOf(kind, index)
   const last = firstDayOf(kind, index + 1) - 1
   const addressOf = (other: number): string =>
@@ -299,6 +305,6 @@ const windowLine = (
     })
   return html`<nav class="pager row" aria-label="Previous and next window">
 ${index > open - (definition.keepWindows ?? windowsKept[kind]) && html`<a rel="prev" href="${addressOf(index - 1)}">Previous window</a>`}
-<span>${dateOf(first)}${last > first && html` to ${dateOf(last)}`}, ${timezone}${index < open && ", closed"}</span>
+<span>${dateOf(first)}${last > first && html` to ${dateOf(last)}`}, ${timezone}</span>
 ${index < open && html`<a rel="next" href="${addressOf(index + 1)}">Next window</a>`}</nav>`
 }

@@ -19,6 +19,7 @@ import type { ProjectState } from "../project/Project.ts"
 import { isRefilling } from "../user/Refill.ts"
 import { type Fault, laurelError, quotaError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
+import { endFaults } from "./BoardEnd.ts"
 import { noChange } from "./Decided.ts"
 import {
   givenReferenceFaults,
@@ -85,7 +86,7 @@ export const boards = new Decisions<
     ...(windows !== undefined && { windows: windows ?? defaultWindows(change.score ?? score) }),
   }),
   faults: (state, board, { before, known }) => [
-    ...(before === undefined ? [] : changedFaults(before, board)),
+    ...(before === undefined ? [] : [...changedFaults(before, board), ...endFaults(before, board)]),
     ...boardFaults(state, board),
     ...prizeFaults(state, board, known),
   ],
@@ -169,6 +170,7 @@ const entrantFaults = ({ metrics }: ProjectState, board: Board): ReadonlyArray<F
 /** A board of present values has no scores of its own, so nothing limits what counts. */
 const presentFaults = ({
   endsAt,
+  prizes,
   score,
   segment,
   set,
@@ -182,6 +184,8 @@ const presentFaults = ({
     ["/startsAt", startsAt !== null, "must be left out"],
     ["/endsAt", endsAt !== null, "must be left out"],
     ["/status", set === "paused", "must not be paused"],
+    // It never closes.
+    ["/prizes", prizes.length > 0, "must be left out"],
     // No record says when a user reached the value of a metric.
     ["/ties", ties === "first" && "metric" in score, "must be shared"],
   ] as const
@@ -194,14 +198,18 @@ const presentFaults = ({
 /** The faults of the prizes. */
 const prizeFaults = (
   state: ProjectState,
-  { prizes, windows }: Board,
+  board: Board,
   known: Known | undefined,
 ): ReadonlyArray<Fault> =>
-  prizes.flatMap(({ ranks, reward, window }, index) => {
+  board.prizes.flatMap(({ ranks, reward, window }, index) => {
     const pointer = `/prizes/${index}`
     const isKnown = (name: string) => known?.has(name) === true
     const faults = [...givenReferenceFaults(state, reward, `${pointer}/reward`, isKnown)]
-    if (!windows.includes(window)) {
+    if (isXpBoard(board) && window === "all_time") {
+      const detail = "must not be all_time: the leaderboard xp never ends"
+      faults.push({ pointer: `${pointer}/window`, code: "not_allowed", detail })
+    }
+    if (!board.windows.includes(window)) {
       const detail = "must be one of the leaderboard's windows"
       faults.push({ pointer: `${pointer}/window`, code: "invalid_value", detail })
     }

@@ -19,11 +19,14 @@
  * Boards of streaks and of other metrics have no facts: they show what users' states have
  * (`engine/boards/Boards.ts`).
  *
+ * Nothing scores on a board that has ended, and an undo takes nothing back from it.
+ *
  * Cost: nothing in an environment without boards of its own; else a comparison for each currency
  * and metric that has one, and a fact for each board that is touched, at most `boardsOfCurrencyMax` of
  * a currency or a metric.
  */
-import { type Board, boardIndexOf, isWhole } from "../project/BoardDefinition.ts"
+import { type BoardClose, closeOf } from "../project/BoardClose.ts"
+import { type Board, boardIndexOf, isWhole, xpBoard } from "../project/BoardDefinition.ts"
 import { paysAt } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../record/Record.ts"
@@ -31,6 +34,7 @@ import type { Membership } from "../user/Membership.ts"
 import { teamIn } from "../user/TeamMembership.ts"
 import { noBoardScores, noWindows, type UserState } from "../user/User.ts"
 import { type WindowKind, windowKinds, type Zone, zoneOf } from "../values/Calendar.ts"
+import { hasEnded } from "./CloseWindows.ts"
 import { openWindows } from "./openWindows.ts"
 
 /** The index of each window that counts. */
@@ -73,7 +77,7 @@ export const missBoards = (draft: Pick<Scoring, "facts" | "gained" | "project">)
     const amount = draft.gained(currency)
     if (amount <= 0) continue
     for (const board of boards) {
-      if (!isWhole(board)) continue
+      if (!isWhole(board) || closeOf(draft.project.boardCloses, board.id).over) continue
       draft.facts.push({ kind: "board.scored", boardId: board.id, amount, missed: true })
     }
   }
@@ -86,9 +90,11 @@ const creditBoard = (
   today: number,
   day: number,
 ): void => {
-  const { facts, membership, occurredAt, project, user } = draft
+  const { facts, membership, now, occurredAt, project, user } = draft
   const { id: boardId } = board
-  if (!paysAt(board, occurredAt)) {
+  const closes = closeOf(project.boardCloses, boardId)
+  if (closes.over) return
+  if (!paysAt(board, occurredAt) || hasEnded(board, now)) {
     if (isWhole(board)) facts.push({ kind: "board.scored", boardId, amount, missed: true })
     return
   }
@@ -96,7 +102,7 @@ const creditBoard = (
   const team = board.teamKind === null ? undefined : teamIn(user, project, board.teamKind)
   if (board.teamKind !== null && team === undefined) return
   const { windows } = user?.boards.get(boardId) ?? noBoardScores
-  const open = openWindows(windows, project, today, day)
+  const open = openWindows(windows, closes, today, day)
   const indexes: Indexes = {}
   let counts = false
   for (const window of board.windows) {
@@ -112,7 +118,8 @@ const creditBoard = (
 /** Credits the open windows of the board `xp` that contain the event. */
 export const creditWindows = (draft: Scoring, amount: number): void => {
   const { day, facts, now, project, user, zone } = draft
-  const credit = openWindows(user?.windows ?? noWindows, project, zone.dayAt(now), day)
+  const closes = closeOf(project.boardCloses, xpBoard.id)
+  const credit = openWindows(user?.windows ?? noWindows, closes, zone.dayAt(now), day)
   if (credit === undefined) return
   const { daily, monthly, weekly } = credit
   facts.push(
@@ -133,8 +140,10 @@ export const undoneScores = (
   facts.flatMap((fact) => {
     if (fact.kind !== "board.scored") return []
     const { amount, boardId, kind, missed, team } = fact
+    const closes = closeOf(project.boardCloses, boardId)
+    if (closes.over) return []
     const { windows } = user.boards.get(boardId) ?? noBoardScores
-    const open = openAmong(fact, windows, project, now)
+    const open = openAmong(fact, windows, closes, project, now)
     const of = { ...(team && { team }), ...(missed && { missed }) }
     return { kind, boardId, amount: -amount, ...of, ...open }
   })
@@ -143,11 +152,12 @@ export const undoneScores = (
 export const openAmong = (
   credit: Indexes,
   latest: UserState["windows"],
+  closes: BoardClose,
   project: ProjectState,
   now: number,
 ): Indexes => {
   const today = zoneOf(project.settings.timezone).dayAt(now)
-  const open = openWindows(latest, project, today, today)
+  const open = openWindows(latest, closes, today, today)
   const debit: Indexes = {}
   for (const kind of windowKinds) {
     const index = credit[kind]

@@ -1,42 +1,76 @@
-/** Decides when leaderboard windows of an environment open and close. */
+/**
+ * Decides when the windows of leaderboards close, and when leaderboards end.
+ *
+ * A leaderboard with `endsAt` ends then, also if it is paused. One record closes all its windows that
+ * list users, that of all time too, and ends the leaderboard: it takes no more scores, and its ranks
+ * are final. A window that the end cuts off closes early.
+ */
 import { Result } from "effect"
-import { type Board, xpBoard } from "../project/BoardDefinition.ts"
+import { closeOf } from "../project/BoardClose.ts"
+import { type Board, type BoardWindow, hasScores, xpBoard } from "../project/BoardDefinition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
-import { type WindowKind, type Zone, zoneOf } from "../values/Calendar.ts"
+import { type WindowKind, windowKinds, type Zone, zoneOf } from "../values/Calendar.ts"
 import { refuse } from "../values/Errors.ts"
 import { assertCloses } from "../values/invariants.ts"
 import type { Decided } from "./Decided.ts"
 
-/**
- * Closes ended windows. `total` is the number of users on the board. Open and already closed
- * windows are ignored. A window closes for all boards at once, with a fact for each that lists users.
- */
+/** A window that may be over. `total` is the number of users whom it lists. */
+export interface WindowOver {
+  /** The id of the leaderboard; absent: `xp`. */
+  readonly boardId?: string
+  /** `all_time`: the leaderboard may have ended. */
+  readonly window: BoardWindow
+  readonly index: number
+  readonly total: number
+}
+
+/** Closes windows that are over, and leaderboards that have ended. Others are ignored. */
 export interface CloseWindows {
   readonly kind: "closeWindows"
-  readonly windows: ReadonlyArray<{
-    /** The id of the board; absent: the board `xp`. */
-    readonly boardId?: string
-    readonly window: WindowKind
-    readonly index: number
-    readonly total: number
-  }>
+  readonly windows: ReadonlyArray<WindowOver>
 }
+
+type Ending = Pick<Board, "endsAt" | "id">
+
+/** Whether the leaderboard has ended, so that nothing scores on it any more. */
+export const hasEnded = ({ endsAt }: Pick<Board, "endsAt">, now: number): boolean =>
+  endsAt !== null && now >= endsAt
 
 /**
  * The index of the open window: the window of `now`. If this window is already closed, because the
- * time zone changed or the clock was set back, the window after the last closed one.
+ * time zone changed or the clock was set back, the window after the last closed one. Of a leaderboard
+ * that has ended, its last window.
  */
 export const openWindow = (
-  { closedThrough }: ProjectState,
+  { boardCloses }: Pick<ProjectState, "boardCloses">,
+  { endsAt, id }: Ending,
   zone: Zone,
   kind: WindowKind,
   now: number,
-): number => Math.max(zone.windowAt(kind, now), closedThrough[kind] + 1)
+): number => {
+  const closes = closeOf(boardCloses, id)
+  if (closes.over) return closes[kind]
+  const present = endsAt === null ? now : Math.min(now, endsAt - 1)
+  return Math.max(zone.windowAt(kind, present), closes[kind] + 1)
+}
+
+/** The leaderboards that end, and have not yet. */
+export const endingBoards = ({
+  boardCloses,
+  leaderboards,
+}: Pick<ProjectState, "boardCloses" | "leaderboards">): ReadonlyArray<
+  Board & { readonly endsAt: number }
+> =>
+  [...leaderboards.values()].flatMap((board) => {
+    const { endsAt, id } = board
+    if (endsAt === null || !hasScores(board) || closeOf(boardCloses, id).over) return []
+    return [{ ...board, endsAt }]
+  })
 
 /**
- * A fact for each window that has ended by `now`, in the order of their indexes. Refuses if no
- * window has ended.
+ * A fact for each window that is over by `now`, in the order of their indexes, and for each
+ * leaderboard that has ended. Refuses if there is none.
  */
 export const decideCloseWindows = (
   project: ProjectState,
@@ -44,40 +78,99 @@ export const decideCloseWindows = (
   now: number,
 ): Decided<"conflict"> => {
   const zone = zoneOf(project.settings.timezone)
-  const over = windows
-    .filter(
-      ({ index, window }) =>
-        index > project.closedThrough[window] && index < openWindow(project, zone, window, now),
-    )
-    .toSorted((one, other) => one.index - other.index)
-  if (over.length === 0) return refuse("conflict", "No window has ended.")
-  const closedThrough = { ...project.closedThrough }
-  for (const { index, window } of over) {
-    if (index === closedThrough[window]) continue
-    assertCloses(window, index, closedThrough[window])
-    closedThrough[window] = index
+  const facts: Array<Fact> = []
+  const closed = new Map<string, Record<WindowKind, number>>()
+  const inOrder = windows.toSorted((one, other) => one.index - other.index)
+  for (const { boardId, index, total, window } of inOrder) {
+    if (window === "all_time") continue
+    const board = boardOf(project, boardId)
+    if (board === undefined) continue
+    const closes = closed.get(board.id) ?? { ...closeOf(project.boardCloses, board.id) }
+    if (index <= closes[window] || !isOver(project, board, zone, { window, index }, now)) continue
+    assertCloses(window, index, closes[window])
+    closes[window] = index
+    closed.set(board.id, closes)
+    const bounds = boundsOf(board, zone, window, index)
+    facts.push({
+      ...closedBoard(board),
+      window,
+      index,
+      ...bounds,
+      total,
+      ...prizesOf(board, window),
+    })
   }
-  return Result.succeed(
-    over.map(({ boardId, index, total, window }): Fact => {
-      const bounds = zone.windowBounds(window, index)
-      const board = project.leaderboards.get(boardId ?? xpBoard.id)
-      const prizes = board === undefined ? undefined : prizesOf(board, window)
-      const key = boardId === undefined ? undefined : board?.key
-      return {
-        kind: "leaderboard.window_closed",
-        ...(boardId !== undefined && { board: { boardId, key: key ?? boardId } }),
-        window,
-        index,
-        ...bounds,
-        total,
-        ...(prizes !== undefined && { prizes }),
-      }
-    }),
-  )
+  for (const { boardId, total, window } of inOrder) {
+    const board = window === "all_time" ? boardOf(project, boardId) : undefined
+    if (board === undefined || !hasEnded(board, now)) continue
+    if (closeOf(project.boardCloses, board.id).over) continue
+    facts.push(...endOf(project, board, zone, total, closed.get(board.id)))
+  }
+  return facts.length > 0 ? Result.succeed(facts) : refuse("conflict", "No window is over.")
 }
 
-/** The prizes that a closed window pays; `undefined`: none. A paused leaderboard pays nothing. */
-const prizesOf = ({ prizes, set, ties }: Board, window: WindowKind) => {
+const boardOf = ({ leaderboards }: ProjectState, boardId: string = xpBoard.id) => {
+  const board = leaderboards.get(boardId)
+  return board !== undefined && hasScores(board) ? board : undefined
+}
+
+const isOver = (
+  project: ProjectState,
+  board: Board,
+  zone: Zone,
+  { index, window }: { readonly index: number; readonly window: WindowKind },
+  now: number,
+): boolean =>
+  !closeOf(project.boardCloses, board.id).over &&
+  (hasEnded(board, now) || index < openWindow(project, board, zone, window, now))
+
+const closedBoard = ({ id, key }: Board) =>
+  ({
+    kind: "leaderboard.window_closed",
+    ...(id !== xpBoard.id && { board: { boardId: id, key } }),
+  }) as const
+
+/** The leaderboard's end may be within the window. */
+const boundsOf = ({ endsAt }: Board, zone: Zone, window: WindowKind, index: number) => {
+  const bounds = zone.windowBounds(window, index)
+  return endsAt === null || endsAt <= bounds.startsAt || endsAt >= bounds.endsAt
+    ? bounds
+    : { ...bounds, endsAt }
+}
+
+/** The facts that end a leaderboard, behind those that close its windows. */
+const endOf = (
+  project: ProjectState,
+  board: Board,
+  zone: Zone,
+  total: number,
+  closed: Readonly<Record<WindowKind, number>> | undefined,
+): ReadonlyArray<Fact> => {
+  const { createdAt, endsAt, id: boardId, key, startsAt } = board
+  const last = (kind: WindowKind): number =>
+    Math.max(
+      openWindow(project, board, zone, kind, endsAt!),
+      closed?.[kind] ?? Number.NEGATIVE_INFINITY,
+    )
+  const [daily, weekly, monthly] = windowKinds.map(last) as [number, number, number]
+  const ended: Fact = {
+    kind: "leaderboard.closed",
+    boardId,
+    key,
+    endsAt: endsAt!,
+    last: { daily, weekly, monthly },
+  }
+  if (!board.windows.includes("all_time") || total === 0) return [ended]
+  const always = { window: "all_time", index: 0, endsAt: endsAt! } as const
+  const begun = startsAt ?? createdAt
+  return [
+    { ...closedBoard(board), ...always, startsAt: begun, total, ...prizesOf(board, "all_time") },
+    ended,
+  ]
+}
+
+/** The prizes that a closed window pays. A paused leaderboard pays nothing. */
+const prizesOf = ({ prizes, set, ties }: Board, window: BoardWindow) => {
   const own = set === "published" ? prizes.filter((prize) => prize.window === window) : []
-  return own.length === 0 ? undefined : { prizes: own, ties }
+  return own.length > 0 && { prizes: { prizes: own, ties } }
 }

@@ -52,6 +52,8 @@
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
+import { closeOf } from "../project/BoardClose.ts"
+import { xpBoard } from "../project/BoardDefinition.ts"
 import { withOwnBoost } from "../project/Boost.ts"
 import { awardsOf, repetitionsOf } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
@@ -173,7 +175,11 @@ const mergedFact = (pair: Pair, frozen: number): FactOf<"user.merged"> => {
     pointsSpent: into.pointsSpent + from.pointsSpent,
     questsCompleted: into.questsCompleted + from.questsCompleted,
     lastEventAt: Math.max(into.lastEventAt, from.lastEventAt),
-    windows: unitedWindows(into.windows, from.windows, pair.project),
+    windows: unitedWindows(
+      into.windows,
+      from.windows,
+      closeOf(pair.project.boardCloses, xpBoard.id),
+    ),
     ...(from.boards.size > 0 && { boards: unitedBoards(pair) }),
     parts,
     ...(from.boosts.length > 0 && { ownBoosts: from.boosts.reduce(withOwnBoost, into.boosts) }),

@@ -12,6 +12,7 @@ import {
   startBackfill,
   startMetricBackfill,
 } from "./BadgeDefinitions.ts"
+import { type CloseBoard, closeBoard, closingBoardVersion } from "./BoardEnd.ts"
 import { type CloseWindows, decideCloseWindows } from "./CloseWindows.ts"
 import { type Conditional, type Decided, versionConflict } from "./Decided.ts"
 import { type ApplyDefinitions, applyDefinitions } from "./Definitions.ts"
@@ -44,6 +45,7 @@ export type ProjectCommand =
   | BackfillCommand
   | WebhookCommand
   | TeamCommand
+  | CloseBoard
   | CloseWindows
   | CloseLeagues
   | CompleteGoal
@@ -84,6 +86,7 @@ export interface ProjectRefusals extends DefinitionRefusals {
   readonly testWebhook: UsedWebhook
   readonly redeliver: UsedWebhook
   readonly recoverWebhook: UsedWebhook
+  readonly closeLeaderboard: "leaderboard_not_found" | "invalid_transition" | "version_conflict"
   readonly closeWindows: "conflict"
   readonly closeLeagues: "conflict"
   readonly completeGoal: "conflict"
@@ -145,6 +148,7 @@ const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } =
   testWebhook: { decide: useWebhook },
   redeliver: { decide: useWebhook },
   recoverWebhook: { decide: useWebhook },
+  closeLeaderboard: { decide: closeBoard, version: closingBoardVersion },
   closeWindows: { decide: decideCloseWindows },
   closeLeagues: { decide: decideCloseLeagues },
   completeGoal: { decide: decideCompleteGoal },

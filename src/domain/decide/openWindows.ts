@@ -1,5 +1,5 @@
 /** The windows of a leaderboard that an event counts for. */
-import type { ProjectState } from "../project/Project.ts"
+import type { BoardClose } from "../project/BoardClose.ts"
 import type { UserState, WindowScores } from "../user/User.ts"
 import { type WindowKind, windowKinds, windowOfDay } from "../values/Calendar.ts"
 
@@ -11,22 +11,22 @@ import { type WindowKind, windowKinds, windowOfDay } from "../values/Calendar.ts
  */
 export const openWindows = (
   latest: UserState["windows"],
-  project: ProjectState,
+  closes: BoardClose,
   today: number,
   day: number,
 ): { daily?: number; weekly?: number; monthly?: number } | undefined => {
   if (day === today) {
     return {
-      daily: openIndex("daily", today, latest.daily, project),
-      weekly: openIndex("weekly", today, latest.weekly, project),
-      monthly: openIndex("monthly", today, latest.monthly, project),
+      daily: openIndex("daily", today, latest.daily, closes),
+      weekly: openIndex("weekly", today, latest.weekly, closes),
+      monthly: openIndex("monthly", today, latest.monthly, closes),
     }
   }
   let credit: { daily?: number; weekly?: number; monthly?: number } | undefined
   for (const kind of windowKinds) {
     if (windowOfDay(kind, day) !== windowOfDay(kind, today)) continue
     credit ??= {}
-    credit[kind] = openIndex(kind, today, latest[kind], project)
+    credit[kind] = openIndex(kind, today, latest[kind], closes)
   }
   return credit
 }
@@ -36,8 +36,8 @@ const openIndex = (
   kind: WindowKind,
   today: number,
   latest: WindowScores,
-  project: ProjectState,
+  closes: BoardClose,
 ): number => {
-  const index = Math.max(windowOfDay(kind, today), project.closedThrough[kind] + 1)
+  const index = Math.max(windowOfDay(kind, today), closes[kind] + 1)
   return latest.sequence > 0 ? Math.max(index, latest.index) : index
 }

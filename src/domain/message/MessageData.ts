@@ -1,6 +1,5 @@
 /** The schema of `data` for each kind of message. `MessageCatalogue.ts` has examples. */
 import { Schema } from "effect"
-import { windowKinds } from "../values/Calendar.ts"
 import { closedWindow } from "./boardMembers.ts"
 import { factMembers, granted, Reward } from "./FactMembers.ts"
 import { goalContents } from "./GoalMembers.ts"
@@ -157,10 +156,9 @@ const data = {
   "item.refunded": content({ ...user, ...purchaseData.refunded }),
   "leaderboard.window_closed": content({
     ...sequence,
-    leaderboard: closedWindow.leaderboard,
-    window: Schema.Literals(windowKinds).annotate({ description: "Kind of window." }),
-    startsAt: time("Start of the window."),
-    endsAt: time("End of the window."),
+    ...closedWindow,
+    startsAt: time("Start of the window; of all time, of the leaderboard."),
+    endsAt: time("End of the window; of all time, of the leaderboard."),
     total: count("Number of users on its board."),
   }),
   "team.joined": content({ ...user, ...factMembers["team.joined"] }),

@@ -26,6 +26,20 @@ export const winningRanks = (
 ): readonly [from: number, to: number] =>
   prize.ranks ?? [1, Math.ceil((prize.percent * total) / 100)]
 
+/** The prizes of a closed window that listed `total` users. */
+export interface WindowPrizes {
+  readonly prizes: ReadonlyArray<BoardPrize>
+  readonly ties: "shared" | "first"
+  readonly total: number
+}
+
+/** What the rank has won: each prize that it matches pays. */
+export const rewardsOf = ({ prizes, total }: WindowPrizes, rank: number): ReadonlyArray<Gives> =>
+  prizes.flatMap((prize) => {
+    const [from, to] = winningRanks(prize, total)
+    return rank >= from && rank <= to ? [prize.reward] : []
+  })
+
 /** The rank of a row of a closed board: gaps count, since they were users at the close. */
 export const rankAtClose = (
   { first, position }: { readonly first: number; readonly position: number },

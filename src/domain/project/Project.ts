@@ -3,7 +3,8 @@
  * immutable value, so an event sees either the whole of a change or nothing of it. With
  * `ActionIndex.ts` the cost of an event does not depend on the number of definitions.
  */
-import type { PastZone, WindowKind } from "../values/Calendar.ts"
+import type { PastZone } from "../values/Calendar.ts"
+import type { BoardCloses } from "./BoardClose.ts"
 import { builtInBoards } from "./BoardDefinition.ts"
 import { builtInCurrencies } from "./Currency.ts"
 import type { Versioned } from "./Definition.ts"
@@ -120,10 +121,10 @@ export interface ProjectState extends DefinitionMaps {
   /** The latest backfill of each badge and each metric that is not archived, by its id. */
   readonly backfills: ReadonlyMap<string, BackfillState>
   /**
-   * The index of the latest closed window of each kind. A closed window never reopens, even after a
-   * change of time zone.
+   * What has closed of each leaderboard. A closed window never reopens, even after a change of time
+   * zone.
    */
-  readonly closedThrough: Readonly<Record<WindowKind, number>>
+  readonly boardCloses: BoardCloses
   /** By the id of the league; one that closed no window is absent. */
   readonly leagueCloses: ReadonlyMap<string, LeagueClose>
   /** What is to be paid in the background, by its id, in the order in which it is paid. */
@@ -148,9 +149,6 @@ export const defaultSettings: ProjectSettings = {
   levelCurve: defaultLevelCurve,
 }
 
-/** The index before every window. */
-const neverClosed = Number.MIN_SAFE_INTEGER
-
 export const emptyProject: ProjectState = {
   sequence: 0,
   dueSequence: 0,
@@ -173,6 +171,6 @@ export const emptyProject: ProjectState = {
   teams: noTeams,
   backfills: new Map(),
   payouts: new Map(),
-  closedThrough: { daily: neverClosed, weekly: neverClosed, monthly: neverClosed },
+  boardCloses: new Map(),
   leagueCloses: new Map(),
 }

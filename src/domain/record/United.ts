@@ -18,6 +18,7 @@
  * A part of the state that this file does not know does not compile.
  */
 import { limits } from "../../Limits.ts"
+import { type BoardClose, closeOf } from "../project/BoardClose.ts"
 import { isCountingBadge, plusAmount } from "../project/Definition.ts"
 import { definitionWithKey } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
@@ -366,12 +367,12 @@ const unitedUse = (mine: RuleUse, theirs: RuleUse, since: number | undefined): R
 export const unitedWindows = (
   mine: UserState["windows"],
   theirs: UserState["windows"],
-  { closedThrough }: Pick<ProjectState, "closedThrough">,
+  closes: BoardClose,
 ): UnitedWindows => {
   const unite = (kind: WindowKind): ReadonlyArray<UnitedScore> => {
     const scores = new Map(scoresOf(mine[kind]).map((score) => [score.index, score]))
     for (const { index, xp } of scoresOf(theirs[kind])) {
-      if (index <= closedThrough[kind]) continue
+      if (index <= closes[kind]) continue
       scores.set(index, { index, xp: (scores.get(index)?.xp ?? 0) + xp, sequence: 0 })
     }
     return [...scores.values()].sort((one, other) => other.index - one.index).slice(0, 2)
@@ -392,7 +393,7 @@ export const unitedBoards = ({
       {
         counted: mine.counted + theirs.counted,
         missed: mine.missed + theirs.missed,
-        windows: unitedWindows(mine.windows, theirs.windows, project),
+        windows: unitedWindows(mine.windows, theirs.windows, closeOf(project.boardCloses, boardId)),
         ...((mine.disqualified ?? theirs.disqualified) && { disqualified: true }),
       },
     ] as const

@@ -1,21 +1,31 @@
 /** The facts of an environment about closed windows of leaderboards and their payouts. */
+import type { BoardWindow } from "../project/BoardDefinition.ts"
 import type { ClosedPlace, Payout } from "../project/Payout.ts"
 import type { WindowKind } from "../values/Calendar.ts"
 
 export type WindowFact =
   /**
    * A window of a leaderboard closed with `total` users. `board`: absent for the board `xp`. Times are
-   * epoch milliseconds. `prizes`: those that it pays; absent: none.
+   * epoch milliseconds: of all time, when the leaderboard began and ended. `prizes`: those that it pays; absent: none.
    */
   | {
       readonly kind: "leaderboard.window_closed"
       readonly board?: { readonly boardId: string; readonly key: string }
-      readonly window: WindowKind
+      readonly window: BoardWindow
+      /** 0 of all time. */
       readonly index: number
       readonly startsAt: number
       readonly endsAt: number
       readonly total: number
       readonly prizes?: Pick<Payout, "prizes" | "ties">
+    }
+  /** A leaderboard has ended. `last`: the index of the last window of each kind. */
+  | {
+      readonly kind: "leaderboard.closed"
+      readonly boardId: string
+      readonly key: string
+      readonly endsAt: number
+      readonly last: Readonly<Record<WindowKind, number>>
     }
   /** All rows of the payout before `next` were paid, and so many users got something. */
   | {

@@ -3,6 +3,7 @@
  * only for a record that breaks an invariant (`invariants.ts`).
  */
 import { limits } from "../../Limits.ts"
+import { closeOf } from "../project/BoardClose.ts"
 import { xpBoard } from "../project/BoardDefinition.ts"
 import { type Definition, nextVersion, type Versioned } from "../project/Definition.ts"
 import { type AnyDefinition, definitionIn, type Noun, plurals } from "../project/Kinds.ts"
@@ -76,8 +77,6 @@ class Copies {
 export const applyProject = (state: ProjectState, record: JournalRecord): ProjectState => {
   assertAfter(record.sequence, state.sequence)
   const copies = new Copies()
-  /** The windows that the record has closed so far. */
-  const closes = new Set<string>()
   let next = begun(state, record)
   for (const fact of record.facts) {
     if (movesDueTimes(fact, next)) next = { ...next, dueSequence: record.sequence }
@@ -112,12 +111,13 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         break
       case "leaderboard.window_closed":
         if (fact.prizes !== undefined) next = withPayout(next, fact, record, copies)
-        // Of several boards, the first one has closed the window.
-        if (fact.index === next.closedThrough[fact.window] && closes.has(fact.window)) break
-        closes.add(fact.window)
-        assertCloses(fact.window, fact.index, next.closedThrough[fact.window])
-        next = { ...next, closedThrough: { ...next.closedThrough, [fact.window]: fact.index } }
+        next = withClosedWindow(next, fact, copies)
         break
+      case "leaderboard.closed": {
+        const close = { ...fact.last, over: true }
+        next = { ...next, boardCloses: copies.of(next.boardCloses).set(fact.boardId, close) }
+        break
+      }
       case "league.window_closed": {
         const { index, leagueId, terms } = fact
         const before = next.leagueCloses.get(leagueId)?.index ?? Number.NEGATIVE_INFINITY
@@ -139,6 +139,20 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
   return next
 }
 
+const withClosedWindow = (
+  state: ProjectState,
+  { board, index, window }: FactOf<"leaderboard.window_closed">,
+  copies: Copies,
+): ProjectState => {
+  // The end of the leaderboard closes the window of all time.
+  if (window === "all_time") return state
+  const { boardId } = board ?? { boardId: xpBoard.id }
+  const before = closeOf(state.boardCloses, boardId)
+  assertCloses(`${boardId} ${window}`, index, before[window])
+  const close = { ...before, [window]: index }
+  return { ...state, boardCloses: copies.of(state.boardCloses).set(boardId, close) }
+}
+
 /** The prizes of a closed window are to be paid. */
 const withPayout = (
   state: ProjectState,
@@ -149,7 +163,8 @@ const withPayout = (
   const { board, endsAt, index, prizes, startsAt, total, window } = fact
   if (prizes === undefined) return state
   const { boardId, key } = board ?? { boardId: xpBoard.id, key: xpBoard.key }
-  const place = { boardId, key, window, index, startsAt, endsAt }
+  const times = window === "all_time" ? { startsAt: null, endsAt: null } : { startsAt, endsAt }
+  const place = { boardId, key, window, index, ...times }
   const payout = { place, ...prizes, total, madeAt: decidedAt(record), next: 0, paid: 0 }
   return { ...state, payouts: copies.of(state.payouts).set(payoutId(place), payout) }
 }
@@ -217,8 +232,10 @@ const withDefinition = (
   ...((noun === "badge" || noun === "metric") &&
     isArchived(definition) && { backfills: copies.without(state.backfills, definition.id) }),
   ...(noun === "leaderboard" &&
-    isArchived(definition) &&
-    state.payouts.size > 0 && { payouts: withoutPayoutsOf(state.payouts, definition.id) }),
+    isArchived(definition) && {
+      boardCloses: copies.without(state.boardCloses, definition.id),
+      payouts: withoutPayoutsOf(state.payouts, definition.id),
+    }),
 })
 
 /** A team that follows the one with its id. */

@@ -19,13 +19,13 @@
  */
 import { Effect, Stream } from "effect"
 import { MemberTable } from "../../domain/board/Members.ts"
+import { boardWindows } from "../../domain/project/BoardDefinition.ts"
 import { payoutId } from "../../domain/project/Payout.ts"
-import { windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { rangeOf } from "../../storage/Keys.ts"
 import { Broken, type Entry, type Storage, type StorageError } from "../../storage/Storage.ts"
 import { nextTurnOf } from "../../storage/yieldToEventLoop.ts"
-import type { FrozenBoard, RankedEnvironment, Windows } from "./Boards.ts"
+import type { RankedEnvironment } from "./Boards.ts"
 import { oldestKept } from "./Retention.ts"
 import {
   type BoardPlace,
@@ -42,8 +42,8 @@ import {
   userHash,
   windowEntry,
 } from "./StoredBoard.ts"
-
 import { teamRowSection } from "./TeamScores.ts"
+import type { FrozenBoard, Windows } from "./Windows.ts"
 
 type Write = (entries: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>
 
@@ -65,8 +65,9 @@ export class BoardWriter {
     for (const environment of this.#options.environments) {
       const { boards } = environment
       for (const [board, set] of [...boards.sets()]) {
-        for (const kind of windowKinds) {
-          const windows = set.windows[kind]
+        for (const kind of kindsInOrder) {
+          const windows = set.windowsOf(kind)
+          if (windows === undefined) continue
           if (windows.frozen.length === 0 && windows.stored.size === 0) continue
           const place = { environment: environment.id, board, kind }
           for (const frozen of [...windows.frozen]) {
@@ -149,6 +150,7 @@ export class BoardWriter {
     windows: Windows,
     write: Write,
   ) {
+    if (place.kind === "all_time") return
     const { payouts } = environment.project.durable
     const oldest = oldestKept(environment, place.board, place.kind, this.#options.now())
     for (const index of [...windows.stored.keys()]) {
@@ -191,6 +193,9 @@ export class BoardWriter {
     )
   })
 }
+
+/** All time is last: once it is stored, a start places no user in any window of the leaderboard. */
+const kindsInOrder = [...boardWindows.filter((kind) => kind !== "all_time"), "all_time"] as const
 
 const sections: ReadonlyArray<Section> = ["r", "u", "g", "w"]
 

@@ -8,6 +8,8 @@
  *   the end of a window until that record, the next window is open too.
  * - frozen, until the next snapshot has written it. The board no longer changes.
  * - stored, until its retention ends. It is read from LMDB.
+ * The board of all time passes through them too, if its leaderboard ends: as the last of its windows,
+ * and it is kept.
  *
  * Invariants:
  * - The all-time boards and the open boards show the durable state of users: a user is listed who has a
@@ -29,12 +31,13 @@
  * each quarter of as many records, so that their moves do not fall due with the same record.
  * Closing a window moves a reference.
  */
-import { Gaps } from "../../domain/board/Gaps.ts"
+import type { Gaps } from "../../domain/board/Gaps.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import { MemberNames, Members } from "../../domain/board/Members.ts"
 import {
   addsUp,
   type Board,
+  type BoardWindow,
   hasScores,
   isOfTeams,
   isWhole,
@@ -54,129 +57,16 @@ import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { prefixesEnd } from "../users/BucketTable.ts"
 import { asItIs, keysOf } from "./ScoreKeys.ts"
-import type { ClosedWindow, StoredWindow } from "./StoredBoard.ts"
-
-type WindowClosed = Extract<Fact, { readonly kind: "leaderboard.window_closed" }>
-
-/** Rows of a closed board that are no longer shown. */
-interface Removals {
-  readonly gaps: Gaps
-  /** Users who were hidden or erased and whose rows may still be on disk. */
-  readonly removed: Set<string>
-}
-
-export interface FrozenBoard extends ClosedWindow, Removals {
-  readonly index: number
-  readonly board: Leaderboard
-}
-
-export interface StoredBoard extends StoredWindow, Removals {}
-
-/** The boards of one kind of window. */
-export class Windows {
-  readonly open = new Map<number, Leaderboard>()
-  /** Oldest first. */
-  readonly frozen: Array<FrozenBoard> = []
-  /** By index, oldest first. */
-  readonly stored = new Map<number, StoredBoard>()
-  /** The index of the newest window whose board was ever stored. */
-  storedThrough = Number.NEGATIVE_INFINITY
-  readonly #members: Members
-  /** The board that `openBoard` returned last. */
-  #latest: Leaderboard | undefined
-  #latestIndex = 0
-
-  constructor(members: Members) {
-    this.#members = members
-  }
-
-  /** The open board of a window, made if there is none; `undefined`: the window is closed. */
-  openBoard(index: number): Leaderboard | undefined {
-    if (this.#latest !== undefined && index === this.#latestIndex) return this.#latest
-    if (index <= (this.frozen.at(-1)?.index ?? this.storedThrough)) return undefined
-    let board = this.open.get(index)
-    if (board === undefined) {
-      board = new Leaderboard(this.#members)
-      this.open.set(index, board)
-    }
-    this.#latest = board
-    this.#latestIndex = index
-    return board
-  }
-
-  /** A start has found this board on disk. Called for the oldest board first. */
-  load(index: number, window: StoredWindow, gaps: Gaps): void {
-    this.stored.set(index, { ...window, gaps, removed: new Set() })
-    this.storedThrough = index
-  }
-
-  /** Drops the open boards of windows up to `index`: they closed without users. */
-  dropThrough(index: number): void {
-    for (const open of this.open.keys()) if (open <= index) this.drop(open)
-  }
-
-  /** The record `sequence` closes a window. A window that is closed already stays as it is. */
-  close({ endsAt, index, startsAt }: WindowClosed, sequence: number): void {
-    const board = this.openBoard(index)
-    if (board === undefined) return
-    this.drop(index)
-    const gaps = new Gaps()
-    const removed = new Set<string>()
-    this.frozen.push({ index, startsAt, endsAt, sequence, board, gaps, removed })
-  }
-
-  /**
-   * The open windows before the window `open`, for which no record counts any more. Drops empty
-   * ones.
-   */
-  over(open: number): ReadonlyArray<{ readonly index: number; readonly total: number }> {
-    const over: Array<{ readonly index: number; readonly total: number }> = []
-    for (const [index, { total }] of this.open) {
-      if (index >= open) continue
-      if (total > 0) over.push({ index, total })
-      else this.drop(index)
-    }
-    return over
-  }
-
-  /** Makes the waiting moves of the board in use. */
-  settle(): void {
-    this.#latest?.settle()
-  }
-
-  drop(index: number): void {
-    this.open.delete(index)
-    this.#latest = undefined
-  }
-
-  /** A frozen board was written to disk. */
-  stores(frozen: FrozenBoard, { buckets, size }: StoredWindow): void {
-    const { endsAt, gaps, index, removed, sequence, startsAt } = frozen
-    this.frozen.splice(this.frozen.indexOf(frozen), 1)
-    this.stored.set(index, { startsAt, endsAt, sequence, size, buckets, gaps, removed })
-    this.storedThrough = index
-  }
-
-  /** Removes a user from the closed boards, because of the record `sequence`. */
-  leaveClosed(member: number | undefined, userId: string, sequence: number): void {
-    for (const { board, gaps, removed } of this.frozen) {
-      const position = member === undefined ? undefined : board.positionOf(member)
-      if (position === undefined || !gaps.add(position)) continue
-      removed.add(userId)
-    }
-    for (const { removed, sequence: closedBy } of this.stored.values()) {
-      // During recovery a stored window may have closed after this record: its board lacks the
-      // user.
-      if (closedBy < sequence) removed.add(userId)
-    }
-  }
-}
+import type { StoredWindow } from "./StoredBoard.ts"
+import { type WindowClosed, Windows, windowOf } from "./Windows.ts"
 
 /** The boards of one definition. */
 export class BoardSet {
   readonly members: Members
   allTime: Leaderboard
   readonly windows: Readonly<Record<WindowKind, Windows>>
+  /** The board of all time after the leaderboard has ended, as the window 0; before, there is none. */
+  ended: Windows | undefined
   /** The board that settles next, and how many records come before that. */
   #settling = 0
   #untilSettled = settleEveryRecords
@@ -193,7 +83,30 @@ export class BoardSet {
 
   /** Whether a window waits to be stored. */
   get hasFrozen(): boolean {
+    if (this.ended !== undefined && this.ended.frozen.length > 0) return true
     return windowKinds.some((kind) => this.windows[kind].frozen.length > 0)
+  }
+
+  /** The windows of a kind; `undefined`: all time, and the leaderboard has not ended. */
+  windowsOf(kind: BoardWindow): Windows | undefined {
+    return kind === "all_time" ? this.ended : this.windows[kind]
+  }
+
+  /** A start has found this board on disk. */
+  load(kind: BoardWindow, index: number, window: StoredWindow, gaps: Gaps): void {
+    if (kind === "all_time") this.ended ??= new Windows(this.members)
+    this.windowsOf(kind)!.load(index, window, gaps)
+  }
+
+  /** The record `sequence` ends the leaderboard. `closed`: how it closes all time, if that lists users. */
+  end(closed: WindowClosed | undefined, sequence: number): void {
+    if (this.ended !== undefined) return
+    this.ended = new Windows(this.members)
+    const window = closed === undefined ? allTimeWindow : windowOf(closed)
+    this.ended.freeze(this.allTime, window, sequence)
+    this.allTime = new Leaderboard(this.members)
+    // They list nobody: the record has closed those that do.
+    for (const kind of windowKinds) this.windows[kind].dropThrough(Number.POSITIVE_INFINITY)
   }
 
   credit(
@@ -246,8 +159,11 @@ export class BoardSet {
   /** Removes a user from the closed windows, because of the record `sequence`. */
   leaveClosed(member: number | undefined, userId: string, sequence: number): void {
     for (const kind of windowKinds) this.windows[kind].leaveClosed(member, userId, sequence)
+    this.ended?.leaveClosed(member, userId, sequence)
   }
 }
+
+const allTimeWindow = { index: 0, startsAt: null, endsAt: null }
 
 /** The boards of a definition other than `xp`. */
 export class FurtherBoards extends BoardSet {
@@ -285,6 +201,7 @@ export class FurtherBoards extends BoardSet {
 
   /** Gives a user who is not hidden the places that the durable state has. */
   place(user: UserState): void {
+    if (this.ended !== undefined) return
     const { board } = this
     if (isDisqualified(user, board.id)) {
       this.leaveOpen(this.members.find(user.id))
@@ -560,10 +477,17 @@ export class Boards extends BoardSet {
 
   /** Closes the windows that a record of the project says are over, and follows definitions. */
   followProject({ facts, sequence }: JournalRecord): void {
+    let allTime: WindowClosed | undefined
     for (const fact of facts) {
       if (fact.kind === "leaderboard.window_closed") {
         const boards = fact.board === undefined ? this : this.of(fact.board.boardId)
-        boards?.windows[fact.window].close(fact, sequence)
+        if (fact.window === "all_time") allTime = fact
+        else boards?.windows[fact.window].close(fact, sequence)
+        continue
+      }
+      if (fact.kind === "leaderboard.closed") {
+        const of = allTime?.board?.boardId === fact.boardId ? allTime : undefined
+        this.of(fact.boardId)?.end(of, sequence)
         continue
       }
       const changed = definitionIn(fact)

@@ -11,7 +11,7 @@ export const openClosedBoard = (
   boards: Boards,
   place: BoardPlace,
 ): Effect.Effect<BoardSource | undefined, Broken> => {
-  const windows = boards.of(place.board)?.windows[place.kind]
+  const windows = boards.of(place.board)?.windowsOf(place.kind)
   const stored = windows?.stored.get(place.index)
   if (stored !== undefined) return openStoredBoard(storage, place, stored)
   const frozen = windows?.frozen.find(({ index }) => index === place.index)

@@ -14,7 +14,11 @@ import { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import { Members } from "../../domain/board/Members.ts"
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
 import { teamNotFound } from "../../domain/decide/TeamMembers.ts"
+import { closeOf } from "../../domain/project/BoardClose.ts"
 import { type BoardWindow, xpBoard } from "../../domain/project/BoardDefinition.ts"
+import { rankAtClose, rewardsOf, type WindowPrizes } from "../../domain/project/BoardPrize.ts"
+import type { Gives } from "../../domain/project/Definition.ts"
+import { payoutId } from "../../domain/project/Payout.ts"
 import { timeIn } from "../../domain/project/Project.ts"
 import { type Team, type Teams, teamWithId } from "../../domain/project/Team.ts"
 import type { UserState } from "../../domain/user/User.ts"
@@ -41,9 +45,10 @@ import {
   rankOf,
   totalOf,
 } from "./BoardSource.ts"
-import { BoardSet, FurtherBoards, type RankedEnvironment, type Windows } from "./Boards.ts"
+import { BoardSet, FurtherBoards, type RankedEnvironment } from "./Boards.ts"
 import { keptOf, oldestKept } from "./Retention.ts"
 import { openStoredBoard } from "./StoredBoard.ts"
+import type { Windows } from "./Windows.ts"
 
 /** A window of a board. */
 export interface WindowQuery {
@@ -78,6 +83,8 @@ export interface BoardEntry {
    * board.
    */
   readonly previousRank: number | null
+  /** What the user has won in the window, by the rank at its close. */
+  readonly prizes: ReadonlyArray<Gives>
 }
 
 /** An entry of a board that ranks teams. */
@@ -95,6 +102,10 @@ export interface PageOf<Entry> {
   readonly offset: number
   /** Whether the board was just made, and some users are not listed yet. */
   readonly filling: boolean
+  /** Whether the window takes no more scores. */
+  readonly closed: boolean
+  /** Whether prizes of the window are still to be paid. */
+  readonly paying: boolean
   /** The entry of `around`; null: not listed; absent: the query has no `around`. */
   readonly me?: Entry | null
 }
@@ -110,7 +121,11 @@ export interface BoardPlaceOf {
 }
 
 /** A window of a board with what a read of it found. */
-export type OfWindow<A> = Pick<BoardPage, "startsAt" | "endsAt" | "total" | "filling"> & A
+export type OfWindow<A> = Pick<
+  BoardPage,
+  "startsAt" | "endsAt" | "total" | "filling" | "closed" | "paying"
+> &
+  A
 
 /** The score that a user has who is in the given share of the best. */
 export interface ScoreAt {
@@ -137,6 +152,9 @@ interface Found {
   readonly boards: BoardSet
   readonly startsAt: number | null
   readonly endsAt: number | null
+  readonly closed: boolean
+  readonly paying: boolean
+  readonly prizes: WindowPrizes | undefined
   readonly board: BoardSource
   readonly before: BoardSource
 }
@@ -202,7 +220,7 @@ export class BoardReader {
     const { around, limit } = query
     return Effect.gen(function* () {
       const found = yield* self.#find(environment, query)
-      const { board, endsAt, startsAt } = found
+      const { board } = found
       let { offset } = query
       let me: BoardRow | undefined
       if (around !== undefined) {
@@ -212,8 +230,7 @@ export class BoardReader {
       }
       const rows = yield* self.#safely(pageOf(board, offset, limit))
       const entries = yield* entriesOf(found, rows)
-      const filling = isFilling(found)
-      const page = { startsAt, endsAt, entries, total: totalOf(board), offset, filling }
+      const page = { ...windowOf(found), entries, offset }
       if (around === undefined) return page
       if (me === undefined) return { ...page, me: null }
       const shown = entries[rows.findIndex(({ userId }) => userId === around)]
@@ -322,13 +339,14 @@ export class BoardReader {
     const { allTime, members, names } = boards
     const allXp = (member: number | undefined) => (member === undefined ? 0 : allTime.score(member))
     return Effect.map(this.#ranksOf(found, rows), (ranks) =>
-      rows.map(({ score, userId, member = members.find(userId) }, index) => ({
+      rows.map(({ first, position, score, userId, member = members.find(userId) }, index) => ({
         ...ranks[index]!,
         userId,
         displayName: member === undefined ? null : names.get(member),
         score: scoreOf(found, score),
         // On the all-time board the score is the user's xp.
         xp: found.boards === boards && found.startsAt === null ? score : allXp(member),
+        prizes: wonBy(found, { first, position }),
       })),
     )
   }
@@ -339,37 +357,57 @@ export class BoardReader {
   ): Effect.Effect<Found, LaurelError<WindowCode>> {
     const boards = boardId === undefined ? environment.boards : environment.boards.of(boardId)
     if (boards === undefined) return Effect.succeed(nothingFound)
+    const id = boardId ?? xpBoard.id
+    const project = environment.project.durable
     if (window === "all_time") {
-      if (at !== undefined) {
-        return refuse(
-          "invalid_value",
-          "must be left out: the board of all time has no past windows",
-        )
-      }
-      const board = boardInMemory(boards.allTime, noGaps)
-      return Effect.succeed({ boards, startsAt: null, endsAt: null, board, before: noBoard })
+      if (at === undefined) return this.#findAllTime(environment, id, boards)
+      return refuse("invalid_value", "must be left out: the board of all time has no past windows")
     }
     const serverNow = this.#options.now()
-    const project = environment.project.durable
     const zone = zoneOf(project.settings.timezone)
-    const open = openWindow(project, zone, window, timeIn(project, serverNow))
+    const definition = project.leaderboards.get(id) ?? { id, endsAt: null }
+    const open = openWindow(project, definition, zone, window, timeIn(project, serverNow))
     const index = at === undefined ? open : indexAt(window, at, zone)
     if (index > open) return refuse("out_of_range", "must not be later than the present window")
-    const id = boardId ?? xpBoard.id
     if (index < oldestKept(environment, id, window, serverNow)) {
       const kept = keptOf(environment, id, window)
       return refuse("out_of_range", `must lie in the present window or in the ${kept} before it`)
     }
     const windows = boards.windows[window]
-    const closed = windows.stored.get(index) ?? windows.frozen.find((one) => one.index === index)
+    const closed = windows.closed(index)
     const { endsAt, startsAt } = closed ?? zone.windowBounds(window, index)
+    const state = {
+      closed: index < open || closeOf(project.boardCloses, id).over,
+      paying: project.payouts.has(payoutId({ boardId: id, window, index })),
+      prizes: closed?.prizes,
+    }
     return Effect.map(
       Effect.all([
         this.#window(environment, { boardId, kind: window, index }, windows),
         this.#window(environment, { boardId, kind: window, index: index - 1 }, windows),
       ]),
-      ([board, before]) => ({ boards, startsAt, endsAt, board, before }),
+      ([board, before]) => ({ boards, startsAt, endsAt, ...state, board, before }),
     )
+  }
+
+  #findAllTime(
+    environment: RankedEnvironment,
+    boardId: string,
+    boards: BoardSet,
+  ): Effect.Effect<Found, LaurelError<"storage_unavailable">> {
+    const { allTime, ended } = boards
+    const found = { boards, startsAt: null, endsAt: null, before: noBoard }
+    if (ended === undefined) {
+      return Effect.succeed({ ...found, ...isOpen, board: boardInMemory(allTime, noGaps) })
+    }
+    const place = { boardId, window: "all_time", kind: "all_time", index: 0 } as const
+    const paying = environment.project.durable.payouts.has(payoutId(place))
+    const state = { closed: true, paying, prizes: ended.closed(0)?.prizes }
+    return Effect.map(this.#window(environment, place, ended), (board) => ({
+      ...found,
+      ...state,
+      board,
+    }))
   }
 
   /** The board of a window, in whichever state it is; an empty board if the window had no users. */
@@ -377,7 +415,7 @@ export class BoardReader {
     environment: RankedEnvironment,
     of: {
       readonly boardId: string | undefined
-      readonly kind: WindowKind
+      readonly kind: BoardWindow
       readonly index: number
     },
     windows: Windows,
@@ -398,8 +436,11 @@ export class BoardReader {
   }
 }
 
+const isOpen = { closed: false, paying: false, prizes: undefined } as const
+
 /** A board without scores: a draft, or archived. */
 const nothingFound: Found = {
+  ...isOpen,
   boards: new BoardSet(noBoardMembers),
   startsAt: null,
   endsAt: null,
@@ -417,9 +458,18 @@ const sharesRanks = ({ boards }: Found): boolean =>
 const scoreOf = ({ boards }: Found, key: number): number =>
   boards instanceof FurtherBoards ? boards.scoreOf(key) : key
 
+/** What the user with this row has won. */
+const wonBy = (
+  { prizes }: Found,
+  row: Pick<BoardRow, "first" | "position">,
+): ReadonlyArray<Gives> =>
+  prizes === undefined ? [] : rewardsOf(prizes, rankAtClose(row, prizes.ties))
+
 const windowOf = (found: Found) => ({
   startsAt: found.startsAt,
   endsAt: found.endsAt,
+  closed: found.closed,
+  paying: found.paying,
   total: totalOf(found.board),
   filling: isFilling(found),
 })

@@ -28,5 +28,7 @@ export const oldestKept = (
 ): number => {
   const project = environment.project.durable
   const zone = zoneOf(project.settings.timezone)
-  return openWindow(project, zone, kind, timeIn(project, at)) - keptOf(environment, board, kind)
+  const definition = project.leaderboards.get(board) ?? { id: board, endsAt: null }
+  const open = openWindow(project, definition, zone, kind, timeIn(project, at))
+  return open - keptOf(environment, board, kind)
 }

@@ -26,7 +26,8 @@
 import { Effect } from "effect"
 import { Gaps } from "../../domain/board/Gaps.ts"
 import { halfSipHash } from "../../domain/board/halfSipHash.ts"
-import type { WindowKind } from "../../domain/values/Calendar.ts"
+import type { BoardWindow } from "../../domain/project/BoardDefinition.ts"
+import type { WindowPrizes } from "../../domain/project/BoardPrize.ts"
 import { asBuffer, compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Range, Storage, StoredEntry } from "../../storage/Storage.ts"
 import { collectEntries, decodeValue, encodeValue, jsonOf } from "../../storage/Values.ts"
@@ -39,16 +40,18 @@ export interface BoardPlace {
   readonly environment: string
   /** The id of the definition. */
   readonly board: string
-  readonly kind: WindowKind
+  readonly kind: BoardWindow
   readonly index: number
 }
 
 /**
- * A closed window. Times are epoch milliseconds; `sequence` is that of the record that closed it.
+ * A closed window. Times are epoch milliseconds, null of all time; `sequence` is that of the record
+ * that closed it. `prizes`: those that it pays; absent: none.
  */
 export interface ClosedWindow {
-  readonly startsAt: number
-  readonly endsAt: number
+  readonly startsAt: number | null
+  readonly endsAt: number | null
+  readonly prizes?: WindowPrizes | undefined
   readonly sequence: number
 }
 
@@ -90,9 +93,9 @@ const readBody = (storage: Store, key: Uint8Array): Effect.Effect<Buffer | undef
 
 export const windowEntry = (
   place: BoardPlace,
-  { buckets, endsAt, sequence, size, startsAt }: StoredWindow,
+  { buckets, endsAt, prizes, sequence, size, startsAt }: StoredWindow,
 ): Entry =>
-  entry(boardKey("w", place), JSON.stringify({ startsAt, endsAt, sequence, size, buckets }))
+  entry(boardKey("w", place), JSON.stringify({ startsAt, endsAt, sequence, size, buckets, prizes }))
 
 export const gapEntry = (place: BoardPlace, position: number): Entry =>
   entry(boardKey("g", place, position), "")
@@ -105,7 +108,7 @@ export const readWindows = Effect.fnUntraced(function* (storage: Store) {
       string,
       string,
       string,
-      WindowKind,
+      BoardWindow,
       number,
     ]
     const place = { environment, board, kind, index }

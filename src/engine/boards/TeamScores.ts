@@ -147,7 +147,7 @@ export class TeamScores {
     const member = boards.members.admit(teamId)
     const put = (board: Leaderboard, [score, sequence]: Score) =>
       board.set(member, boards.keyOf(score), sequence)
-    if (total !== undefined) put(boards.allTime, total)
+    if (total !== undefined && boards.ended === undefined) put(boards.allTime, total)
     for (const [kind, index, ...score] of windows) {
       const board = boards.windows[kind].openBoard(index)
       if (board !== undefined) put(board, score)
@@ -171,7 +171,8 @@ const scoreOn = (boards: FurtherBoards, member: number, fact: Scored, sequence: 
     const [score] = scoreIn(boards, board, member) ?? [0]
     board.set(member, boards.keyOf(Math.max(0, score + fact.amount)), sequence)
   }
-  if (boards.board.windows.includes("all_time")) add(boards.allTime)
+  const isOpen = boards.ended === undefined
+  if (isOpen && boards.board.windows.includes("all_time")) add(boards.allTime)
   for (const kind of windowKinds) {
     const index = fact[kind]
     if (index !== undefined) add(boards.windows[kind].openBoard(index))

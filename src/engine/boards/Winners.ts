@@ -54,7 +54,6 @@ export const openBoardOf = (
   { place }: Payout,
 ): Effect.Effect<BoardSource | undefined, Broken> => {
   const { boardId: board, index, window: kind } = place
-  if (kind === "all_time") return Effect.undefined
   return openClosedBoard(storage, boards, { environment, board, kind, index })
 }
 

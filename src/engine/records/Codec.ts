@@ -64,13 +64,14 @@ export const encodeProject = ({
   streaks,
   ...rest
 }: ProjectState): string => {
-  const { backfills, leagueCloses, payouts, teams, webhooks } = rest
+  const { backfills, boardCloses, leagueCloses, payouts, teams, webhooks } = rest
   const others = {
     ...rest,
     webhooks: [...webhooks.values()],
     // `TeamBytes.ts` has the teams themselves.
     teams: { next: teams.next },
     backfills: [...backfills],
+    boardCloses: [...boardCloses],
     leagueCloses: [...leagueCloses],
     payouts: [...payouts],
   }
@@ -114,6 +115,7 @@ export const decodeProject = (value: Uint8Array): ProjectState => {
     webhooks: byId<Webhook>(stored.webhooks),
     teams: { ...noTeams, next: stored.teams.next },
     backfills: new Map(stored.backfills),
+    boardCloses: new Map(stored.boardCloses),
     leagueCloses: new Map(stored.leagueCloses),
     payouts: new Map(stored.payouts),
   }

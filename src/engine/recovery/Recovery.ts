@@ -37,6 +37,7 @@
 import { Effect, Stream } from "effect"
 import { BoardBuilder } from "../../domain/board/Leaderboard.ts"
 import { ListedTwice } from "../../domain/board/ScoreOrder.ts"
+import { closeOf } from "../../domain/project/BoardClose.ts"
 import { duplicateKey, type JournalRecord, type Subject } from "../../domain/record/Record.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
@@ -246,9 +247,10 @@ export const recover = Effect.fnUntraced(function* (state: EngineState, progress
 export const dropClosedBoards = ({ environments }: EngineState): void => {
   for (const { boards, cohorts, project } of environments) {
     cohorts.prune(project.durable)
-    for (const [, { windows }] of boards.sets()) {
+    for (const [boardId, { windows }] of boards.sets()) {
+      const closes = closeOf(project.durable.boardCloses, boardId)
       for (const kind of windowKinds) {
-        windows[kind].dropThrough(project.durable.closedThrough[kind])
+        windows[kind].dropThrough(closes[kind])
       }
     }
   }
@@ -273,7 +275,7 @@ const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed
   for (const { gaps, place, window } of yield* readWindows(storage)) {
     const { board, environment, index, kind } = place
     // Those of a board that was archived lately are still to be deleted.
-    environments.of(environment).boards.of(board)?.windows[kind].load(index, window, gaps)
+    environments.of(environment).boards.of(board)?.load(kind, index, window, gaps)
   }
   yield* loadTeamScores(storage, (environment) => environments.of(environment).teamScores)
   yield* loadNames(state)

@@ -1,32 +1,37 @@
 /**
- * Closes the windows of leaderboards when they end: it asks the project actor for a record when the
- * local day of an environment has changed, or its time zone. At a start it does so for all
- * environments, which closes the windows that ended while the server was down.
+ * Closes the windows of leaderboards when they end, and leaderboards at their `endsAt`: it asks the
+ * project actor for a record when the local day of an environment has changed, its time zone, or the
+ * end of a leaderboard has come. At a start it does so for all environments, which closes what ended
+ * while the server was down.
  *
  * Invariant: a window is closed only when all records that count for it are durable. Those were
  * decided before its end. So after the end the clock waits for the commit of everything appended so
  * far, and asks the actor in the same turn of the event loop, so that no record comes between. If
- * the settings have changed meanwhile, other windows may be over, and it begins again.
+ * the settings have changed meanwhile, other windows may be over, and it begins again. A leaderboard
+ * ends only when it is filled (`actor/BoardFills.ts`).
  *
  * During an advance of an environment's test clock, the steps of the advance close its windows
  * (`closeEnded`), each before the time moves on.
  *
- * Cost: it sleeps until the next midnight of any time zone in use. It reads the clock every
+ * Cost: it sleeps until the next midnight of any time zone in use, or the next end of a leaderboard. It reads the clock every
  * `clockCheckMs`, in case the clock was set.
  */
 import { Effect, Latch } from "effect"
-import { openWindow } from "../../domain/decide/CloseWindows.ts"
-import type { ProjectCommand } from "../../domain/decide/Project.ts"
+import {
+  type CloseWindows,
+  endingBoards,
+  hasEnded,
+  openWindow,
+  type WindowOver,
+} from "../../domain/decide/CloseWindows.ts"
 import { isAdvancing, type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
 import { windowKinds, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
-import type { Boards } from "../boards/Boards.ts"
+import { type Boards, FurtherBoards } from "../boards/Boards.ts"
 import type { CommitWaiter } from "../commit/GroupCommit.ts"
 import { sleepUnlessOpened } from "./Clock.ts"
-
-type CloseWindows = Extract<ProjectCommand, { readonly kind: "closeWindows" }>
 
 /** The parts of an environment that the window clock needs. */
 interface WindowedEnvironment {
@@ -58,8 +63,8 @@ type WindowClockOptions<Environment extends WindowedEnvironment> = ClosingOption
 export class WindowClock<Environment extends WindowedEnvironment> {
   readonly #options: WindowClockOptions<Environment>
   readonly #changed = Latch.makeUnsafe(false)
-  /** When the local day of an environment ends; absent: it must be checked now. */
-  readonly #dayEnds = new Map<Environment, number>()
+  /** When the local day of an environment or a leaderboard ends next; absent: it must be checked now. */
+  readonly #ends = new Map<Environment, number>()
 
   constructor(options: WindowClockOptions<Environment>) {
     this.#options = options
@@ -69,7 +74,7 @@ export class WindowClock<Environment extends WindowedEnvironment> {
   committed({ facts, subject }: JournalRecord): void {
     if (subject.actor !== "project") return
     if (!facts.some(mayMoveDays)) return
-    this.#dayEnds.delete(this.#options.environments.of(subject.environment))
+    this.#ends.delete(this.#options.environments.of(subject.environment))
     this.#changed.openUnsafe()
   }
 
@@ -82,7 +87,7 @@ export class WindowClock<Environment extends WindowedEnvironment> {
       })
       let sleepMs = Number.POSITIVE_INFINITY
       for (const environment of this.#options.environments) {
-        const end = this.#dayEnds.get(environment) ?? 0
+        const end = this.#ends.get(environment) ?? 0
         sleepMs = Math.min(sleepMs, Math.max(0, end - this.#nowIn(environment)))
       }
       yield* sleepUnlessOpened(this.#changed, Math.min(sleepMs, this.#options.clockCheckMs))
@@ -96,10 +101,10 @@ export class WindowClock<Environment extends WindowedEnvironment> {
     for (const environment of this.#options.environments) {
       const { state } = environment.project
       const now = timeIn(state, at)
-      if ((this.#dayEnds.get(environment) ?? 0) > now) continue
+      if ((this.#ends.get(environment) ?? 0) > now) continue
       if (isAdvancing(state)) {
         // `committed` ends this wait.
-        this.#dayEnds.set(environment, Number.POSITIVE_INFINITY)
+        this.#ends.set(environment, Number.POSITIVE_INFINITY)
         continue
       }
       due.push(environment)
@@ -110,7 +115,7 @@ export class WindowClock<Environment extends WindowedEnvironment> {
         end = nextMidnight(zoneOf(timezone), now)
         ends.set(day, end)
       }
-      this.#dayEnds.set(environment, end)
+      this.#ends.set(environment, Math.min(end, ...endsAfter(state, now)))
     }
     return due
   }
@@ -118,7 +123,7 @@ export class WindowClock<Environment extends WindowedEnvironment> {
   #look(environment: Environment): Effect.Effect<void> {
     return Effect.map(this.closeEnded(environment), (closed) => {
       if (closed) return
-      this.#dayEnds.set(environment, this.#nowIn(environment) + limits.windowCloseRetryMs)
+      this.#ends.set(environment, this.#nowIn(environment) + limits.windowCloseRetryMs)
     })
   }
 
@@ -126,10 +131,13 @@ export class WindowClock<Environment extends WindowedEnvironment> {
     return timeIn(project.state, this.#options.now())
   }
 
-  /** When the next open window ends that has users, epoch milliseconds; infinity: there is none. */
+  /**
+   * When the next open window ends that has users, or the next leaderboard, epoch milliseconds; infinity:
+   * there is none.
+   */
   nextEnd({ boards, project }: Environment): number {
     const zone = zoneOf(project.state.settings.timezone)
-    let next = Number.POSITIVE_INFINITY
+    let next = Math.min(...endingBoards(project.state).map(({ endsAt }) => endsAt))
     for (const [, { windows }] of boards.sets()) {
       for (const kind of windowKinds) {
         for (const [index, { total }] of windows[kind].open) {
@@ -150,20 +158,10 @@ export class WindowClock<Environment extends WindowedEnvironment> {
       const closeNow = () => {
         markTurn("rollover")
         if (project.state.settings !== settings) return resume(this.closeEnded(environment))
-        const zone = zoneOf(settings.timezone)
-        const windows: Array<CloseWindows["windows"][number]> = []
-        for (const window of windowKinds) {
-          const open = openWindow(project.state, zone, window, at)
-          for (const [boardId, set] of boards.sets()) {
-            const of = set === boards ? undefined : { boardId }
-            for (const ended of set.windows[window].over(open)) {
-              windows.push({ ...of, window, ...ended })
-            }
-          }
-        }
-        if (windows.length === 0) return resume(Effect.succeed(true))
+        const { isComplete, windows } = windowsOver(boards, project.state, at)
+        if (windows.length === 0) return resume(Effect.succeed(isComplete))
         const command = { kind: "closeWindows", windows } as const
-        close(environment, command, (closed) => resume(Effect.succeed(closed)))
+        close(environment, command, (closed) => resume(Effect.succeed(closed && isComplete)))
       }
       // No caller waits for this, so it waits as long as the disk is full.
       afterCommit({ committed: closeNow, stalled: () => true })
@@ -171,9 +169,40 @@ export class WindowClock<Environment extends WindowedEnvironment> {
   }
 }
 
-/** Whether the local day of the environment may end at another time of the server. */
+/** What is over at `at`. `isComplete`: no leaderboard that has ended waits to be filled. */
+const windowsOver = (boards: Boards, state: ProjectState, at: number) => {
+  const zone = zoneOf(state.settings.timezone)
+  const ended = new Set(endingBoards(state).flatMap((one) => (hasEnded(one, at) ? one.id : [])))
+  const windows: Array<WindowOver> = []
+  let isComplete = true
+  for (const [boardId, set] of boards.sets()) {
+    const board = state.leaderboards.get(boardId)
+    if (board === undefined) continue
+    const of = set === boards ? undefined : { boardId }
+    const ends = ended.has(boardId)
+    if (ends && set instanceof FurtherBoards && !set.isFilled) {
+      isComplete = false
+      continue
+    }
+    for (const window of windowKinds) {
+      const open = ends ? Number.POSITIVE_INFINITY : openWindow(state, board, zone, window, at)
+      for (const over of set.windows[window].over(open)) windows.push({ ...of, window, ...over })
+    }
+    if (ends) windows.push({ ...of, window: "all_time", index: 0, total: set.allTime.total })
+  }
+  return { windows, isComplete }
+}
+
+/** The ends of leaderboards that are still to come. */
+const endsAfter = (state: ProjectState, now: number): ReadonlyArray<number> =>
+  endingBoards(state).flatMap((board) => (hasEnded(board, now) ? [] : [board.endsAt]))
+
+/** Whether the local day of the environment, or a leaderboard, may end at another time of the server. */
 const mayMoveDays = (fact: Fact): boolean =>
-  fact.kind === "project.updated" || (fact.kind === "testClock.moved" && fact.status === "ready")
+  fact.kind === "project.updated" ||
+  fact.kind === "leaderboard.created" ||
+  fact.kind === "leaderboard.updated" ||
+  (fact.kind === "testClock.moved" && fact.status === "ready")
 
 /** When the local day ends, epoch milliseconds. */
 const nextMidnight = (zone: Zone, now: number): number => zone.startOfDay(zone.dayAt(now) + 1)

@@ -1,5 +1,6 @@
 /** What reads of a leaderboard take and return. */
 import { Schema } from "effect"
+import { Reward } from "../../domain/message/FactMembers.ts"
 import { limits } from "../../Limits.ts"
 import { list, UserId } from "./Common.ts"
 import {
@@ -47,6 +48,11 @@ export const BoardEntry = Schema.Struct({
   }),
   score: ScoreShown,
   previousRank: PreviousRank,
+  prizes: Schema.Array(Reward).annotate({
+    description:
+      "What the user has won in a closed window, by the rank when it closed. Empty: nothing, or the window is open.",
+    examples: [boardEntry.prizes],
+  }),
 }).annotate({
   identifier: "BoardEntry",
   description: "A user's rank and score.",
@@ -62,17 +68,29 @@ const windowRead = {
   window: WindowShown,
 }
 
-const filling = Schema.Boolean.annotate({
-  description:
-    "Whether the leaderboard was just published and lists users from their states, so that some are still missing: for seconds with a million users.",
-  examples: [false],
+const closed = Schema.Boolean.annotate({
+  description: "Whether the window takes no more scores: its ranks are final.",
+  examples: [true],
 })
+
+const windowState = {
+  filling: Schema.Boolean.annotate({
+    description:
+      "Whether the leaderboard was just published and lists users from their states, so that some are still missing: for seconds with a million users.",
+    examples: [false],
+  }),
+  closed,
+  paying: Schema.Boolean.annotate({
+    description: "Whether prizes of the closed window are still being paid.",
+    examples: [false],
+  }),
+}
 
 export const BoardEntries = Schema.Struct({
   ...windowRead,
   entries: Schema.Array(BoardEntry).annotate({ description: "In the order of ranks." }),
   ...boardPageFields(BoardEntry),
-  filling,
+  ...windowState,
 }).annotate({
   identifier: "BoardEntries",
   description: "A page of a leaderboard.",
@@ -113,6 +131,7 @@ export const TeamBoardEntries = Schema.Struct({
   me: teamMe.annotate({
     description: "With `around`: the entry of that team, on this page or not; null: not listed.",
   }),
+  closed,
 }).annotate({
   identifier: "TeamBoardEntries",
   description: "A page of a leaderboard that ranks teams.",
@@ -164,7 +183,7 @@ export const BoardLookup = Schema.Struct({
       "In the order of ranks; those who are not listed come last. Who was merged into another user stands under the id of that user.",
   }),
   total: boardTotal,
-  filling,
+  ...windowState,
 }).annotate({
   identifier: "BoardLookup",
   description: "The places of users on a leaderboard.",
@@ -186,7 +205,7 @@ export const BoardStats = Schema.Struct({
     description:
       "The scores at 0, 1, 5, 10, 25, 50, 75, 90 and 100 percent of the users: 0 is the first entry, 100 the last one. Empty: nobody is listed.",
   }),
-  filling,
+  ...windowState,
 }).annotate({
   identifier: "BoardStats",
   description: "How many users a leaderboard lists, and how their scores are distributed.",

@@ -8,7 +8,6 @@ import {
   boardTies,
   boardWindows,
 } from "../../domain/project/BoardDefinition.ts"
-import { windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import {
   BoardEntries,
@@ -48,9 +47,12 @@ import {
   statusWords,
 } from "./DefinitionShapes.ts"
 import { definitionEndpoints } from "./definitionEndpoints.ts"
+import { changeHeaders } from "./EntityTags.ts"
 import { leaderboard, leaderboardsPage, teamBoardKey } from "./examples/boardExamples.ts"
 import { leaderboardId } from "./examples/exampleIds.ts"
 import {
+  changeProblems,
+  EndConflict,
   keyedProblems,
   LeaderboardConflict,
   LeaderboardNotFound,
@@ -140,7 +142,8 @@ const Attributes = list(text(1, limits.attributeNameCharactersMax), 0, limits.bo
   })
 
 const prizeWindow = {
-  description: "The windows that pay it: each day, ISO week or month.",
+  description:
+    "The windows that pay it: each day, ISO week or month; `all_time` pays when the leaderboard ends.",
   examples: ["weekly" as const],
 }
 
@@ -176,7 +179,7 @@ const ranksOrPercent = ({
 }
 
 const NewPrize = Schema.Struct({
-  window: oneOf(windowKinds).annotate(prizeWindow),
+  window: oneOf(boardWindows).annotate(prizeWindow),
   ...winners,
   reward: NewReward,
 })
@@ -189,7 +192,7 @@ const NewPrize = Schema.Struct({
 
 const Prizes = list(NewPrize, 0, limits.boardPrizesMax).annotate({
   description:
-    "What users win by their rank when a window closes. Each prize that a rank matches pays. They are paid in the background, each once, and count on no leaderboard; `leaderboard.prize_won` tells of each. A user who is hidden or erased between the close and the payment gets nothing, and nobody moves up. Who takes in a winner by a merge gets the prize. An edit counts for windows that close later; a paused leaderboard pays nothing. Default: none.",
+    "What users win by their rank when a window closes. Each prize that a rank matches pays. They are paid in the background, each once, and count on no leaderboard; `leaderboard.prize_won` tells of each. Those of `all_time` are paid when the leaderboard ends: see `endsAt`, and `POST /v1/leaderboards/{id}/close`. A user who is hidden or erased between the close and the payment gets nothing, and nobody moves up. Who takes in a winner by a merge gets the prize. An edit counts for windows that close later; a paused leaderboard pays nothing. Default: none.",
   examples: [[{ window: "weekly", ranks: [1, 3], reward: { points: 100 } }]],
 })
 
@@ -335,7 +338,7 @@ export const Leaderboards = HttpApiGroup.make("leaderboards")
         payload: NewLeaderboard,
         success: LeaderboardDefinition,
         summary: "Create a leaderboard",
-        description: `Ranks users by the amounts of a currency that they earn with events and with rewards that you grant, by a metric, or by the present length of a streak. It counts what occurs from \`startsAt\` on and before \`endsAt\`, while it is active. A leaderboard without a \`segment\` and without a \`startsAt\` lists at once what users have ever earned or added in its \`all_time\` window; its other windows, and every window of the others, count from the publication on. With a \`segment\`, what a user earns counts while the user is a member; who leaves keeps the entry. A late event counts in the windows that are open on its arrival and contain it. What backfills of badges pay, and what a backfill of a metric counts, count in \`all_time\` only. A leaderboard of a streak, or of a metric that neither counts nor sums, shows the lengths or values as they are: it has no other window than \`all_time\`, no \`segment\`, \`startsAt\` or \`endsAt\`, and is never paused. Of equal lengths, the one that was reached on an earlier day comes first; equal values share a rank. An environment holds at most ${limits.boardsMax} leaderboards that are not archived, \`xp\` among them, and ${limits.boardsOfCurrencyMax} of one currency, metric or streak.`,
+        description: `Ranks users by the amounts of a currency that they earn with events and with rewards that you grant, by a metric, or by the present length of a streak. It counts what occurs from \`startsAt\` on and before \`endsAt\`, while it is active. At \`endsAt\` its windows close, that of all time too: its ranks are final, and nothing changes them but the erasure, the merge, the hiding or the disqualification of a user. Its last windows stay. A leaderboard without a \`segment\` and without a \`startsAt\` lists at once what users have ever earned or added in its \`all_time\` window; its other windows, and every window of the others, count from the publication on. With a \`segment\`, what a user earns counts while the user is a member; who leaves keeps the entry. A late event counts in the windows that are open on its arrival and contain it. What backfills of badges pay, and what a backfill of a metric counts, count in \`all_time\` only. A leaderboard of a streak, or of a metric that neither counts nor sums, shows the lengths or values as they are: it has no other window than \`all_time\`, no \`segment\`, \`startsAt\` or \`endsAt\`, and is never paused. Of equal lengths, the one that was reached on an earlier day comes first; equal values share a rank. An environment holds at most ${limits.boardsMax} leaderboards that are not archived, \`xp\` among them, and ${limits.boardsOfCurrencyMax} of one currency, metric or streak.`,
       },
       list: {
         query: listQuery("leaderboards"),
@@ -356,7 +359,7 @@ export const Leaderboards = HttpApiGroup.make("leaderboards")
         summary: "Change a leaderboard",
         description: `${patchWords}
 
-\`score\`, \`entrants\`, \`teamKind\`, \`windows\`, \`order\`, \`segment\` and \`startsAt\` change only while it is a draft. A paused leaderboard counts nothing and shows its entries. The status and the end of the leaderboard \`xp\` cannot change.
+\`score\`, \`entrants\`, \`teamKind\`, \`windows\`, \`order\`, \`segment\` and \`startsAt\` change only while it is a draft. \`endsAt\` can move to any later moment than now, or be removed, until the leaderboard has ended. A paused leaderboard counts nothing and shows its entries. The status and the end of the leaderboard \`xp\` cannot change.
 
 ${statusWords}`,
       },
@@ -431,6 +434,20 @@ ${statusWords}`,
           summary: "Look users up on a leaderboard",
           description:
             "Returns the ranks of users, such as friends: on the whole leaderboard, and among each other. Changes nothing. An `Idempotency-Key` is ignored.",
+        }),
+      ),
+    HttpApiEndpoint.post("close", "/v1/leaderboards/:id/close", {
+      params,
+      headers: changeHeaders,
+      success: LeaderboardDefinition,
+      error: [...readProblems, LeaderboardNotFound, EndConflict, ...changeProblems],
+    })
+      .annotate(OpenTo, [])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Close a leaderboard",
+          description:
+            "Ends the leaderboard now: `endsAt` becomes the present time. Its windows close at once, that of all time too, with their prizes and messages; then its ranks are final. Only an active or a paused leaderboard can be closed (409 `invalid_transition`), not `xp`, and not one that shows present lengths or values. It cannot be opened again.",
         }),
       ),
     HttpApiEndpoint.put("disqualify", "/v1/leaderboards/:id/entries/:userId", {

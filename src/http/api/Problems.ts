@@ -497,6 +497,16 @@ export const LeaderboardConflict = problem(
     },
   },
 )
+export const EndConflict = problem(
+  "EndConflict",
+  ["invalid_transition", "idempotency_in_progress"],
+  {
+    invalid_transition: {
+      detail: "The leaderboard is ended: it cannot be closed.",
+      instance: `${leaderboardPath}/close`,
+    },
+  },
+)
 export const LeagueConflict = problem(
   "LeagueConflict",
   ["invalid_transition", "quota_exceeded", "idempotency_in_progress"],

@@ -81,6 +81,7 @@ export const loggedOperations: Partial<Record<OperationName, Logging>> = {
   "leaderboards.create": { action: "leaderboard.create" },
   "leaderboards.update": { action: "leaderboard.update", before: "leaderboards.get" },
   "leaderboards.delete": { action: "leaderboard.archive", before: "leaderboards.get" },
+  "leaderboards.close": { action: "leaderboard.close", before: "leaderboards.get" },
   "leaderboards.disqualify": { action: "leaderboard.disqualify" },
   "leagues.create": { action: "league.create" },
   "leagues.update": { action: "league.update", before: "leagues.get" },

@@ -13,17 +13,28 @@ import type { BoardPrize } from "../../domain/project/BoardPrize.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { type LevelCurve, levelAt } from "../../domain/project/Level.ts"
 import { unscaled } from "../../domain/project/Metric.ts"
+import { decidedAt } from "../../domain/record/Record.ts"
 import { isDisqualified, type UserState } from "../../domain/user/User.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { isoTimeOrNull, parseIsoTime } from "../../domain/values/isoTime.ts"
 import type { BoardEntry, BoardPage, PageOf, TeamEntry } from "../../engine/boards/ReadBoard.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
+import type { BoardLookupRequest } from "../api/BoardEntries.ts"
 import type { Leaderboard } from "../api/Leaderboard.ts"
 import type { LeaderboardPatch, Leaderboards, NewLeaderboard } from "../api/Leaderboards.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
-import { allParts, foundOr, named, newMembers, patchOf, showDefinition } from "./Shapes.ts"
+import {
+  allParts,
+  factOf,
+  foundOr,
+  named,
+  newMembers,
+  onlyIf,
+  patchOf,
+  showDefinition,
+} from "./Shapes.ts"
 
 /** The shares of users whose scores statistics show. */
 const percents = [0, 1, 5, 10, 25, 50, 75, 90, 100]
@@ -44,34 +55,25 @@ export const boardHandlers = (engine: Engine["Service"]): Handlers<typeof Leader
   },
   lookup: {
     handle: ({ caller: { environment }, params, payload }) =>
-      Effect.gen(function* () {
-        const { board, kind, query } = yield* asked(engine, environment, params.id, payload, "/")
-        yield* ranking("users", board)
-        const { filling, places, total, ...window } = yield* engine.lookUpOnBoard(
-          environment,
-          query,
-          payload.users,
-        )
-        const shown = showIn(engine, environment, board)
-        const isOff = (userId: string) => {
-          const user = Effect.runSync(engine.readUser(environment, userId))
-          return user !== undefined && isDisqualified(user, board.id)
-        }
-        const users = places.map(({ entry, rankAmong, userId }) => ({
-          userId,
-          rankAmong,
-          entry: entry && shown(entry),
-          disqualified: entry === null && isOff(userId),
-        }))
-        return { body: { ...windowOf(board, kind, window), users, total, filling } }
-      }),
+      lookUp(engine, environment, params.id, payload),
+  },
+  close: {
+    handle: ({ caller: { environment }, headers, idempotency, params }) => {
+      const command = { kind: "closeLeaderboard", leaderboardId: params.id } as const
+      const asked = engine.askProject(environment, onlyIf(headers, command), idempotency)
+      return Effect.map(asked, ({ replayed, reply }) => {
+        const { leaderboard } = factOf(reply, "leaderboard.updated")
+        const body = showBoard(leaderboard, decidedAt(reply))
+        return { body, replayed, version: body.version }
+      })
+    },
   },
   ...standingHandlers(engine),
   stats: {
     handle: ({ caller: { environment }, params, query: wanted }) =>
       Effect.gen(function* () {
         const found = yield* asked(engine, environment, params.id, wanted, "query/")
-        const { filling, scores, total, ...window } = yield* engine.readBoardScores(
+        const { closed, filling, paying, scores, total, ...window } = yield* engine.readBoardScores(
           environment,
           found.query,
           percents,
@@ -82,7 +84,8 @@ export const boardHandlers = (engine: Engine["Service"]): Handlers<typeof Leader
           percent,
           score: unscaled(score, decimals),
         }))
-        return { body: { ...of, participants: total, distribution, filling } }
+        const state = { filling, closed, paying }
+        return { body: { ...of, participants: total, distribution, ...state } }
       }),
   },
 })
@@ -171,7 +174,33 @@ const readEntries = Effect.fnUntraced(function* (
   yield* ranking("users", board)
   const page = yield* engine.readBoard(environment, { ...window, ...place })
   const body = pageBody(page, place, showIn(engine, environment, board))
-  return { body: { ...windowOf(board, kind, page), ...body, filling: page.filling } }
+  const { closed, filling, paying } = page
+  return { body: { ...windowOf(board, kind, page), ...body, filling, closed, paying } }
+})
+
+const lookUp = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  environment: string,
+  id: string,
+  payload: typeof BoardLookupRequest.Type,
+) {
+  const { board, kind, query } = yield* asked(engine, environment, id, payload, "/")
+  yield* ranking("users", board)
+  const found = yield* engine.lookUpOnBoard(environment, query, payload.users)
+  const { closed, filling, paying, places, total, ...window } = found
+  const shown = showIn(engine, environment, board)
+  const isOff = (userId: string) => {
+    const user = Effect.runSync(engine.readUser(environment, userId))
+    return user !== undefined && isDisqualified(user, board.id)
+  }
+  const users = places.map(({ entry, rankAmong, userId }) => ({
+    userId,
+    rankAmong,
+    entry: entry && shown(entry),
+    disqualified: entry === null && isOff(userId),
+  }))
+  const state = { filling, closed, paying }
+  return { body: { ...windowOf(board, kind, window), users, total, ...state } }
 })
 
 const readTeams = Effect.fnUntraced(function* (
@@ -192,7 +221,8 @@ const readTeams = Effect.fnUntraced(function* (
     score: unscaled(score, decimals),
     previousRank,
   })
-  return { body: { ...windowOf(board, kind, page), ...pageBody(page, place, show) } }
+  const { closed } = page
+  return { body: { ...windowOf(board, kind, page), ...pageBody(page, place, show), closed } }
 })
 
 /** Fails for a board that ranks others. */
@@ -284,7 +314,7 @@ const windowOf = ({ key }: Board, kind: BoardWindow, bounds: Bounds) => ({
 })
 
 const showEntry = (
-  { displayName, previousRank, rank, score, userId }: BoardEntry,
+  { displayName, previousRank, prizes, rank, score, userId }: BoardEntry,
   attributes: UserState["profile"]["attributes"],
   decimals: number,
 ) => ({
@@ -294,6 +324,7 @@ const showEntry = (
   attributes,
   score: unscaled(score, decimals),
   previousRank,
+  prizes,
 })
 
 /** Of the attributes of a user or a team, those with these names. */

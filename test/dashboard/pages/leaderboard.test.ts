@@ -137,7 +137,7 @@ describe("A window of the leaderboard", () => {
       for (let link = open.linkOf("prev", "Previous window"); link !== undefined; steps++) {
         shown = await follow(link)
         expect(shown.status).toBe(200)
-        expect(shown.text).toContain(", closed</span>")
+        expect(shown.text).toContain("Closed: the ranks are final.")
         link = shown.linkOf("prev", "Previous window")
       }
       expect(steps).toBe(kept)

@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { decideCloseWindows, openWindow } from "../../../src/domain/decide/CloseWindows.ts"
+import { xpBoard } from "../../../src/domain/project/BoardDefinition.ts"
 import { dayOf, type WindowKind, windowOfDay, zoneOf } from "../../../src/domain/values/Calendar.ts"
 import { World } from "./World.ts"
 
@@ -69,7 +70,7 @@ describe("Windows of the leaderboard", () => {
     const world = new World("2026-11-04T12:00:00Z")
     world.define(...Result.getOrThrow(close(world, ["daily", "2026-11-03"])))
     world.at("2026-11-02T12:00:00Z")
-    const open = openWindow(world.project, zoneOf("UTC"), "daily", world.now)
+    const open = openWindow(world.project, xpBoard, zoneOf("UTC"), "daily", world.now)
     expect(open).toBe(indexOf("daily", "2026-11-04"))
   })
 })

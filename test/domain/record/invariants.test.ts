@@ -153,10 +153,10 @@ describe("A record of a project", () => {
 
   it("closes a window once, and no window before the last closed one", () => {
     const state = applyProject(emptyProject, record(1, closed(7), closed(8)))
-    expect(state.closedThrough.daily).toBe(8)
+    expect(state.boardCloses.get("ldb_xp")?.daily).toBe(8)
     for (const index of [8, 7]) {
       expect(() => applyProject(state, record(2, closed(index)))).toThrow(
-        new BrokenInvariant(`The daily window ${index} would close after window 8`),
+        new BrokenInvariant(`The ldb_xp daily window ${index} would close after window 8`),
       )
     }
   })

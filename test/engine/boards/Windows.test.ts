@@ -108,6 +108,8 @@ describe("The board of a window", () => {
           total,
           offset: 0,
           filling: false,
+          closed: true,
+          paying: false,
         })
         expect(
           yield* read(fixture, "daily", { at: Date.parse("2026-11-04T23:59:59Z") }),

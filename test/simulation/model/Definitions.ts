@@ -16,7 +16,7 @@ import type { ProjectSettings } from "../../../src/domain/project/Project.ts"
 import type { Segment } from "../../../src/domain/project/Segment.ts"
 import type { Streak } from "../../../src/domain/project/StreakDefinition.ts"
 import type { Team } from "../../../src/domain/project/Team.ts"
-import type { ClosedThrough } from "./windows.ts"
+import type { Closes } from "./windows.ts"
 
 /** The definitions of a project at a moment; each list in the order of creation. */
 export interface Definitions {
@@ -33,7 +33,7 @@ export interface Definitions {
   readonly experiments: ReadonlyArray<Experiment>
   readonly items: ReadonlyArray<Item>
   readonly teams: ReadonlyArray<Team>
-  readonly closed: ClosedThrough
+  readonly closed: Closes
   /** The time zones of the project before, and until when. */
   readonly moves: ReadonlyArray<Move>
   /** How each currency refilled balances, and since when; oldest first. */

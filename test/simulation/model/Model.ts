@@ -92,7 +92,7 @@ import {
   warningsDue,
 } from "./streaks.ts"
 import { teamsOf } from "./teams.ts"
-import { stillOpen, windowsFor } from "./windows.ts"
+import { closedOf, stillOpen, windowsFor } from "./windows.ts"
 
 /** The reply to an event, a reward or an undo. The order of lists has no meaning. */
 export interface Outcome {
@@ -390,7 +390,7 @@ export class Model {
     }
     // All has counted. Now quests pay, then milestones, then badges.
     for (const pay of [...questPayments, ...milestonePayments]) pay()
-    event.windows = windowsFor(before, settings.timezone, closed, date, now)
+    event.windows = windowsFor(before, settings.timezone, closedOf(closed), date, now)
     awardAll(receiver, before, () => crossed(before, after, place, event.occurredAt, now, isIn))
     giveFreezes(after, event, definitions, place.places, now)
     for (const scored of scoresOf(before, event, definitions, date, now, isIn)) {
@@ -433,7 +433,13 @@ export class Model {
     const receiver = { to: reward, log: after, zone, definitions: place }
     gift({ xp, points, currencies, badgeId, freezes, ...(boost && { boost }) }, receiver)
     const { timezone } = definitions.settings
-    reward.windows = windowsFor(before, timezone, definitions.closed, dateAt(timezone, now), now)
+    reward.windows = windowsFor(
+      before,
+      timezone,
+      closedOf(definitions.closed),
+      dateAt(timezone, now),
+      now,
+    )
     const { held, isIn } = this.membership(userId, place, now, entered)
     awardAll(receiver, before, () => crossed(before, after, place, now, now, isIn))
     giveFreezes(after, reward, definitions, place.places, now)
@@ -597,7 +603,7 @@ export class Model {
       price?.kind === "spent"
         ? [...log, { kind: "refunded", sequence, at: now, spent: price }]
         : log
-    const windows = stillOpen(before, of.windows, settings.timezone, closed, now)
+    const windows = stillOpen(before, of.windows, settings.timezone, closedOf(closed), now)
     const uncounted = countedBy(before, of, definitions.badges)
     const bare: Undone = {
       kind: "undone",

@@ -25,7 +25,7 @@ import {
 import { totalOf } from "./metrics.ts"
 import { periodOf, streakOf } from "./streaks.ts"
 import { teamsOf } from "./teams.ts"
-import { stillOpen, windowsFor } from "./windows.ts"
+import { closedOf, stillOpen, windowsFor } from "./windows.ts"
 
 /** The board `xp` is that of the windows of xp. */
 const others = (boards: ReadonlyArray<Board>): ReadonlyArray<Board> =>
@@ -46,8 +46,8 @@ export const onBoard = (log: Log, boardId: string): Log => {
       seen.set(entry, shown)
       return [shown]
     }
-    // A purchase scores on no board.
-    if (entry.kind !== "undone" || entry.of.kind === "purchase") return []
+    // A purchase scores on no board, and an undo takes nothing back from one that has ended.
+    if (entry.kind !== "undone" || !entry.boards.has(boardId)) return []
     return [{ ...entry, of: seen.get(entry.of)!, windows: entry.boards.get(boardId) ?? {} }]
   })
 }
@@ -94,14 +94,16 @@ export const scoresOf = (
     const amount = added(entry, board.score, { metrics })
     if (amount === 0) return []
     const nowhere = { amount, missed: true, windows: {} }
-    if (!pays(board, entry.occurredAt)) {
+    const closes = closedOf(closed, board.id)
+    if (closes.over !== undefined) return []
+    if (!pays(board, entry.occurredAt) || (board.endsAt !== null && now >= board.endsAt)) {
       return hasAll(board) ? [[board.id, nowhere] as const] : []
     }
     if (!isIn(board.segment)) return []
     // On a board of teams, an amount scores for the team that the user is in.
     if (board.teamKind !== null && !teamsOf(before, teams).has(board.teamKind)) return []
     const own = onBoard(before, board.id)
-    const all = windowsFor(own, settings.timezone, closed, date, now)
+    const all = windowsFor(own, settings.timezone, closes, date, now)
     const windows: Windows = {}
     for (const kind of windowKinds) {
       const first = all[kind]
@@ -120,10 +122,12 @@ export const openScores = (
   now: number,
 ): ReadonlyMap<string, Windows> =>
   new Map(
-    [...of.boards].map(([boardId, { windows }]) => [
-      boardId,
-      stillOpen(onBoard(before, boardId), windows, settings.timezone, closed, now),
-    ]),
+    [...of.boards].flatMap(([boardId, { windows }]) => {
+      const closes = closedOf(closed, boardId)
+      if (closes.over !== undefined) return []
+      const open = stillOpen(onBoard(before, boardId), windows, settings.timezone, closes, now)
+      return [[boardId, open] as const]
+    }),
   )
 
 const sum = (numbers: ReadonlyArray<number>): number =>
@@ -136,7 +140,14 @@ export const totalOn = (
   definitions: Pick<Definitions, "metrics">,
 ): { readonly score: number; readonly since: number } => {
   const { id, score } = board
-  const scored = standing(log).flatMap(({ boards }) => boards.get(id) ?? [])
+  const taken = new Set(
+    log.map((entry) => (entry.kind === "undone" && entry.boards.has(id) ? entry.of : undefined)),
+  )
+  const scored = log.flatMap((entry) =>
+    (entry.kind === "event" || entry.kind === "reward") && !taken.has(entry)
+      ? (entry.boards.get(id) ?? [])
+      : [],
+  )
   const missed = sum(scored.flatMap((one) => (one.missed ? one.amount : [])))
   const counted = sum(scored.flatMap((one) => (one.missed ? [] : one.amount)))
   const giving = "currency" in score ? earning(log) : standing(log)

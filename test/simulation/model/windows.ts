@@ -7,6 +7,12 @@ import type { Log, Windows } from "./log.ts"
 /** The first day of the latest closed window of each kind; "": none is closed. */
 export type ClosedThrough = Readonly<Record<WindowKind, string>>
 
+/** What has closed of each leaderboard. `over`: the record that ended it. */
+export type Closes = ReadonlyMap<string, ClosedThrough & { readonly over?: number }>
+
+export const closedOf = (closes: Closes, boardId = "ldb_xp"): ClosedThrough & { over?: number } =>
+  closes.get(boardId) ?? { daily: "", weekly: "", monthly: "" }
+
 /**
  * The window that is open to a user: the one at `now`, or the next if a change of zone has closed
  * that one. A user does not go back to a window before one in which the user has xp.

@@ -9,9 +9,10 @@ import {
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import type { PlaceVisit, Route } from "../../request/Route.ts"
-import type { Draft } from "../../view/Editing.ts"
+import { type Draft, versionInput } from "../../view/Editing.ts"
 import {
   checkField,
+  confirmButton,
   type Form,
   group,
   numberField,
@@ -22,7 +23,7 @@ import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { table } from "../../view/Lists.ts"
 import { count, score as scoreText } from "../../view/Quantities.ts"
 import { userLink } from "../../view/Users.ts"
-import { withoutNulls } from "./editor.ts"
+import { actionRoute, withoutNulls } from "./editor.ts"
 import { kindRoutes } from "./kindPages.ts"
 import {
   headFields,
@@ -186,7 +187,10 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
       hint: "Of each kind. Entries of older ones are deleted. If empty: 31 days, 12 weeks and 12 months.",
       faults,
     }),
-    tailFields(draft, "What occurs from then on does not count."),
+    tailFields(
+      draft,
+      "Then its windows close for good, with their prizes. It can move until then.",
+    ),
   ]
 }
 
@@ -226,6 +230,7 @@ export const entriesOf = (
   return Effect.map(ask("leaderboards.teams", asked), ({ entries, me, ...page }) => ({
     ...page,
     filling: false,
+    paying: false,
     entries: entries.map(asEntry),
     ...(me !== undefined && { me: me && asEntry(me) }),
   }))
@@ -235,6 +240,7 @@ const asEntry = ({ team, ...entry }: BodyOf<"leaderboards.teams">["entries"][num
   ...entry,
   userId: team.id,
   displayName: team.name,
+  prizes: [],
 })
 
 export const entrantHead = ({ entrants }: Board): string => (entrants === "users" ? "User" : "Team")
@@ -271,35 +277,72 @@ const forWhom = ({ segment, teamKind }: Board): Content => {
   return teamKind === null ? all : [all, ", by ", isolated(teamKind)]
 }
 
-export const boardRoutes: ReadonlyArray<Route> = kindRoutes<Board, undefined>({
+const path = "/leaderboards"
+
+/** Ends a leaderboard that can end. */
+const closeButton = (visit: PlaceVisit, board: Board): Content => {
+  const { id, name, status, version } = board
+  const canEnd = status === "active" || status === "paused"
+  if (!canEnd || isXp(board) || "streak" in board.score) return undefined
+  const prizes =
+    status === "paused"
+      ? "It is paused, so it pays no prizes."
+      : "Prizes are paid, of all time too."
+  return confirmButton({
+    id: `close-${id}`,
+    button: "Close now",
+    confirm: "Close leaderboard",
+    keep: "Keep it open",
+    title: `Close ${name} in ${visit.place.environment}?`,
+    detail: `All its windows close, and its ranks are final. ${prizes} It cannot be opened again.`,
+    action: `${visit.base}${path}/${id}/close`,
+    fields: versionInput(version),
+  })
+}
+
+const closeRoute: Route = actionRoute({
   noun: "leaderboard",
-  nameOf: ({ name }) => name,
-  lifecycle: "period",
-  isBuiltIn: isXp,
-  loss: "Its entries are gone for good, those of past windows too.",
-  purpose:
-    "A leaderboard ranks users by the amounts of a currency that they earn, or by a metric, over all time and in each day, week or month, or by the length of a streak. It may rank teams by the amounts that their members earn.",
-  choices: () => Effect.undefined,
-  blank: new Map([
-    ["ranks", "currency"],
-    ["by", "xp"],
-    ["order", "desc"],
-    ["ties", "shared"],
-    ...boardWindows.map((window) => [`windows.${window}`, "true"] as const),
-  ]),
-  textsOf,
-  preset: [],
-  fields,
-  names,
-  draftOf,
-  patchOf,
-  more: (visit, board) => (board.status === "archived" ? Effect.undefined : topOf(visit, board)),
-  heads: ["Ranks by", "Windows", "For", "Period"],
-  cellsIn: () =>
-    Effect.succeed((board) => [
-      `${rankedKey(board)}, ${orderLabels[board.order]}`,
-      board.windows.map((window) => windowLabels[window].toLowerCase()).join(", "),
-      forWhom(board),
-      periodWords(board),
-    ]),
+  verb: "close",
+  path,
+  change: (visit, id, ifMatch) => visit.ask("leaderboards.close", { params: { id }, ifMatch }),
+  next: ({ base }, id) => `${base}${path}/${encodeURIComponent(id)}`,
 })
+
+export const boardRoutes: ReadonlyArray<Route> = [
+  closeRoute,
+  ...kindRoutes<Board, undefined>({
+    noun: "leaderboard",
+    nameOf: ({ name }) => name,
+    lifecycle: "period",
+    isBuiltIn: isXp,
+    loss: "Its entries are gone for good, those of past windows too.",
+    purpose:
+      "A leaderboard ranks users by the amounts of a currency that they earn, or by a metric, over all time and in each day, week or month, or by the length of a streak. It may rank teams by the amounts that their members earn.",
+    choices: () => Effect.undefined,
+    blank: new Map([
+      ["ranks", "currency"],
+      ["by", "xp"],
+      ["order", "desc"],
+      ["ties", "shared"],
+      ...boardWindows.map((window) => [`windows.${window}`, "true"] as const),
+    ]),
+    textsOf,
+    preset: [],
+    fields,
+    names,
+    draftOf,
+    patchOf,
+    more: (visit, board, allowed) =>
+      board.status === "archived"
+        ? Effect.undefined
+        : Effect.map(topOf(visit, board), (top) => [allowed && closeButton(visit, board), top]),
+    heads: ["Ranks by", "Windows", "For", "Period"],
+    cellsIn: () =>
+      Effect.succeed((board) => [
+        `${rankedKey(board)}, ${orderLabels[board.order]}`,
+        board.windows.map((window) => windowLabels[window].toLowerCase()).join(", "),
+        forWhom(board),
+        periodWords(board),
+      ]),
+  }),
+]

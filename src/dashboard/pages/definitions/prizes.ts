@@ -51,6 +51,7 @@ export const prizesOf = (form: Form) =>
   })
 
 const windows = [
+  ["all_time", "all time, at the end"],
   ["daily", "each day"],
   ["weekly", "each week"],
   ["monthly", "each month"],

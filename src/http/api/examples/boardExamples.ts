@@ -37,6 +37,7 @@ export const boardEntry = {
   attributes: { avatarUrl: "https://example.com/ada.png" },
   score: 340,
   previousRank: 3,
+  prizes: [{ xp: 0, points: 100, badgeId: null }],
 } as const
 
 export const teamEntry = {
@@ -63,6 +64,8 @@ export const causePrize = {
   rank: 1,
 } as const
 
+const closed = { filling: false, closed: true, paying: false } as const
+
 const read = { leaderboard: leaderboard.key, window } as const
 
 export const boardEntries = {
@@ -72,7 +75,7 @@ export const boardEntries = {
   limit: 20,
   offset: 0,
   hasMore: false,
-  filling: false,
+  ...closed,
   me: boardEntry,
 } as const
 
@@ -85,6 +88,7 @@ export const teamEntries = {
   offset: 0,
   hasMore: false,
   me: teamEntry,
+  closed: true,
 } as const
 
 export const boardLookup = {
@@ -94,12 +98,12 @@ export const boardLookup = {
     { userId: "user-7", rankAmong: null, entry: null, disqualified: true },
   ],
   total: 1,
-  filling: false,
+  ...closed,
 } as const
 
 export const boardStats = {
   ...read,
   participants: 1,
   distribution: [0, 1, 5, 10, 25, 50, 75, 90, 100].map((percent) => ({ percent, score: 340 })),
-  filling: false,
+  ...closed,
 }

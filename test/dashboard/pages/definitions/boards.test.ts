@@ -143,4 +143,31 @@ describe("The pages of leaderboards", () => {
     expect(around.text).toMatch(/<strong><a href="[^"]+seen">/)
     expect((await world.owner.get(`${base}/leaderboard?board=none`)).status).toBe(404)
   })
+
+  it("close a leaderboard by a button, then show its final ranks and who has won what", async () => {
+    const prize = {
+      "prizes.0.window": "all_time",
+      "prizes.0.ranks.0": "1",
+      "prizes.0.reward.xp": "77",
+    }
+    await world.api("POST", "/v1/users/winner/rewards", { type: "points", amount: 900 })
+    const { id, version } = await create({ ...simple, ...prize, name: "Closing" })
+    const own = `${boards}/${id}`
+    expect((await world.owner.get(own)).text).toContain(`action="${own}/close"`)
+    const { location } = await world.owner.post(`${own}/close`, { version: String(version) })
+    expect(location).toBe(own)
+    const closed = (await world.owner.get(own)).text
+    expect(closed).toContain("ended, key")
+    expect(closed).not.toContain(`action="${own}/close"`)
+    for (;;) {
+      const { json } = await world.api("GET", `/v1/leaderboards/${id}/entries`)
+      if (json.closed && !json.paying) break
+    }
+    const { text } = await world.owner.get(`${base}/leaderboard?board=closing`)
+    expect(text).toContain("Closed: the ranks are final.")
+    expect(text).toMatch(/<th[^>]*>Won<\/th>/)
+    expect(text).toContain("77 xp")
+    const log = (await world.owner.get(`${base}/log?on=${id}`)).text
+    expect(log).toContain("<code>leaderboard.close</code>")
+  })
 })

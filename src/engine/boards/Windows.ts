@@ -1,0 +1,145 @@
+/**
+ * The boards of one kind of window of a leaderboard: open, frozen and stored ones. `Boards.ts` has the
+ * states of a board and their invariants.
+ */
+import { Gaps } from "../../domain/board/Gaps.ts"
+import { Leaderboard } from "../../domain/board/Leaderboard.ts"
+import type { Members } from "../../domain/board/Members.ts"
+import type { FactOf } from "../../domain/record/Record.ts"
+import type { ClosedWindow, StoredWindow } from "./StoredBoard.ts"
+
+export type WindowClosed = FactOf<"leaderboard.window_closed">
+
+/** Rows of a closed board that are no longer shown. */
+interface Removals {
+  readonly gaps: Gaps
+  /** Users who were hidden or erased and whose rows may still be on disk. */
+  readonly removed: Set<string>
+}
+
+export interface FrozenBoard extends ClosedWindow, Removals {
+  readonly index: number
+  readonly board: Leaderboard
+}
+
+export interface StoredBoard extends StoredWindow, Removals {}
+
+/** What is kept of a closed window. */
+export const windowOf = ({ endsAt, index, prizes, startsAt, total }: WindowClosed) => ({
+  index,
+  startsAt,
+  endsAt,
+  prizes: prizes && { ...prizes, total },
+})
+
+/** The boards of one kind of window. */
+export class Windows {
+  readonly open = new Map<number, Leaderboard>()
+  /** Oldest first. */
+  readonly frozen: Array<FrozenBoard> = []
+  /** By index, oldest first. */
+  readonly stored = new Map<number, StoredBoard>()
+  /** The index of the newest window whose board was ever stored. */
+  storedThrough = Number.NEGATIVE_INFINITY
+  readonly #members: Members
+  /** The board that `openBoard` returned last. */
+  #latest: Leaderboard | undefined
+  #latestIndex = 0
+
+  constructor(members: Members) {
+    this.#members = members
+  }
+
+  /** The open board of a window, made if there is none; `undefined`: the window is closed. */
+  openBoard(index: number): Leaderboard | undefined {
+    if (this.#latest !== undefined && index === this.#latestIndex) return this.#latest
+    if (index <= (this.frozen.at(-1)?.index ?? this.storedThrough)) return undefined
+    let board = this.open.get(index)
+    if (board === undefined) {
+      board = new Leaderboard(this.#members)
+      this.open.set(index, board)
+    }
+    this.#latest = board
+    this.#latestIndex = index
+    return board
+  }
+
+  /** A start has found this board on disk. Called for the oldest board first. */
+  load(index: number, window: StoredWindow, gaps: Gaps): void {
+    this.stored.set(index, { ...window, gaps, removed: new Set() })
+    this.storedThrough = index
+  }
+
+  /** The window, if it has closed. */
+  closed(index: number): FrozenBoard | StoredBoard | undefined {
+    return this.stored.get(index) ?? this.frozen.find((one) => one.index === index)
+  }
+
+  /** Drops the open boards of windows up to `index`: they closed without users. */
+  dropThrough(index: number): void {
+    for (const open of this.open.keys()) if (open <= index) this.drop(open)
+  }
+
+  /** The record `sequence` closes a window. A window that is closed already stays as it is. */
+  close(closed: WindowClosed, sequence: number): void {
+    const { index } = closed
+    const board = this.openBoard(index)
+    if (board === undefined) return
+    this.drop(index)
+    this.freeze(board, windowOf(closed), sequence)
+  }
+
+  freeze(
+    board: Leaderboard,
+    window: Omit<ClosedWindow, "sequence"> & { readonly index: number },
+    sequence: number,
+  ): void {
+    this.frozen.push({ ...window, sequence, board, gaps: new Gaps(), removed: new Set() })
+  }
+
+  /**
+   * The open windows before the window `open`, for which no record counts any more. Drops empty
+   * ones.
+   */
+  over(open: number): ReadonlyArray<{ readonly index: number; readonly total: number }> {
+    const over: Array<{ readonly index: number; readonly total: number }> = []
+    for (const [index, { total }] of this.open) {
+      if (index >= open) continue
+      if (total > 0) over.push({ index, total })
+      else this.drop(index)
+    }
+    return over
+  }
+
+  /** Makes the waiting moves of the board in use. */
+  settle(): void {
+    this.#latest?.settle()
+  }
+
+  drop(index: number): void {
+    this.open.delete(index)
+    this.#latest = undefined
+  }
+
+  /** A frozen board was written to disk. */
+  stores(frozen: FrozenBoard, { buckets, size }: StoredWindow): void {
+    const { board: _, index, ...window } = frozen
+    this.frozen.splice(this.frozen.indexOf(frozen), 1)
+    this.stored.set(index, { ...window, size, buckets })
+    this.storedThrough = index
+  }
+
+  /** Removes a user from the closed boards, because of the record `sequence`. */
+  leaveClosed(member: number | undefined, userId: string, sequence: number): void {
+    for (const { board, gaps, removed } of this.frozen) {
+      const position = member === undefined ? undefined : board.positionOf(member)
+      if (position === undefined || !gaps.add(position)) continue
+      removed.add(userId)
+    }
+    for (const { removed, sequence: closedBy } of this.stored.values()) {
+      // During recovery a stored window may have closed after this record: its board lacks the
+      // user.
+      if (closedBy < sequence) removed.add(userId)
+    }
+  }
+}
