@@ -86,7 +86,7 @@ describe("The list of mechanics", () => {
       ]),
     )
     expect(shown).toEqual({
-      "rule tap": [null, null, null, null, 3, 30],
+      "rule tap": [2, 0.6667, "common", null, 3, 30],
       "quest both": [2, 0.6667, "common", 1, 1, 4],
       "quest today": [1, 0.3333, "uncommon", 1, 1, 2],
       "badge taps": [2, 0.6667, "common", 2, 3, 0],
@@ -184,7 +184,7 @@ describe("One mechanic", () => {
       ["high", 0],
     ])
     for (const [path, figures] of [
-      ["rule/tap", ["users", "timeToComplete", "firstWeek"]],
+      ["rule/tap", ["timeToComplete"]],
       ["quest/today", ["firstWeek"]],
       ["leaderboard/xp", ["completions", "xp", "timeToComplete", "firstWeek"]],
     ] as const) {

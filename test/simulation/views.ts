@@ -75,6 +75,7 @@ import {
   standingIn,
   stepCount,
 } from "./model/quests.ts"
+import { reachedBy } from "./model/reached.ts"
 import { calendarOf, openCounts, paidMilestones, streakOf } from "./model/streaks.ts"
 import { teamsOf } from "./model/teams.ts"
 
@@ -202,6 +203,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
     ),
     metrics: metricProgress(user, project, now),
     boosts: user.boosts.toSorted(byTimes),
+    rulesReached: byKey([...user.rulesReached].map(([id, { times }]) => [id, times] as const)),
     activity: user.activity && {
       first: dateOf(user.activity.firstDay),
       last: dateOf(lastDayOf(user.activity)),
@@ -393,6 +395,7 @@ export const modelView = (
     ),
     metrics: metricsShown(log, profile, place, now),
     boosts: ownedBy(log).toSorted(byTimes),
+    rulesReached: byKey(reachedBy(log)),
     activity: activityOf(log, recentSince(now)),
     experiments: byKey(
       enteredBy(log).map(({ at, before, experimentId, variant }) => [

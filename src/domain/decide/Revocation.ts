@@ -337,7 +337,10 @@ class Undo {
     }
   }
 
-  /** Revokes the uses of rules by the record, in the periods of their present limits. */
+  /**
+   * Revokes the uses of rules by the record, in the periods of their present limits. Without a limit,
+   * the fact has the period 0, in which nothing counts.
+   */
   takeUses(found: JournalRecord): void {
     if (found.cause.kind !== "event") return
     const { facts, project } = this.#draft
@@ -345,16 +348,16 @@ class Undo {
     const occurredAt = Math.min(found.cause.occurredAt ?? foundAt, foundAt)
     for (const ruleId of rewardingRules(found.facts)) {
       const rule = project.rules.get(ruleId)
-      if (rule === undefined || rule.limit === null) continue
+      const per = rule?.limit?.per
       const zone = projectZoneAt(this.#user, project, occurredAt)
-      const period = periodAt(rule.limit.per, zone, occurredAt)
+      const period = per === undefined ? 0 : periodAt(per, zone, occurredAt)
       facts.push({
         kind: "rule.used",
         ruleId,
         period,
         occurredAt,
         times: -1,
-        ...(rule.countedSince !== undefined && { since: rule.countedSince }),
+        ...(rule?.countedSince !== undefined && { since: rule.countedSince }),
       })
     }
   }

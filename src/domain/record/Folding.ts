@@ -18,6 +18,7 @@ type MapPart =
   | "streaks"
   | "streakCounts"
   | "ruleUses"
+  | "rulesReached"
   | "metrics"
   | "boards"
   | "experiments"

@@ -186,7 +186,8 @@ export const rewardingRules = (facts: ReadonlyArray<Fact>): ReadonlySet<string> 
   return rules
 }
 
-const rewardingRule = (fact: Fact): string | undefined => {
+/** The rule that gave the reward of a fact. */
+export const rewardingRule = (fact: Fact): string | undefined => {
   switch (fact.kind) {
     case "rule.used":
       return fact.times > 0 ? fact.ruleId : undefined
@@ -196,6 +197,8 @@ const rewardingRule = (fact: Fact): string | undefined => {
     case "currency.capped":
     case "badge.earned":
     case "boost.earned":
+    case "streak.freezes_earned":
+    case "streak.freezes_capped":
       return typeof fact.source === "object" && "ruleId" in fact.source
         ? fact.source.ruleId
         : undefined

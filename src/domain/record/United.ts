@@ -105,6 +105,10 @@ const rules: { readonly [Part in Exclude<UnitedPart, OwnPart>]: Unite<ValueOf<Pa
   streakCounts: (mine, theirs) => unitedStreakCounts(mine, theirs),
   ruleUses: (mine, theirs, ruleId, { project }) =>
     unitedUse(mine, theirs, project.rules.get(ruleId)?.countedSince),
+  rulesReached: (mine, theirs) => ({
+    times: mine.times + theirs.times,
+    firstDay: Math.min(mine.firstDay, theirs.firstDay),
+  }),
   metrics: (mine, theirs, metricId, { project }) => {
     const metric = project.metrics.get(metricId)
     return metric === undefined ? mine : unitedMetric(mine, theirs, metric.aggregate)
@@ -164,6 +168,7 @@ export const unitedParts = (pair: Pair): UnitedParts => {
     streaks,
     streakCounts: openCounts(pair, new Map(streaks)),
     ruleUses: unitedOf("ruleUses", pair),
+    rulesReached: unitedOf("rulesReached", pair),
     metrics: unitedMetrics(pair),
     experiments: unitedExperiments(pair),
     teams: unitedOf("teams", pair),

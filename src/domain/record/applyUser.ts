@@ -17,7 +17,6 @@ import {
   newcomer,
   noBoardScores,
   pointsEarned,
-  type RuleUse,
   type UserState,
   type WindowScores,
 } from "../user/User.ts"
@@ -30,7 +29,6 @@ import {
   assertPart,
   assertTotal,
 } from "../values/invariants.ts"
-import { countIn, withCount } from "../values/Periods.ts"
 import { countEarning, foldBalance, forgive } from "./applyBalances.ts"
 import { applyMerge } from "./applyMerge.ts"
 import { countPurchase } from "./countPurchase.ts"
@@ -40,6 +38,7 @@ import { foldGoal, isOfPart } from "./foldGoal.ts"
 import { foldLeague, isOfLeague } from "./foldLeague.ts"
 import { foldQuest } from "./foldQuest.ts"
 import { foldReminder, isReminder, unansweredAfter } from "./foldReminder.ts"
+import { foldRuleUse, reachByRules } from "./foldRules.ts"
 import { countedEvent } from "./MetricRecount.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord, type UserFact } from "./Record.ts"
 
@@ -91,7 +90,7 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       disqualify(own(state, before, "boards"), fact)
       break
     case "rule.used":
-      useRule(own(state, before, "ruleUses"), fact)
+      foldRuleUse(state, before, fact)
       break
     case "badge.counted":
       foldCount(state, before, fact, record)
@@ -495,32 +494,6 @@ const withoutLatest = ({ indexBefore, sequenceBefore, xpBefore }: WindowScores):
   sequenceBefore: 0,
 })
 
-const useRule = (uses: Map<string, RuleUse>, fact: FactOf<"rule.used">): void => {
-  const use = ruleUse(uses.get(fact.ruleId), fact)
-  if (use !== undefined) uses.set(fact.ruleId, use)
-}
-
-const ruleUse = (use: RuleUse | undefined, fact: FactOf<"rule.used">): RuleUse | undefined => {
-  const { occurredAt, period, since, times } = fact
-  // The state drops uses that were counted in another form; the history has them.
-  const before = use?.since === since ? (use?.periods ?? []) : []
-  const used = countIn(before, period)
-  // A revoked use of a dropped period changes nothing.
-  if (times < 0 && used === undefined) return use
-  const count = Math.max(0, fact.used ?? (used ?? 0) + times)
-  return {
-    periods: withCount(before, period, count, limits.rulePeriodsMax),
-    lastAt: Math.max(use?.lastAt ?? occurredAt, occurredAt),
-    firstAt: Math.min(use?.firstAt ?? occurredAt, occurredAt),
-    ...(since !== undefined && { since }),
-  }
-}
-
-const activityAfter = ({ activity }: UserState, record: JournalRecord): UserState["activity"] => {
-  const day = eventDayOf(record)
-  return day === undefined ? activity : withDay(activity, day)
-}
-
 const lastEventAfter = ({ lastEventAt }: UserState, record: JournalRecord): number => {
   const { cause } = record
   if (cause.kind !== "event") return lastEventAt
@@ -570,6 +543,7 @@ export const applyUser = (
     streaks: before.streaks,
     streakCounts: before.streakCounts,
     ruleUses: before.ruleUses,
+    rulesReached: before.rulesReached,
     lastReward: before.lastReward,
     lastSpend: before.lastSpend,
     lastPurchase: before.lastPurchase,
@@ -585,10 +559,15 @@ export const applyUser = (
     createdAt: before.createdAt,
     updatedAt: record.facts.length === 0 ? before.updatedAt : decidedAt(record),
     lastEventAt: lastEventAfter(before, record),
-    activity: activityAfter(before, record),
+    activity: before.activity,
     remindedOn: before.remindedOn,
     reminded: before.reminded,
     unanswered: unansweredAfter(before, record),
+  }
+  const day = eventDayOf(record)
+  if (day !== undefined) {
+    state.activity = withDay(before.activity, day)
+    reachByRules(state, before, record, day)
   }
   for (const fact of record.facts) fold(state, before, fact, record)
   assertBalance("xp", state.xp)

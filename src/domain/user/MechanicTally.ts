@@ -7,8 +7,10 @@
  *   in which the user is; that of a badge from the creation of the user to the first award, unless the award is older: of a
  *   merged user, or from before the user came to Laurel. Times are
  *   rounded down by less than 1 % (`roundedSeconds`), so that a percentile needs no list of them.
- * - Retention compares the users who had completed a quest, or earned a badge, by the end of their
- *   first week, which is their first active day and the 6 days after it, with those who had not. Users
+ * - A rule reached a user if it rewarded an event that stands. Its first day moves with an undo only if no
+ *   such event is left (`RuleReach`).
+ * - Retention compares the users who had completed a quest, earned a badge, or been rewarded by a rule, by
+ *   the end of their first week, which is their first active day and the 6 days after it, with those who had not. Users
  *   count who began on the day of UTC on which the definition began, or later, at most
  *   `analyticsDaysMax` days ago, and for whom the day has ended in every time zone.
  *
@@ -153,6 +155,14 @@ export class MechanicTally {
     const compared = this.#comparedOf(user)
     this.#addQuests(user, project, compared)
     this.#addBadges(user, project, compared)
+    for (const [id, { firstDay, times }] of user.rulesReached) {
+      const rule = project.rules.get(id)
+      if (rule === undefined) continue
+      const count = this.#of(rule)
+      count.users++
+      count.times += times
+      this.#compareDay(count, compared, firstDay)
+    }
     for (const [key, { best }] of user.streaks) {
       const streak = definitionWithKey(project.streaks, key)
       if (streak === undefined || best === 0) continue
@@ -274,7 +284,11 @@ export class MechanicTally {
     at: number,
   ): void {
     if (compared === undefined || compared.activity.firstDay < count.since) return
-    const day = userDayAt(userZones(user, project), at)
+    this.#compareDay(count, compared, userDayAt(userZones(user, project), at))
+  }
+
+  #compareDay(count: MechanicCount, compared: Compared | undefined, day: number): void {
+    if (compared === undefined || compared.activity.firstDay < count.since) return
     if (day <= compared.activity.firstDay + weekEnd) countDays(count.early, compared)
   }
 }

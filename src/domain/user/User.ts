@@ -154,6 +154,15 @@ export interface RuleUse {
 }
 
 /**
+ * How many events of the user a rule rewarded that were not undone, at least one, and the user's day of
+ * the first. An undo moves that day only if no event is left.
+ */
+export interface RuleReach {
+  readonly times: number
+  readonly firstDay: number
+}
+
+/**
  * The xp of the user's latest window of a kind, and of the window before, which is needed until the
  * latest is stored.
  */
@@ -260,6 +269,8 @@ export interface UserState {
   /** By the key of the streak. */
   readonly streakCounts: ReadonlyMap<string, StreakCounts>
   readonly ruleUses: ReadonlyMap<string, RuleUse>
+  /** By the id of the rule; one that rewarded no event is absent. */
+  readonly rulesReached: ReadonlyMap<string, RuleReach>
   /** The sequence of the latest reward by request, spend and purchase; 0: none. */
   readonly lastReward: number
   readonly lastSpend: number
@@ -368,6 +379,7 @@ export const newcomer: UserState = {
   streaks: none,
   streakCounts: none,
   ruleUses: none,
+  rulesReached: none,
   lastReward: 0,
   lastSpend: 0,
   lastPurchase: 0,

@@ -19,6 +19,7 @@
  * place each, so the snapshot has at most 0.7 MiB of it.
  */
 import type { Source } from "../../domain/record/BalanceFact.ts"
+import { rewardingRule } from "../../domain/record/Past.ts"
 import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
 import type { MechanicNoun } from "../../domain/user/MechanicTally.ts"
 import { limits } from "../../Limits.ts"
@@ -92,26 +93,19 @@ export class MechanicDays {
     add: (place: string, times: number, xp?: number) => void,
     addOnce: (place: string) => void,
   ): void {
+    const ruleId = rewardingRule(fact)
+    if (ruleId !== undefined) addOnce(ruleId)
     switch (fact.kind) {
       case "xp.earned":
       case "points.earned":
       case "currency.earned": {
         const { boosts, source } = fact
-        if (typeof source === "object" && "ruleId" in source) addOnce(source.ruleId)
         if (boosts !== undefined) for (const { key } of boosts) addOnce(`boost ${key}`)
         const place = placeOf(source)
         if (fact.kind === "xp.earned" && place !== undefined) add(place, 0, fact.amount)
         break
       }
-      case "currency.capped":
-      case "boost.earned":
-        if (typeof fact.source === "object" && "ruleId" in fact.source) addOnce(fact.source.ruleId)
-        break
-      case "rule.used":
-        if (fact.times > 0) addOnce(fact.ruleId)
-        break
       case "badge.earned":
-        if (typeof fact.source === "object" && "ruleId" in fact.source) addOnce(fact.source.ruleId)
         add(fact.badgeId, 1)
         break
       case "quest.completed":

@@ -29,6 +29,7 @@ import {
   noneUnanswered,
   noWindows,
   type Profile,
+  type RuleReach,
   type RuleUse,
   type UserState,
   type WindowScores,
@@ -102,6 +103,7 @@ export const tags = {
   unanswered: 41,
   ...purchaseTags,
   goals: 32,
+  rulesReached: 33,
 } as const
 
 /** The place of a score: the all-time board, then the latest window and the one before by kind. */
@@ -185,6 +187,7 @@ export const encodeUser = (user: UserState, due: number, names: Names): Buffer =
   writeMap(tags.experiments, user.experiments, names, writeExposure)
   writePurchases(user, names, begins)
   writeMap(tags.goals, user.goals, names, writeGoal)
+  writeMap(tags.rulesReached, user.rulesReached, names, writeReach)
   writeMap(tags.reminded, user.reminded, names, writeNumber)
   if (begins(tags.unanswered, user.unanswered.length)) writeUnanswered(user.unanswered)
   return written()
@@ -289,6 +292,11 @@ const writeUse = ({ firstAt, lastAt, periods, since }: RuleUse): void => {
   writePeriods(periods)
 }
 
+const writeReach = ({ firstDay, times }: RuleReach): void => {
+  writeNumber(times)
+  writeNumber(firstDay)
+}
+
 /* Reading. */
 
 const reader = new Reader()
@@ -335,6 +343,7 @@ export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState =
     streaks: none,
     streakCounts: none,
     ruleUses: none,
+    rulesReached: none,
     lastReward: 0,
     lastSpend: 0,
     lastPurchase: 0,
@@ -446,6 +455,9 @@ const readLater = (state: Building, tag: number, count: number, names: Names): v
         return { key, startsAt, endsAt: startsAt + reader.number() }
       })
       return
+    case tags.rulesReached:
+      state.rulesReached = readMap(count, names, readReach)
+      return
     case tags.boards:
       state.boards = readMap(count, names, () => readBoard(reader))
       return
@@ -556,6 +568,12 @@ const readBalance = (): Balance => {
   const spent = reader.number()
   const since = reader.optional()
   return since === undefined ? { amount, spent } : { amount, spent, since }
+}
+
+const readReach = (): RuleReach => {
+  const times = reader.number()
+  if (times === 0) throw bad("a rule that reached the user has no event")
+  return { times, firstDay: reader.number() }
 }
 
 const readCount = (): number => reader.number()

@@ -79,7 +79,7 @@ const row = {
   name: Schema.String.annotate({ description: "Its name or title.", examples: ["Daily lesson"] }),
   status: oneOf(statuses).annotate({ description: "Its status.", examples: ["active"] }),
   users: perhaps(
-    "Users whom it reached: who started the quest, have the badge, kept a period of the streak, have a score on the leaderboard, had a place in the league, own the item. Null: not known, see `leftOut`.",
+    "Users whom it reached: whom the rule rewarded, who started the quest, have the badge, kept a period of the streak, have a score on the leaderboard, had a place in the league, own the item. Null: not known, see `leftOut`.",
     160,
   ),
   share: share("`users` / `allUsers`, to 4 decimals; null: not known, or there are no users.", 0.4),
@@ -198,7 +198,8 @@ const FirstWeek = Schema.Struct({
     "2026-08-01",
   ),
   reached: Schema.Array(Returned).annotate({
-    description: "Those who completed or earned it by the end of their first 7 days.",
+    description:
+      "Those who completed or earned it, or whom the rule rewarded, by the end of their first 7 days.",
   }),
   others: Schema.Array(Returned).annotate({ description: "Those who did not." }),
   note: Schema.String.annotate({

@@ -77,6 +77,7 @@ const rarityOf = (share: number): NonNullable<Row["rarity"]> => {
 
 /** The kinds whose states tell the users; those that users complete; those that give xp. */
 const reaching = new Set<MechanicNoun>([
+  "rule",
   "quest",
   "badge",
   "streak",
@@ -194,7 +195,8 @@ const detailOf = (asked: Asked, mechanic: AnyMechanic): Detail => {
   const tally = asked.count.result
   const count = tally.of(definition.id) ?? new MechanicCount(sinceOf(definition))
   const days = daysOf(asked, mechanic)
-  const isCompared = noun === "badge" || (noun === "quest" && isComparable(definition))
+  const isCompared =
+    noun === "badge" || noun === "rule" || (noun === "quest" && isComparable(definition))
   const { early, others } = tally.comparison(count)
   return {
     ...rowOf(asked, mechanic),
@@ -275,7 +277,7 @@ const leftOutOf = (
   const leftOut: Array<Detail["leftOut"][number]> = []
   const add = (figure: string, reason: string) => leftOut.push({ figure, reason })
   if (!reaching.has(noun)) {
-    add("users", "The states of users do not have whom a rule or a boost reached.")
+    add("users", "The states of users do not have whom a boost reached.")
   }
   if (!hasDays) {
     add(

@@ -45,7 +45,7 @@ describe("The page Mechanics", () => {
   it("lists what each definition did, sorted and filtered by the address", async () => {
     const page = await read(`${base}/mechanics`)
     expect(textOf(page)).toContain("Tap &amp; swipe quest 2 100% common 1 0.03 2")
-    expect(textOf(page)).toContain("TAP rule – – 3 0.1 30")
+    expect(textOf(page)).toContain("TAP rule 2 100% common 3 0.1 30")
     expect(page).not.toContain("A draft")
     expect(page).toContain(
       'aria-sort="descending"><a href="/dashboard/shop/sandbox/mechanics?sort=users">Users',
@@ -117,6 +117,8 @@ describe("The page of a definition", () => {
     expect(quest).toContain(
       `2 users started it (100%), 1 completed it, 1 time in 30 days, 2 xp. <a href="${base}/mechanics/quest/${questId}">`,
     )
-    expect(await read(`${base}/rules/${ruleId}`)).toContain("3 times in 30 days, 30 xp.")
+    expect(await read(`${base}/rules/${ruleId}`)).toContain(
+      "2 users rewarded (100%), 3 times in 30 days, 30 xp.",
+    )
   })
 })

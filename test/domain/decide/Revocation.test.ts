@@ -12,6 +12,7 @@ describe("Undoing an event", () => {
     world.track()
     const undone = world.undo(first)
     expect(kindsOf(undone)).toEqual([
+      "rule.used",
       "xp.revoked",
       "windows.credited",
       "points.revoked",

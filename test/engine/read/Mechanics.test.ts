@@ -130,7 +130,11 @@ class Model {
     expect(badge.firstWeek).toMatchObject({ reached: compared(true), others: compared(false) })
     const { mechanics } = yield* mechanicsListOf(engine, sandbox, { kind: "rule", days: 90 })
     const rewarded = [...this.rewarded.values()].reduce((sum, count) => sum + count, 0)
-    expect(mechanics[0]).toMatchObject({ completions: rewarded, xp: 5 * rewarded })
+    const tapped = users.filter((user) => user.count("TAP") > 0)
+    expect(mechanics[0]).toMatchObject({
+      ...{ completions: rewarded, xp: 5 * rewarded },
+      users: tapped.length,
+    })
     const rule = yield* mechanicOf(engine, sandbox, "rule", "tap", { days: 90 })
     for (const { completions, date } of rule.days) {
       const day = Date.parse(date) / dayMs

@@ -302,6 +302,10 @@ const rich: UserState = {
     ["rul_1", { periods: [[3, 1]], lastAt: 8, firstAt: 8 }],
     ["rul_2", { periods: [[0, 0]], lastAt: 8, firstAt: 2, since: 1 }],
   ]),
+  rulesReached: new Map([
+    ["rul_1", { times: 1, firstDay: 20_784 }],
+    ["constructor", { times: 300, firstDay: 0 }],
+  ]),
   lastReward: 10,
   lastSpend: 12,
 }

@@ -89,6 +89,7 @@ import {
   newMilestones,
   placesOf,
   streakOf,
+  takerOf,
   warningsDue,
 } from "./streaks.ts"
 import { teamsOf } from "./teams.ts"
@@ -365,7 +366,16 @@ export class Model {
       const zone = zoneNow(this.profile(userId), definitions)
       event.metrics.push(...measure(definitions, event, dateAt(zone, event.occurredAt)))
       for (const { gives, rule } of ruleGifts(before, rules, running, zoneThen, event, isIn)) {
-        if (give(gives)) event.uses.push(rule.id)
+        const { freezes = {}, ...others } = gives
+        const isGiven = give(others)
+        const isAsked = give({ xp: 0, points: 0, badgeId: null, freezes })
+        if (isGiven || isAsked) event.uses.push(rule.id)
+        const isTaken = Object.entries(freezes).some(
+          ([key, amount]) => amount > 0 && takerOf(definitions.streaks, key, now) !== undefined,
+        )
+        // Freezes that no streak takes leave no trace in the history, unless uses are counted.
+        const isCounted = rule.limit !== null || rule.cooldownSeconds !== null
+        if (isGiven || isTaken || (isAsked && isCounted)) event.reaching.push(rule.id)
       }
       countForStreaks()
       for (const { claimable, completed, paid, period, quest } of countForSteps(
@@ -1080,6 +1090,7 @@ const nothing = (sequence: number, now: number): Happened => ({
   boosts: new Map(),
   segments: [],
   uses: [],
+  reaching: [],
   kept: [],
   steps: [],
   completions: [],

@@ -87,6 +87,8 @@ export interface Happened extends Amounting {
   segments: ReadonlyArray<string>
   /** The rules that rewarded it. */
   readonly uses: Array<string>
+  /** Those of them of whose reward anything arrived, or was cut. */
+  readonly reaching: Array<string>
   /** The currencies whose whole balances it kept until a day at least. */
   readonly kept: Array<{ readonly currency: string; readonly lastDay: number }>
   /** The steps of quests for which it counted. */

@@ -374,7 +374,7 @@ export const giveFreezes = (
 }
 
 /** A streak that takes freezes. */
-const takerOf = (streaks: ReadonlyArray<Streak>, key: string, now: number) =>
+export const takerOf = (streaks: ReadonlyArray<Streak>, key: string, now: number) =>
   streaks.find((one) => one.key === key && isInUse(one) && now < (one.endsAt ?? Infinity))
 
 /** The freezes of an entry that an undo finds. */

@@ -38,7 +38,7 @@ const happened: Readonly<Record<Mechanic["kind"], string>> = {
 
 /** What a user of each kind did. */
 const reached: Readonly<Record<Mechanic["kind"], string>> = {
-  rule: "Users",
+  rule: "Users rewarded",
   quest: "Users who started it",
   badge: "Users who have it",
   streak: "Users who kept a period",
@@ -182,7 +182,7 @@ ${figures([
 const firstWeekSection = ({ firstWeek, kind }: Mechanic): Content => {
   if (firstWeek === null) return undefined
   const { note, others, reached, since } = firstWeek
-  const did = kind === "quest" ? "completed it" : "earned it"
+  const did = kind === "quest" ? "completed it" : kind === "badge" ? "earned it" : "were rewarded"
   return html`<h2>Who comes back</h2>
 <p>Users who ${did} in their first week beside those who did not. ${note}</p>
 ${

@@ -168,6 +168,7 @@ const userMaps = [
   "streaks",
   "streakCounts",
   "ruleUses",
+  "rulesReached",
   "metrics",
   "boards",
   "experiments",

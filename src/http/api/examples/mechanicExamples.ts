@@ -28,21 +28,21 @@ export const mechanicList = {
   ...counted,
   total: 2,
   mechanics: [
-    quest,
     {
       kind: "rule",
       id: ruleId,
       key: "lesson-done",
       name: "LESSON_DONE",
       status: "active",
-      users: null,
-      share: null,
-      rarity: null,
+      users: 310,
+      share: 0.775,
+      rarity: "common",
       completed: null,
       completions: 1240,
       perDay: 41.33,
       xp: 24_800,
     },
+    quest,
   ],
 } as const
 
