@@ -27,6 +27,7 @@ import type { MakePages, PageRequest, Pages } from "../http/pages/Pages.ts"
 import type { StreamedReply } from "../http/stream/StreamedReply.ts"
 import { limits } from "../Limits.ts"
 import { accountRoutes } from "./pages/account.ts"
+import { actionRoutes } from "./pages/actions.ts"
 import { activityRoutes } from "./pages/activity.ts"
 import { badgeRoutes } from "./pages/definitions/badges.ts"
 import { boardRoutes } from "./pages/definitions/boards.ts"
@@ -122,6 +123,7 @@ export const routes: ReadonlyArray<Route> = [
   ...retentionRoutes,
   ...reminderRoutes,
   ...mechanicRoutes,
+  ...actionRoutes,
   ...liveRoutes,
   ...startRoutes,
   ...webhookRoutes,

@@ -132,6 +132,7 @@ export const stillServer: ServerState = {
     place: undefined,
     limits: [["Memory for states of users", "at most 1,000 MiB"]],
   }),
+  archiveTrouble: () => undefined,
   archives: Effect.succeed([]),
   createArchive: Effect.void,
   runbook: Effect.succeed("# The data directory\n"),

@@ -82,6 +82,13 @@ export const makeServerState = Effect.fnUntraced(function* ({
 
   return {
     read,
+    archiveTrouble: () =>
+      archiveTrouble({
+        failure: archiveFailure,
+        intervalMs: config.archiveIntervalMs,
+        ageMs: ageMs(metrics.value("laurel_archive_age_seconds")),
+        upMs: performance.now(),
+      }),
     archives: Effect.map(archives.list, (all) => all.map(rowOf).reverse()),
     createArchive: Effect.suspend(() =>
       archives.isMaking()
@@ -92,6 +99,28 @@ export const makeServerState = Effect.fnUntraced(function* ({
     runbook: Effect.promise(() => readFile(runbook, "utf8").catch(() => undefined)),
   }
 })
+
+/**
+ * Archives by schedule are late when two intervals have passed since the newest good one, or since the
+ * start if there is none.
+ */
+export const archiveTrouble = ({
+  ageMs,
+  failure,
+  intervalMs,
+  upMs,
+}: {
+  readonly failure: string | undefined
+  readonly intervalMs: number | null
+  readonly ageMs: number | undefined
+  readonly upMs: number
+}): string | undefined => {
+  if (failure !== undefined) return `The last archive could not be made: ${failure}`
+  if (intervalMs === null || Math.min(ageMs ?? upMs, upMs) <= 2 * intervalMs) return undefined
+  return ageMs === undefined
+    ? "No archive was made since the server started."
+    : `The newest good archive is ${Math.floor(ageMs / 3_600_000)} hours old.`
+}
 
 /** On a session of its own, since the sessions of the server may be waiting. */
 const readCluster = (url: string): Effect.Effect<NonNullable<StateNow["cluster"]>> =>

@@ -1,6 +1,6 @@
 /**
  * The state of an environment: users, their activity beside the period before, events a minute, the
- * week's best, webhooks that fail, actions that nothing names, and the next steps.
+ * week's best, webhooks that fail, actions that nothing names, archives that failed, and the next steps.
  */
 import { Effect } from "effect"
 import { environmentId } from "../../domain/project/Directory.ts"
@@ -55,7 +55,8 @@ const overviewPage = Effect.fnUntraced(function* (
   const activity = yield* activitySection(visit)
   return show(
     "Overview",
-    html`${webhooks.map((webhook) => stoppedAlert(base, webhook))}
+    html`${archiveAlert(visit)}
+${webhooks.map((webhook) => stoppedAlert(base, webhook))}
 ${failing.map((webhook) => failingAlert(base, webhook))}
 ${unmatchedAlert(base, unmatchedOf(actions))}
 ${figures([
@@ -91,6 +92,14 @@ ${table(
 }`,
   )
 })
+
+/** Archives are of the whole server, so that its owners see it. */
+const archiveAlert = ({ member, prefix, server }: PlaceVisit): Html | undefined => {
+  const trouble = member.account.access.owner === true ? server.archiveTrouble() : undefined
+  return trouble === undefined
+    ? undefined
+    : html`<p class="alert">${trouble} <a href="${prefix}/operations">Operations</a></p>`
+}
 
 type Webhook = BodyOf<"webhooks.list">["webhooks"][number]
 type CountedWebhook = BodyOf<"webhooks.get">
@@ -144,7 +153,7 @@ const unmatchedAlert = (
     unmatched.length === 1 ? "action" : "actions"
   } ${named.map(({ action }, index) => html`${index > 0 && ", "}<code>${action}</code>`)}${
     rest > 0 && ` and ${count(rest)} more`
-  }. <a href="${base}/rules#actions">Events without a definition</a></p>`
+  }. <a href="${base}/actions?named=no">Actions without a definition</a></p>`
 }
 
 const nextSteps = (base: string, hasUsers: boolean, hasRules: boolean): Html =>

@@ -32,7 +32,7 @@ export interface Services {
   readonly projects: Projects["Service"]
   readonly reads: Pick<
     Engine["Service"],
-    "feed" | "readActivity" | "readCounts" | "readCountsAtLeast" | "readDirectory"
+    "feed" | "readActivity" | "readCounts" | "readCountsAtLeast" | "readDirectory" | "readProject"
   >
   readonly server: ServerState
   readonly once: Once

@@ -9,6 +9,8 @@ import type { RecentState } from "../../metrics/RecentEvents.ts"
 
 export interface ServerState {
   readonly read: Effect.Effect<StateNow>
+  /** What is wrong with archives, in a sentence; `undefined`: nothing. Costs nothing. */
+  readonly archiveTrouble: () => string | undefined
   /** Archives, newest first. Fails if their folder cannot be read. */
   readonly archives: Effect.Effect<ReadonlyArray<ArchiveRow>, LaurelError>
   /** Starts an archive in the background. Fails with `conflict` while another is under way. */

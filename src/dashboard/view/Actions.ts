@@ -41,12 +41,15 @@ export const unmatchedOf = (actions: ReadonlyArray<SeenAction>): ReadonlyArray<S
   actions.filter(({ matched }) => !matched)
 
 /** A table of the unmatched actions; nothing where there are none. */
-export const unmatchedSection = (seen: ReadonlyArray<SeenAction>): Html | undefined => {
+export const unmatchedSection = (
+  base: string,
+  seen: ReadonlyArray<SeenAction>,
+): Html | undefined => {
   const actions = unmatchedOf(seen)
   if (actions.length === 0) return undefined
   const title = "Events without a definition"
   return html`<h2 id="actions">${title}</h2>
-<p>Events have these actions, but no active rule, published quest, badge or streak names them. Look for misspelt actions.</p>
+<p>Events have these actions, but no active rule, published quest, badge or streak names them. Look for misspelt actions. <a href="${base}/actions">All actions</a></p>
 ${table(
   title,
   ["Action", "Events", "Last received"],

@@ -50,6 +50,7 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["/retention", "Retention"],
   ["/reminders", "Reminders"],
   ["/mechanics", "Mechanics"],
+  ["/actions", "Actions"],
   ["/users", "Users"],
   ["/teams", "Teams"],
   ["/leaderboard", "Leaderboard"],

@@ -2,7 +2,7 @@
 import { rm } from "node:fs/promises"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Result } from "effect"
-import { makeServerState } from "../../../src/cli/process/ServerState.ts"
+import { archiveTrouble, makeServerState } from "../../../src/cli/process/ServerState.ts"
 import { readConfig } from "../../../src/config/Config.ts"
 import { ArchiveMetrics } from "../../../src/engine/archive/ArchiveMetrics.ts"
 import type { Step } from "../../../src/engine/archive/jobs/Jobs.ts"
@@ -92,4 +92,24 @@ describe("The state of a server", () => {
         yield* close("kill")
       }),
   )
+})
+
+describe("Archives", () => {
+  const hour = 3_600_000
+  const fine = { failure: undefined, intervalMs: hour, ageMs: hour, upMs: 10 * hour }
+
+  it("are in trouble after a failure, and when two intervals passed without a good one", () => {
+    expect(archiveTrouble(fine)).toBeUndefined()
+    expect(archiveTrouble({ ...fine, ageMs: 2 * hour })).toBeUndefined()
+    expect(archiveTrouble({ ...fine, ageMs: 3 * hour })).toBe(
+      "The newest good archive is 3 hours old.",
+    )
+    expect(archiveTrouble({ ...fine, ageMs: undefined })).toMatch(/^No archive was made/)
+    expect(archiveTrouble({ ...fine, failure: "no room" })).toMatch(/made: no room$/)
+  })
+
+  it("are in no trouble soon after a start, nor without a schedule", () => {
+    expect(archiveTrouble({ ...fine, ageMs: 30 * hour, upMs: hour })).toBeUndefined()
+    expect(archiveTrouble({ ...fine, ageMs: 30 * hour, intervalMs: null })).toBeUndefined()
+  })
 })

@@ -27,9 +27,9 @@ describe("Actions that no definition names", () => {
     const overview = await read(base)
     expect(overview).toMatch(warning)
     expect(overview).toContain("names the action <code>LESON_DONE</code>. <a")
-    const [, list] = /href="([^"]+)">Events without a definition</.exec(overview)!
-    const rules = await read(list!.split("#")[0]!)
-    expect(rules).toMatch(/<td><code>LESON_DONE<\/code><\/td><td>2<\/td>/)
+    const [, list] = /href="([^"]+)">Actions without a definition</.exec(overview)!
+    const actions = await read(list!)
+    expect(actions).toMatch(/<td><code>LESON_DONE<\/code><\/td><td>2<\/td>/)
     expect(await read("/dashboard/shop/production")).not.toContain("LESON_DONE")
 
     await sandbox("POST", "/rules", { action: "LESON_DONE", reward: { xp: 50 } })

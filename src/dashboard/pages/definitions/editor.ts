@@ -302,6 +302,8 @@ export interface Editor<Definition extends Shown, Choices> {
   readonly choices: (visit: PlaceVisit) => Effect.Effect<Choices, LaurelError>
   /** The texts of a new form. */
   readonly blank: Texts
+  /** The fields of a new form that the address may fill. */
+  readonly filled?: ReadonlyArray<string>
   readonly textsOf: (definition: Definition) => Texts
   /** Fields of rows that have a text in a new row. */
   readonly preset: ReadonlyArray<string>
@@ -346,7 +348,7 @@ export const editorRoutes = <Definition extends Shown, Choices>(
   const one = `${path}/:${noun}`
   const fresh = `${path}/new`
   return [
-    placePage(fresh, (visit) => pages.formPage(visit, { form: formOf(editor.blank) }), "admin"),
+    placePage(fresh, (visit) => pages.formPage(visit, { form: blankForm(editor, visit) }), "admin"),
     placeForm(fresh, `${noun}.create`, (visit) => pages.create(visit)),
     placeForm(`${fresh}/draft`, "none", (visit) => pages.draft(visit)),
     placePage(one, (visit) =>
@@ -541,6 +543,13 @@ ${cursorPager(`${base}${path}`, request.query, page)}
 ${below}`,
   )
 }
+
+/** A new form, with the texts that a link gives it. */
+const blankForm = (
+  { blank, filled = [] }: Pick<Editor<never, never>, "blank" | "filled">,
+  { request: { query } }: PlaceVisit,
+): Form =>
+  formOf(new Map([...blank, ...filled.map((name) => [name, query.get(name) ?? ""] as const)]))
 
 /**
  * A form with one button that changes a definition at once. `name` distinguishes it for screen

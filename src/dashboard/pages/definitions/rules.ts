@@ -159,6 +159,7 @@ export const ruleRoutes: ReadonlyArray<Route> = kindRoutes<Rule, BadgeChoices>({
     "A rule says what an action earns: xp, points or a badge for each event with this action.",
   choices: badgeChoices,
   blank: new Map(),
+  filled: ["action"],
   textsOf,
   preset: ["op"],
   fields,
@@ -180,5 +181,6 @@ export const ruleRoutes: ReadonlyArray<Route> = kindRoutes<Rule, BadgeChoices>({
         : `${rule.limit.times} ${rule.limit.per === "ever" ? "ever" : `a ${rule.limit.per}`}`,
       periodWords(rule),
     ]),
-  below: (visit) => Effect.map(seenActions(visit.ask), unmatchedSection),
+  below: (visit) =>
+    Effect.map(seenActions(visit.ask), (seen) => unmatchedSection(visit.base, seen)),
 })

@@ -1,0 +1,129 @@
+/** The actions of an environment's events: how many, which definitions name them, and what nobody names. */
+import { Effect } from "effect"
+import { environmentId } from "../../domain/project/Directory.ts"
+import { type AnyDefinition, nameOf, plurals } from "../../domain/project/Kinds.ts"
+import { type NamedAction, namedActions } from "../../domain/project/NamedActions.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import { limits } from "../../Limits.ts"
+import { mayChange, type PlaceVisit, placePage, type Route } from "../request/Route.ts"
+import { seenActions, unmatchedOf } from "../view/Actions.ts"
+import { type Content, html, isolated } from "../view/Html.ts"
+import { offsetPage, type SortHead, sortTable, tabs, withQuery } from "../view/Lists.ts"
+import { count, isoTime } from "../view/Quantities.ts"
+import type { Reply } from "../view/Replies.ts"
+
+type Seen = Effect.Success<ReturnType<typeof seenActions>>[number]
+
+const orders: Readonly<Record<string, (one: Seen, other: Seen) => number>> = {
+  name: (one, other) => (one.action < other.action ? -1 : 1),
+  events: (one, other) => other.count - one.count,
+  // As they come.
+  last: () => 0,
+}
+
+/** How many definitions and paths a row names. */
+const namedMax = 3
+const pathsMax = 5
+
+const definitionLinks = (base: string, all: ReadonlyArray<AnyDefinition>): Content => [
+  all
+    .slice(0, namedMax)
+    .map(
+      (one, n) =>
+        html`${n > 0 && ", "}${one.noun} <a href="${base}/${plurals[one.noun]}/${one.definition.id}">${isolated(nameOf(one))}</a>`,
+    ),
+  all.length > namedMax && ` and ${count(all.length - namedMax)} more`,
+]
+
+const pathsOf = (paths: ReadonlySet<string>): Content => [
+  [...paths].slice(0, pathsMax).map((path, n) => html`${n > 0 && ", "}<code>${path}</code>`),
+  paths.size > pathsMax && ` and ${count(paths.size - pathsMax)} more`,
+]
+
+/** What names the action, or how to name it. */
+const naming = (
+  { base }: PlaceVisit,
+  allowed: boolean,
+  { action, matched }: Seen,
+  named: NamedAction | undefined,
+): Content => {
+  if (named !== undefined && matched) return definitionLinks(base, named.definitions)
+  if (matched) return "every quest"
+  const create =
+    allowed &&
+    html` <a href="${withQuery(`${base}/rules/new`, new URLSearchParams(), { action })}">Create a rule</a>`
+  return named === undefined
+    ? html`nothing.${create}`
+    : html`${definitionLinks(base, named.definitions)}, not active now.${create}`
+}
+
+const actionsPage = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+): Effect.fn.Return<Reply, LaurelError> {
+  const { ask, base, place, reads, show } = visit
+  const { query } = visit.request
+  const path = `${base}/actions`
+  const project = yield* reads.readProject(environmentId(place.project.id, place.environment))
+  const seen = yield* seenActions(ask)
+  const { others } = yield* ask("actions.list", { query: { limit: "1" } })
+  const unmatched = unmatchedOf(seen)
+  const asked = query.get("sort") ?? ""
+  const order = Object.hasOwn(orders, asked) ? asked : "last"
+  const onlyUnmatched = query.get("named") === "no"
+  const shown = (onlyUnmatched ? unmatched : seen).toSorted(orders[order])
+  const head = (label: string, by?: string): SortHead => ({
+    label,
+    ...(by !== undefined && { address: withQuery(path, query, { sort: by, offset: undefined }) }),
+    ...(by === order && { sorted: by === "name" ? "ascending" : "descending" }),
+  })
+  const named = namedActions(project)
+  const allowed = mayChange(visit)
+  const rows = offsetPage(path, query, shown)
+  return show(
+    "Actions",
+    html`<p>The actions of the events that were received, and the definitions that name them. Undone events and those of erased users count.</p>
+${tabs(
+  "Named",
+  [
+    [
+      "",
+      `All (${count(seen.length)})`,
+      withQuery(path, query, { named: undefined, offset: undefined }),
+    ],
+    [
+      "no",
+      `Named by nothing (${count(unmatched.length)})`,
+      withQuery(path, query, { named: "no", offset: undefined }),
+    ],
+  ],
+  onlyUnmatched ? "no" : "",
+)}
+${
+  seen.length === 0
+    ? html`<p>No event was received yet. <a href="${base}/start">Send one</a>.</p>`
+    : shown.length === 0
+      ? html`<p>A definition names each action.</p>`
+      : sortTable(
+          "Actions",
+          [
+            head("Action", "name"),
+            head("Events", "events"),
+            head("Last received", "last"),
+            head("Named by"),
+            head("Metadata that they read"),
+          ],
+          rows.items.map((one) => [
+            html`<code>${one.action}</code>`,
+            count(one.count),
+            isoTime(one.lastReceivedAt),
+            html`${naming(visit, allowed, one, named.get(one.action))}`,
+            html`${pathsOf(named.get(one.action)?.paths ?? new Set())}`,
+          ]),
+        )
+}
+${rows.pager}
+${others.count > 0 && html`<p class="hint">${count(others.count)} more events had other actions. Each environment counts ${count(limits.actionsCountedMax)} actions, ${count(limits.actionsUnmatchedMax)} of them that nothing named.</p>`}`,
+  )
+})
+
+export const actionRoutes: ReadonlyArray<Route> = [placePage("/actions", actionsPage)]
