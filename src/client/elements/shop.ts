@@ -66,26 +66,28 @@ export class LaurelShop extends LaurelElement<UserItems | undefined> {
     const balance = this.#fill("balance", this.#amounts(Object.fromEntries(amounts)))
     const list = named(make("ul", ...shop.items.map((item) => this.#row(item))), "rows shop")
     list.ariaLabel = title
-    return [make("p", make("strong", title)), make("p", balance), list, this.#status]
+    return [make("p", make("strong", title)), make("p", make("bdi", balance)), list, this.#status]
   }
 
   #row(item: ItemForUser): HTMLElement {
     const { description, key, left, name, price, refusal } = item
     const head = make("p", make("strong", make("bdi", name)))
     head.id = `item-${key}`
+    const reason = refusal === null ? undefined : this.#reason(item, refusal)
+    const canBuy = this.hasAttribute("buy") && reason === undefined
     const facts = [
-      this.#fill("price", this.#amounts(price)),
+      // The button says it, too.
+      ...(canBuy ? [] : [this.#fill("price", this.#amounts(price))]),
       ...(left === null ? [] : [this.words.left!.replace("{count}", number(left))]),
       ...this.#limit(item),
     ]
     const about = make("div", head)
     if (description !== null) about.append(make("p", make("bdi", description)))
-    about.append(named(make("p", facts.join(" · ")), "quiet"))
-    const reason = refusal === null ? undefined : this.#reason(item, refusal)
+    if (facts.length > 0) about.append(named(make("p", make("bdi", facts.join(" · "))), "quiet"))
     if (this.hasAttribute("buy")) return make("li", about, this.#button(item, head.id, reason))
     return reason === undefined
       ? make("li", about)
-      : make("li", about, named(make("p", reason), "quiet"))
+      : make("li", about, named(make("p", make("bdi", reason)), "quiet"))
   }
 
   #limit({ bought, limit }: ItemForUser): ReadonlyArray<string> {
@@ -108,7 +110,8 @@ export class LaurelShop extends LaurelElement<UserItems | undefined> {
   /** A button that cannot be pressed keeps the focus, and its text says why. */
   #button(item: ItemForUser, nameId: string, reason: string | undefined): HTMLElement {
     const text = reason ?? this.#fill("buy", this.#amounts(item.price))
-    const button = make("button", text) as HTMLButtonElement
+    // Isolated, since a text may begin with a number, which has no direction of its own.
+    const button = make("button", make("bdi", text)) as HTMLButtonElement
     button.type = "button"
     button.dataset.focus = item.key
     button.setAttribute("aria-describedby", nameId)
