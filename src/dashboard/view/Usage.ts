@@ -12,12 +12,12 @@ type Mechanic = BodyOf<"analytics.mechanic">
 const reached: Readonly<Record<MechanicNoun, string>> = {
   rule: "rewarded",
   quest: "started it",
-  badge: "have it",
+  badge: "earned it",
   streak: "kept a period",
-  leaderboard: "have a score",
+  leaderboard: "had a score",
   league: "had a place",
   boost: "had it",
-  item: "own it",
+  item: "bought it",
 }
 
 const isMechanic = (noun: Noun): noun is MechanicNoun =>

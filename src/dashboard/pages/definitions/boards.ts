@@ -262,14 +262,16 @@ const topOf = (visit: PlaceVisit, board: Board): Effect.Effect<Content, never> =
   Effect.map(Effect.result(entriesOf(visit, board, { limit: String(topShown) })), (found): Html => {
     const key = encodeURIComponent(board.key)
     const link = html`<p><a href="${visit.base}/leaderboard?board=${key}">Show the entries</a></p>`
-    if (found._tag === "Failure" || found.success.entries.length === 0) return link
+    if (found._tag === "Failure" || found.success.entries.length === 0) {
+      return html`<h2>Entries</h2><p>Nobody has a score here yet.</p>${link}<h2>Definition</h2>`
+    }
     const rows = found.success.entries.map(({ displayName, rank, score, userId }) => [
       count(rank),
       entrantLink(visit.base, board, userId, displayName),
       scoreText(score),
     ])
     const heads = ["Rank", entrantHead(board), rankedKey(board)]
-    return html`${table("First entries", heads, rows)}${link}`
+    return html`<h2>Entries</h2>${table("First entries", heads, rows)}${link}<h2>Definition</h2>`
   })
 
 const forWhom = ({ segment, teamKind }: Board): Content => {

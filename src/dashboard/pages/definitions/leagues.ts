@@ -9,7 +9,7 @@ import type { Draft } from "../../view/Editing.ts"
 import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount, table } from "../../view/Lists.ts"
-import { count, score as scoreText } from "../../view/Quantities.ts"
+import { count, isoTime, score as scoreText } from "../../view/Quantities.ts"
 import { userLink } from "../../view/Users.ts"
 import { withoutNulls } from "./editor.ts"
 import { kindRoutes } from "./kindPages.ts"
@@ -201,12 +201,13 @@ const cohortsOf = (visit: PlaceVisit, league: League): Effect.Effect<Content, ne
             outcomeWords[outcome],
           ])
           const many = hasMore ? `more than ${count(cohorts.length)}` : count(cohorts.length)
-          return html`<p>${isolated(name)}: ${many} cohorts in the window that ends ${window.endsAt}${settling && ", which is being settled"}. The first one:</p>
+          const noun = cohorts.length === 1 ? "cohort" : "cohorts"
+          return html`<p>${isolated(name)}: ${many} ${noun} in the window that ends ${isoTime(window.endsAt)}${settling && ", which is being settled"}. The first one:</p>
 ${table(`First cohort of ${name}`, ["Rank", "User", rankedKey(league), "If it closed now"], rows)}`
         },
       ),
     ),
-    (parts) => html`<h2>Cohorts</h2>${parts}`,
+    (parts) => html`<h2>Cohorts</h2>${parts}<h2>Definition</h2>`,
   )
 
 export const leagueRoutes: ReadonlyArray<Route> = kindRoutes<League, undefined>({

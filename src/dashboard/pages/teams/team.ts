@@ -14,6 +14,7 @@ import {
   placePage,
   type Route,
 } from "../../request/Route.ts"
+import { saveRow } from "../../view/Editing.ts"
 import { confirmButton, idempotencyField, jsonField, refusal, textField } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated, titled } from "../../view/Html.ts"
 import { cursorPager, listQuery, properties, table } from "../../view/Lists.ts"
@@ -79,7 +80,7 @@ const memberTable = (
 }
 
 const forms = (
-  { form, request }: PlaceVisit,
+  { form, place, request }: PlaceVisit,
   team: Team,
   path: string,
   error: LaurelError | undefined,
@@ -97,7 +98,7 @@ ${textField({ name: "userId", label: "Id of a user", hint: "The user leaves the 
 <form method="post" action="${path}">${idempotencyField()}<input type="hidden" name="version" value="${version}">
 ${textField({ name: "name", label: "Name", value: name, charactersMax: limits.titleCharactersMax, faults })}
 ${jsonField({ name: "attributes", label: "Attributes", hint: "A JSON object of texts, numbers and booleans.", value: attributes, rows: 6, faults })}
-<button class="main">Save team</button></form>
+${saveRow(place, "Save team")}</form>
 ${confirmButton({
   id: "delete-team",
   button: "Delete team",

@@ -5,6 +5,7 @@ import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { noticeOf, redirectWithNotice } from "../../request/notice.ts"
 import { mayChange, orPage, type PlaceVisit } from "../../request/Route.ts"
+import { saveRow } from "../../view/Editing.ts"
 import { idempotencyField, refusal, textField } from "../../view/Forms.ts"
 import { type Html, html, isolated, titled } from "../../view/Html.ts"
 import { cursorPager, listQuery, table } from "../../view/Lists.ts"
@@ -57,7 +58,7 @@ const teamTable = (base: string, teams: BodyOf<"teams.list">["teams"]): Html =>
 
 const newFields = ["id", "kind", "name"]
 
-const createForm = ({ base, form }: PlaceVisit, error: LaurelError | undefined): Html => {
+const createForm = ({ base, form, place }: PlaceVisit, error: LaurelError | undefined): Html => {
   const faults = error?.errors
   const field = (name: string, label: string, hint: string, charactersMax: number) =>
     textField({ name, label, hint, value: form.text(name), charactersMax, faults })
@@ -66,7 +67,7 @@ const createForm = ({ base, form }: PlaceVisit, error: LaurelError | undefined):
 ${field("id", "Id", "Your id of the team. It never changes.", limits.idCharactersMax)}
 ${field("kind", "Kind", "Such as club or class: a user is in at most one team of each kind. It never changes.", limits.keyCharactersMax)}
 ${field("name", "Name", "Name for people.", limits.titleCharactersMax)}
-<button class="main">Create team</button></form>`
+${saveRow(place, "Create team")}</form>`
 }
 
 /** The error with the fault of a part of the address at the field of this name. */
