@@ -1,5 +1,5 @@
 /**
- * The elements: profile, level, badges, quests, streak, recap, leaderboard, league, shop and toasts of new badges.
+ * The elements: profile, level, badges, quests, streak, recap, leaderboard, league, goal, shop and toasts of new badges.
  * Importing this module defines them.
  *
  * An element reads its data from the server, through the property `client` or the attributes `url`
@@ -13,6 +13,7 @@
  * <script type="module">import "laurel-client/elements"</script>
  * ```
  */
+import { LaurelGoal } from "./elements/goal.ts"
 import { LaurelLeaderboard } from "./elements/leaderboard.ts"
 import { LaurelLeague } from "./elements/league.ts"
 import { LaurelBadges, LaurelLevel, LaurelProfile, LaurelQuests } from "./elements/progress.ts"
@@ -24,6 +25,7 @@ import { LaurelToast } from "./elements/toast.ts"
 export { ClientElement, LaurelElement, type Words } from "./elements/base.ts"
 export {
   LaurelBadges,
+  LaurelGoal,
   LaurelLeaderboard,
   LaurelLeague,
   LaurelLevel,
@@ -37,6 +39,7 @@ export {
 
 const elements: Readonly<Record<string, CustomElementConstructor>> = {
   "laurel-badges": LaurelBadges,
+  "laurel-goal": LaurelGoal,
   "laurel-leaderboard": LaurelLeaderboard,
   "laurel-league": LaurelLeague,
   "laurel-level": LaurelLevel,

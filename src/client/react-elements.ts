@@ -103,6 +103,8 @@ export const Leaderboard = component<{
   readonly teams?: boolean
   readonly team?: string
 }>("laurel-leaderboard")
+/** `goal`: the key of a shared goal. Default: the first one. */
+export const Goal = component<{ readonly goal?: string }>("laurel-goal")
 /** `league`: the key of a league. Default: the first one. */
 export const League = component<{ readonly league?: string }>("laurel-league")
 /** `streak`: the key of a streak. Default: the first one. */

@@ -34,6 +34,7 @@ import { boardRoutes } from "./pages/definitions/boards.ts"
 import { boostRoutes } from "./pages/definitions/boosts.ts"
 import { currencyRoutes } from "./pages/definitions/currencies.ts"
 import { experimentRoutes } from "./pages/definitions/experiments.ts"
+import { goalRoutes } from "./pages/definitions/goals.ts"
 import { itemRoutes } from "./pages/definitions/items.ts"
 import { leagueRoutes } from "./pages/definitions/leagues.ts"
 import { metricRoutes } from "./pages/definitions/metrics.ts"
@@ -109,6 +110,7 @@ export const routes: ReadonlyArray<Route> = [
   ...boardRoutes,
   ...experimentRoutes,
   ...itemRoutes,
+  ...goalRoutes,
   ...leagueRoutes,
   ...currencyRoutes,
   ...segmentRoutes,

@@ -305,6 +305,56 @@ describe("<laurel-league>", () => {
   })
 })
 
+describe("<laurel-goal>", () => {
+  const call = (method: string, path: string, body: object) =>
+    server.call(method, `/v1/${path}`, { body })
+  const line = (page: Page, text: string) => page.getByText(text, { exact: true }).waitFor()
+
+  it("shows what all have reached, and the part of the user", async () => {
+    const currency = { key: "stars", name: "Stars" }
+    await call("POST", "currencies", currency)
+    const goal = { key: "sky", name: "<i>Fill the sky</i>", score: { currency: "stars" } }
+    await call("POST", "goals", { ...goal, target: 200 })
+    const stars = (amount: number) => ({ reward: { currencies: { stars: amount } } })
+    await call("POST", "users/gazer/rewards", stars(30))
+    await call("POST", "users/other/rewards", stars(20))
+    const page = await open(
+      `<laurel-goal AT user="gazer" goal="sky" refresh-seconds="0"></laurel-goal>`,
+    )
+    await line(page, "<i>Fill the sky</i>")
+    await line(page, "50 of 200 · 25 %")
+    await line(page, "Your part: 30")
+    await line(page, "2 contributors")
+    expect(await page.getByRole("progressbar").getAttribute("value")).toBe("0.25")
+    await call("POST", "users/other/rewards", stars(150))
+    await page.evaluate(`(() => {
+      const goal = document.querySelector("laurel-goal")
+      goal.words = { ...goal.words, complete: "Geschafft!" }
+      return goal.refresh()
+    })()`)
+    await line(page, "Geschafft!")
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+
+  it("is of the user's team, and asks a user without one to join", async () => {
+    const goal = { key: "club-sky", name: "Club sky", score: { currency: "stars" }, target: 10 }
+    await call("POST", "goals", { ...goal, scope: "team", teamKind: "observatory" })
+    const shown = `<laurel-goal AT user="gazer" goal="club-sky" refresh-seconds="0"></laurel-goal>`
+    const page = await open(shown)
+    await line(page, "Join a team to take part")
+    await call("PUT", "teams/dome", { kind: "observatory", name: "Dome" })
+    await call("PUT", "teams/dome/members/gazer", {})
+    await page.evaluate(`document.querySelector("laurel-goal").refresh()`)
+    await line(page, "Club sky · Dome")
+    await line(page, "0 of 10 · 0 %")
+  })
+
+  it("says that there is nothing for a user without a history", async () => {
+    const page = await open(`<laurel-goal AT user="nobody"></laurel-goal>`, [404])
+    await page.getByText("Nothing yet").waitFor()
+  })
+})
+
 describe("<laurel-shop>", () => {
   const post = (path: string, body: object) => server.call("POST", `/v1/${path}`, { body })
   const pointsOf = async (userId: string) =>

@@ -126,6 +126,13 @@ const fill = async ({ key, url }: Running): Promise<void> => {
   })
   const steps = [{ key: "lessons", action, target: 20 }]
   await laurel.quests.create({ title: "Twenty lessons", reward: { xp: 100 }, steps })
+  await laurel.goals.create({
+    name: "10,000 xp together",
+    score: { currency: "xp" },
+    target: 10_000,
+    recurrence: "weekly",
+    reward: { points: 20 },
+  })
   await laurel.items.create({
     name: "Streak freeze",
     description: "Covers a day without a lesson",

@@ -14,6 +14,7 @@ const table = {
     streakCalendar: "GET users/*/streaks/*/calendar query",
   },
   leagues: { ofUser: "GET users/*/leagues", oneOfUser: "GET users/*/leagues/*" },
+  goals: { ofUser: "GET users/*/goals" },
   items: { ofUser: "GET users/*/items query" },
   purchases: { create: "POST users/*/purchases body key" },
   recaps: { get: "GET users/*/recap query" },
@@ -89,7 +90,7 @@ export type Words = Readonly<Record<string, string>>
 export abstract class ClientElement extends Base {
   static readonly observedAttributes = [
     ...["url", "key", "user", "label", "refresh-seconds", "live", "window", "limit"],
-    ...["streak", "from", "to", "seconds", "board", "friends", "league", "buy"],
+    ...["streak", "from", "to", "seconds", "board", "friends", "league", "goal", "buy"],
   ]
   /** The words that the element shows. Replace them to translate the element. */
   abstract words: Words

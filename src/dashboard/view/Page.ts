@@ -60,6 +60,7 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["/quests", "Quests"],
   ["/badges", "Badges"],
   ["/boosts", "Boosts"],
+  ["/goals", "Goals"],
   ["/items", "Items"],
   ["/currencies", "Currencies"],
   ["/segments", "Segments"],

@@ -251,6 +251,13 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
   const event = await post("/events", { userId: "ada", action: "SHARED" })
   const reward = await post("/users/ada/rewards", { type: "points", amount: 20 })
   const spend = await post("/users/ada/points/spend", { amount: 5, reason: "Streak freeze" })
+  const goal = await post("/goals", {
+    name: longName,
+    score: { currency: "xp" },
+    target: 100_000_000_000,
+    recurrence: "monthly",
+    reward: { points: 1 },
+  })
   const item = await post("/items", {
     name: longName,
     price: { points: 1 },
@@ -270,6 +277,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     reward: reward.rewardId,
     spend: spend.spendId,
     item: item.id,
+    goal: goal.id,
     purchase: purchase.purchaseId,
     rule: rule.id,
     badge: badge.id,

@@ -8,8 +8,8 @@ type GoalFact = Extract<Fact, { readonly kind: `goal.${string}` }>
 
 export const isOfGoal = (fact: Fact): fact is GoalFact => fact.kind.startsWith("goal.")
 
-export const goalText = (fact: GoalFact): Content => {
-  const goal = html`Goal ${isolated(fact.name)}`
+export const goalText = (fact: GoalFact, base: string): Content => {
+  const goal = html`Goal <a href="${base}/goals/${fact.goalId}">${isolated(fact.name)}</a>`
   switch (fact.kind) {
     case "goal.contributed": {
       const total = fact.contribution === null ? "" : ` (${fact.contribution})`

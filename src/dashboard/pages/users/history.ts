@@ -252,7 +252,7 @@ const summaryText = (
 /** One fact in words. `base` is the path of the environment's pages. */
 const factText = (fact: Fact, base: string): Content => {
   if (isOfLeague(fact)) return leagueText(fact)
-  if (isOfGoal(fact)) return goalText(fact)
+  if (isOfGoal(fact)) return goalText(fact, base)
   if (isOfStreak(fact)) return streakText(fact, base)
   switch (fact.kind) {
     case "event.tracked":

@@ -30,7 +30,13 @@ export const roundTrip = async (
 ): Promise<void> => {
   const { json: document } = await api("GET", "/openapi.json")
   const values = new SchemaValues(document, randomOf(7), known)
-  const counted = { counts: undefined, holders: undefined, left: undefined, sold: undefined }
+  const counted = {
+    counts: undefined,
+    holders: undefined,
+    left: undefined,
+    sold: undefined,
+    progress: undefined,
+  }
   const untimely = (shown: Json) => ({ ...shown, updatedAt: "", version: 0, ...counted })
   const conditions = [{ kind: "level", op: "eq", value: 1 }]
   await api("POST", "/v1/segments", { key: "beginners", name: "Beginners", conditions })
