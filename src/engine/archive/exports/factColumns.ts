@@ -42,7 +42,7 @@ export const factColumns = ({ at, cause, kind, sequence, ...data }: ShownFact): 
     decidedAt: at,
     kind,
     cause: cause.kind,
-    causeId: textOrNull(about.eventId ?? about.rewardId ?? about.spendId),
+    causeId: textOrNull(about.eventId ?? about.rewardId ?? about.spendId ?? about.purchaseId),
     action: isEvent ? textOrNull(about.action) : null,
     occurredAt: isEvent ? textOrNull(about.occurredAt) : null,
     currency: family === "xp" || family === "points" ? family : textOrNull(members.currency),
