@@ -143,3 +143,52 @@ describe("Purchases, refunds, a merge and an erasure", () => {
     )
   }
 })
+
+describe("An orderly stop in the middle of 1,000 purchases", () => {
+  it.effect("answers those that it has taken, and repeats of all sell no further unit", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const open = Effect.suspend(() => start(MemoryStorage.make({ state, onAppend })))
+      // Each batch takes a turn, so that the stop comes between batches.
+      const onAppend = () => yieldToEventLoop
+      const first = yield* open
+      const units = 300
+      const made = { ...item, price: { points: 1 }, stock: units }
+      yield* first.engine.askProject(sandbox, { kind: "createItem", item: made })
+      const buyers = Array.from({ length: 1_000 }, (_, n) => `buyer-${n}`)
+      const points = { kind: "reward", type: "points", amount: 3 } as const
+      yield* first.engine.askUsers(
+        sandbox,
+        buyers.map((userId) => ({ userId, command: points })),
+      )
+      const all = ({ engine }: typeof first) =>
+        Effect.forEach(
+          buyers,
+          (userId, n) =>
+            Effect.andThen(
+              n % 50 === 0 ? yieldToEventLoop : Effect.void,
+              Effect.match(engine.askUser(sandbox, buy(userId)), {
+                onSuccess: ({ reply }) => (reply.kind === "purchase" ? reply.purchaseId : ""),
+                onFailure: ({ code }) => code as string,
+              }),
+            ),
+          { concurrency: 40 },
+        )
+      const asked = yield* Effect.forkChild(all(first), { startImmediately: true })
+      while ((yield* first.engine.readCounts(sandbox)).sold.size === 0) yield* yieldToEventLoop
+      yield* first.close()
+      const answers = yield* Fiber.join(asked)
+      const second = yield* open
+      const again = yield* all(second)
+      const isSold = (answer: string) => answer.startsWith("pur_")
+      expect(answers.filter(isSold).length).toBeGreaterThan(0)
+      for (const [n, answer] of answers.entries()) {
+        if (isSold(answer)) expect([n, again[n]]).toEqual([n, answer])
+      }
+      expect(again.filter(isSold).length).toBe(units)
+      const { sold } = yield* second.engine.readCounts(sandbox)
+      expect(sold.get(item.id)).toBe(units)
+      yield* second.close()
+    }),
+  )
+})
