@@ -31,6 +31,7 @@ describe("A guide", () => {
     "leagues",
     "goals",
     "retention",
+    "mechanics",
     "experiments",
     "teams",
     "shop",

@@ -7,7 +7,7 @@ import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { seenActions, unmatchedOf } from "../view/Actions.ts"
-import { type Content, html, isolated } from "../view/Html.ts"
+import { type Content, type Html, html, isolated } from "../view/Html.ts"
 import { offsetPage, type SortHead, sortTable, tabs, withQuery } from "../view/Lists.ts"
 import { count, isoTime } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
@@ -25,20 +25,27 @@ const orders: Readonly<Record<string, (one: Seen, other: Seen) => number>> = {
 const namedMax = 3
 const pathsMax = 5
 
-const definitionLinks = (base: string, all: ReadonlyArray<AnyDefinition>): Content => [
-  all
-    .slice(0, namedMax)
-    .map(
-      (one, n) =>
-        html`${n > 0 && ", "}${one.noun} <a href="${base}/${plurals[one.noun]}/${one.definition.id}">${isolated(nameOf(one))}</a>`,
-    ),
-  all.length > namedMax && ` and ${count(all.length - namedMax)} more`,
-]
+/** The first `most` of the items, one below the other; names may be long. */
+const listed = (items: ReadonlyArray<Content>, most: number): Html =>
+  html`<ul class="plain">${items.slice(0, most).map((item) => html`<li>${item}</li>`)}${
+    items.length > most && html`<li>and ${count(items.length - most)} more</li>`
+  }</ul>`
 
-const pathsOf = (paths: ReadonlySet<string>): Content => [
-  [...paths].slice(0, pathsMax).map((path, n) => html`${n > 0 && ", "}<code>${path}</code>`),
-  paths.size > pathsMax && ` and ${count(paths.size - pathsMax)} more`,
-]
+const definitionLinks = (base: string, all: ReadonlyArray<AnyDefinition>): Html =>
+  listed(
+    all.map(
+      (one) =>
+        html`${one.noun} <a href="${base}/${plurals[one.noun]}/${one.definition.id}">${isolated(nameOf(one))}</a>`,
+    ),
+    namedMax,
+  )
+
+const pathsOf = (paths: ReadonlySet<string> = new Set()): Content =>
+  paths.size > 0 &&
+  listed(
+    Array.from(paths, (path) => html`<code>${path}</code>`),
+    pathsMax,
+  )
 
 /** What names the action, or how to name it. */
 const naming = (
@@ -54,7 +61,7 @@ const naming = (
     html` <a href="${withQuery(`${base}/rules/new`, new URLSearchParams(), { action })}">Create a rule</a>`
   return named === undefined
     ? html`nothing.${create}`
-    : html`${definitionLinks(base, named.definitions)}, not active now.${create}`
+    : html`${definitionLinks(base, named.definitions)}not active now.${create}`
 }
 
 const actionsPage = Effect.fnUntraced(function* (
@@ -116,8 +123,8 @@ ${
             html`<code>${one.action}</code>`,
             count(one.count),
             isoTime(one.lastReceivedAt),
-            html`${naming(visit, allowed, one, named.get(one.action))}`,
-            html`${pathsOf(named.get(one.action)?.paths ?? new Set())}`,
+            naming(visit, allowed, one, named.get(one.action)),
+            pathsOf(named.get(one.action)?.paths),
           ]),
         )
 }
