@@ -16,6 +16,7 @@ import type { ProjectCommand } from "../domain/decide/Project.ts"
 import type { ReplyTo } from "../domain/message/UserReply.ts"
 import type { DirectoryState } from "../domain/project/Directory.ts"
 import type { Experiment } from "../domain/project/Experiment.ts"
+import type { League } from "../domain/project/League.ts"
 import type { ProjectState } from "../domain/project/Project.ts"
 import type { JournalRecord, UserCommand } from "../domain/record/Record.ts"
 import type { Measure } from "../domain/user/ExperimentTally.ts"
@@ -303,6 +304,8 @@ export interface EngineReads {
   ) => ReadonlyArray<{ readonly cohort: number; readonly size: number }>
   /** The oldest window of a league that has cohorts; `undefined`: there is none. */
   readonly oldestCohorts: (environment: string, leagueId: string) => number | undefined
+  /** For how many users a closed window of the league is not settled. */
+  readonly unsettledCohorts: (environment: string, league: League) => number
   /** A user's all-time rank; `null`: the user is not listed. */
   readonly readRank: (environment: string, userId: string) => Effect.Effect<number | null>
   /**

@@ -208,6 +208,7 @@ const boardReadsOf = (
   EngineReads,
   | "listCohorts"
   | "oldestCohorts"
+  | "unsettledCohorts"
   | "readCohort"
   | "lookUpOnBoard"
   | "readBoard"
@@ -241,6 +242,10 @@ const boardReadsOf = (
     environments.of(environment).cohorts.list(leagueId, window, division),
   oldestCohorts: (environment, leagueId) =>
     environments.of(environment).cohorts.windowsOf(leagueId)[0],
+  unsettledCohorts: (environment, league) => {
+    const { cohorts, project } = environments.of(environment)
+    return cohorts.unsettledIn(league, project.durable)
+  },
   readCountsAtLeast: (environment, xps) =>
     Effect.sync(() => xps.map((xp) => environments.of(environment).boards.allTime.countFrom(xp))),
 })

@@ -328,6 +328,19 @@ export class Cohorts implements LeagueSeats {
     return { cohorts, total }
   }
 
+  /** For how many users a closed window of the league is not settled. */
+  unsettledIn(league: League, project: ProjectState): number {
+    const through = leagueClosedThrough(project, league.id)
+    let left = 0
+    for (const [window, divisions] of this.#leagues.get(league.id) ?? []) {
+      if (window > through) continue
+      for (const { cohorts } of divisions.values()) {
+        for (const cohort of cohorts.values()) left += cohort.left
+      }
+    }
+    return left
+  }
+
   /** Whether a closed window of the league is not settled for somebody. */
   isSettling(league: League, project: ProjectState): boolean {
     const [oldest] = this.windowsOf(league.id)

@@ -392,6 +392,13 @@ export const CohortsPage = Schema.Struct({
   league: leagueKey,
   division: cohortMembers.division,
   window: WindowShown,
+  closesAt: ClosesAt,
+  settling: Settling,
+  unsettled: Schema.Int.annotate({
+    description:
+      "For how many users of the league the closed window is not settled yet; 0 while it is open.",
+    examples: [0],
+  }),
   cohorts: Schema.Array(
     Schema.Struct(cohortMembers).annotate({
       identifier: "LeagueCohortSummary",

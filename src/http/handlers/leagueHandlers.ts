@@ -114,7 +114,8 @@ const cohortReads = (
           body: {
             league: league.key,
             division: key,
-            window: showWindow(reading, league, window),
+            ...timesOf(reading, league, window),
+            unsettled: engine.unsettledCohorts(environment, league),
             cohorts: cohorts.map(({ cohort, size }) => ({
               id: idOf(key, cohort),
               division: key,

@@ -4,15 +4,14 @@ import { leagueDefaults } from "../../../domain/project/League.ts"
 import { windowKinds } from "../../../domain/values/Calendar.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
-import type { PlaceVisit, Route } from "../../request/Route.ts"
+import type { Route } from "../../request/Route.ts"
 import type { Draft } from "../../view/Editing.ts"
 import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
-import { addButton, removeButton, rowCount, table } from "../../view/Lists.ts"
-import { count, isoTime, score as scoreText } from "../../view/Quantities.ts"
-import { userLink } from "../../view/Users.ts"
+import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
 import { withoutNulls } from "./editor.ts"
 import { kindRoutes } from "./kindPages.ts"
+import { cohortsLine, leagueCohortRoutes, rankedKey } from "./leagueCohorts.ts"
 import { rewardFields, rewardNames, rewardsOf, rewardTexts } from "./leagueRewards.ts"
 import {
   headFields,
@@ -79,8 +78,6 @@ const patchOf = (form: Form, league: League) => ({
   ...membersOf(form),
   ...sharedPatch(form, league),
 })
-
-const rankedKey = ({ score }: League): string => score.currency ?? score.metric ?? ""
 
 const rankedLabels = [
   ["currency", "a currency"],
@@ -178,39 +175,7 @@ const names = (form: Form) => [
   ...rewardNames(form),
 ]
 
-const outcomeWords = { promoted: "moves up", stayed: "stays", demoted: "moves down" } as const
-
-/** The first cohort of each division, by name, as far as there is one. */
-const cohortsOf = (visit: PlaceVisit, league: League): Effect.Effect<Content, never> =>
-  Effect.map(
-    Effect.forEach(league.divisions, ({ key, name }) =>
-      Effect.map(
-        Effect.result(
-          Effect.all([
-            visit.ask("leagues.cohorts", { params: { id: league.id }, query: { division: key } }),
-            visit.ask("leagues.cohort", { params: { id: league.id, cohort: `${key}-1` } }),
-          ]),
-        ),
-        (found): Content => {
-          if (found._tag === "Failure") return html`<p>${isolated(name)}: no cohort yet.</p>`
-          const [{ cohorts, hasMore }, { entries, settling, window }] = found.success
-          const rows = entries.map(({ displayName, outcome, rank, score, userId }) => [
-            rank === null ? "" : count(rank),
-            userLink(visit.base, userId, displayName),
-            scoreText(score),
-            outcomeWords[outcome],
-          ])
-          const many = hasMore ? `more than ${count(cohorts.length)}` : count(cohorts.length)
-          const noun = cohorts.length === 1 ? "cohort" : "cohorts"
-          return html`<p>${isolated(name)}: ${many} ${noun} in the window that ends ${isoTime(window.endsAt)}${settling && ", which is being settled"}. The first one:</p>
-${table(`First cohort of ${name}`, ["Rank", "User", rankedKey(league), "If it closed now"], rows)}`
-        },
-      ),
-    ),
-    (parts) => html`<h2>Cohorts</h2>${parts}<h2>Definition</h2>`,
-  )
-
-export const leagueRoutes: ReadonlyArray<Route> = kindRoutes<League, undefined>({
+const definitionRoutes = kindRoutes<League, undefined>({
   noun: "league",
   nameOf: ({ name }) => name,
   lifecycle: "period",
@@ -246,7 +211,7 @@ export const leagueRoutes: ReadonlyArray<Route> = kindRoutes<League, undefined>(
   more: (visit, league) =>
     league.status === "archived" || league.status === "draft"
       ? Effect.undefined
-      : cohortsOf(visit, league),
+      : cohortsLine(visit, league),
   heads: ["Ranks by", "Divisions", "For", "Period"],
   cellsIn: () =>
     Effect.succeed((league) => [
@@ -256,3 +221,5 @@ export const leagueRoutes: ReadonlyArray<Route> = kindRoutes<League, undefined>(
       periodWords(league),
     ]),
 })
+
+export const leagueRoutes: ReadonlyArray<Route> = [...definitionRoutes, ...leagueCohortRoutes]

@@ -131,9 +131,14 @@ describe("The pages of leagues", () => {
       "everyone",
     ])
     const own = (await world.owner.get(`${leagues}/${id}`)).text
-    expect(own).toContain("&lt;b&gt;Seen&lt;/b&gt;")
-    expect(own).toContain("moves up")
-    expect(own).toContain("<bdi>Gold</bdi>: no cohort yet.")
+    expect(own).toContain(`href="${leagues}/${id}/cohorts"`)
+    const cohorts = (await world.owner.get(`${leagues}/${id}/cohorts`)).text
+    expect(cohorts).toContain("&lt;b&gt;Seen&lt;/b&gt;")
+    expect(cohorts).toContain("moves up")
+    expect(cohorts).toContain("and closes at")
+    expect(cellsOf(cohorts, "bronze-1")).toBeDefined()
+    const gold = (await world.owner.get(`${leagues}/${id}/cohorts?division=gold`)).text
+    expect(gold).toContain("No cohort yet.")
     const press = async (verb: string, at: number) => {
       await world.owner.post(`${leagues}/${id}/${verb}`, { version: String(at) })
       return (await world.api("GET", `/v1/leagues/${id}`)).json.status
