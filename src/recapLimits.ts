@@ -7,4 +7,6 @@ export const recapLimits = {
   /** The actions, the firsts and the badges that a recap lists. */
   recapActionsMax: 10,
   recapBadgesMax: 50,
+  /** The users that the recap of an environment lists. */
+  recapTopUsersMax: 10,
 }

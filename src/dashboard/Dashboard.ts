@@ -52,6 +52,7 @@ import { operationRoutes } from "./pages/operations.ts"
 import { overviewRoutes } from "./pages/overview.ts"
 import { isByPasskey, passkeyRoutes } from "./pages/passkeys.ts"
 import { projectRoutes } from "./pages/projects.ts"
+import { recapRoutes } from "./pages/recap.ts"
 import { reminderRoutes } from "./pages/reminders.ts"
 import { retentionRoutes } from "./pages/retention.ts"
 import { settingsRoutes } from "./pages/settings/settings.ts"
@@ -124,6 +125,7 @@ export const routes: ReadonlyArray<Route> = [
   ...activityRoutes,
   ...retentionRoutes,
   ...reminderRoutes,
+  ...recapRoutes,
   ...mechanicRoutes,
   ...actionRoutes,
   ...liveRoutes,

@@ -33,6 +33,7 @@ import { ExperimentCounts } from "./read/ExperimentCounts.ts"
 import { Mechanics } from "./read/Mechanics.ts"
 import { MetricsOfAll } from "./read/MetricsOfAll.ts"
 import { SegmentCounts } from "./read/SegmentCounts.ts"
+import { UsersOfRange } from "./read/UsersOfRange.ts"
 import { type Heartbeat, Snapshotter } from "./snapshot/Snapshotter.ts"
 import type { EngineState } from "./state/EngineState.ts"
 import { LeagueClock } from "./time/LeagueClock.ts"
@@ -121,6 +122,7 @@ export interface Background {
   readonly segmentCounts: SegmentCounts
   readonly activeUsers: ActiveUsers
   readonly mechanics: Mechanics
+  readonly usersOfRange: UsersOfRange
   readonly experiments: ExperimentCounts
   readonly metricsOfAll: MetricsOfAll
   readonly testClocks: TestClocks<Environment>
@@ -200,6 +202,7 @@ const countsOf = (state: EngineState, history: Writes["history"]) => ({
   segmentCounts: new SegmentCounts(state),
   activeUsers: new ActiveUsers(state),
   mechanics: new Mechanics(state),
+  usersOfRange: new UsersOfRange(state),
   experiments: new ExperimentCounts(state),
   metricsOfAll: new MetricsOfAll({ ...state, history }),
 })

@@ -21,6 +21,7 @@ import type { ProjectState } from "../domain/project/Project.ts"
 import type { JournalRecord, UserCommand } from "../domain/record/Record.ts"
 import type { Measure } from "../domain/user/ExperimentTally.ts"
 import type { MechanicTally } from "../domain/user/MechanicTally.ts"
+import type { RangeUsers } from "../domain/user/RangeUsers.ts"
 import type { UserState } from "../domain/user/User.ts"
 import type { ErrorCode, LaurelError } from "../domain/values/Errors.ts"
 import type { Metrics } from "../metrics/Metrics.ts"
@@ -39,6 +40,7 @@ import type { EnvironmentActions, EnvironmentCounts } from "./actor/Counts.ts"
 import type { DayCounts } from "./actor/DayCounts.ts"
 import type { GoalTotals } from "./actor/GoalTotals.ts"
 import type { MechanicDays } from "./actor/MechanicDays.ts"
+import type { RecapDays } from "./actor/RecapDays.ts"
 import type { ReminderCounts } from "./actor/ReminderCounts.ts"
 import type { Outcome, Tally } from "./actor/Requests.ts"
 import type { BackfillProgress } from "./badges/Backfills.ts"
@@ -243,6 +245,14 @@ export interface EngineReads {
   readonly readMechanicDays: (
     environment: string,
   ) => Effect.Effect<Pick<MechanicDays, "hasPlaceFor" | "on">>
+  /** How many users were active in a range of days. Begins a count if there is none or an old one. */
+  readonly readUsersOfRange: (
+    environment: string,
+    from: number,
+    to: number,
+  ) => Effect.Effect<Counted<RangeUsers>>
+  /** What was earned besides xp on each day, and the longest runs of streaks. */
+  readonly readRecapDays: (environment: string) => Effect.Effect<Pick<RecapDays, "on">>
   /** How many reminders were sent on each day, and how many users came back. */
   readonly readReminders: (environment: string) => Effect.Effect<Pick<ReminderCounts, "on">>
   /** What happened in an environment on each day. */

@@ -153,7 +153,11 @@ const readsOf = (
 
 const countReadsOf = (
   { environments, now }: EngineState,
-  { activeUsers, mechanics }: Pick<Background, "activeUsers" | "mechanics">,
+  {
+    activeUsers,
+    mechanics,
+    usersOfRange,
+  }: Pick<Background, "activeUsers" | "mechanics" | "usersOfRange">,
 ): Pick<
   EngineReads,
   | "goalTotals"
@@ -164,12 +168,17 @@ const countReadsOf = (
   | "readDayCounts"
   | "readMechanicDays"
   | "readMechanics"
+  | "readRecapDays"
   | "readReminders"
+  | "readUsersOfRange"
 > => ({
   readMechanics: (environment) =>
     Effect.suspend(() => mechanics.read(environments.of(environment))),
   readMechanicDays: (environment) =>
     Effect.sync(() => environments.of(environment).counts.mechanics),
+  readUsersOfRange: (environment, from, to) =>
+    Effect.suspend(() => usersOfRange.read(environments.of(environment), from, to)),
+  readRecapDays: (environment) => Effect.sync(() => environments.of(environment).counts.recapDays),
   readReminders: (environment) => Effect.sync(() => environments.of(environment).counts.reminders),
   readActiveUsers: (environment) =>
     Effect.suspend(() => activeUsers.read(environments.of(environment))),

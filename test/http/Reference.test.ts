@@ -84,6 +84,7 @@ describe("/openapi.json", () => {
       "/v1/project/simulate",
       "/v1/quests",
       "/v1/quests/{id}",
+      "/v1/recap",
       "/v1/rewards/batch",
       "/v1/rules",
       "/v1/rules/{id}",

@@ -140,6 +140,14 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
       ask("GET", withQuery("/v1/analytics/retention", input, ["from", "to", "by"])),
   },
   {
+    name: "read_recap",
+    title: "Read the recap of all users",
+    description:
+      "What all users did in a range of days, such as a year: active and new users, sums, best day, longest streaks.",
+    input: object({ from: text("First day, such as 2026-01-01"), to: text("Last day") }),
+    run: (ask, input) => ask("GET", withQuery("/v1/recap", input, ["from", "to"])),
+  },
+  {
     name: "read_reminders",
     title: "Read who came back after reminders",
     description:

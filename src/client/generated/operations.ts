@@ -51,6 +51,7 @@ export const operations = {
     get: "GET users/*/points/spend/*",
   },
   recaps: {
+    environment: "GET recap query",
     get: "GET users/*/recap query",
   },
   facts: {

@@ -49,6 +49,7 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["/live", "Live"],
   ["/retention", "Retention"],
   ["/reminders", "Reminders"],
+  ["/recap", "Recap"],
   ["/mechanics", "Mechanics"],
   ["/actions", "Actions"],
   ["/users", "Users"],

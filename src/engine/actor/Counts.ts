@@ -34,6 +34,7 @@ import { ErasedUsers, type StoredErased } from "./ErasedUsers.ts"
 import { GoalTotals, type StoredGoals } from "./GoalTotals.ts"
 import { LostSeats, type StoredSeats } from "./LostSeats.ts"
 import { MechanicDays, type StoredMechanics } from "./MechanicDays.ts"
+import { RecapDays, type StoredRecapDays } from "./RecapDays.ts"
 import { ReminderCounts, type StoredReminders } from "./ReminderCounts.ts"
 import { Sales, type StoredSales } from "./Sales.ts"
 
@@ -217,6 +218,7 @@ export class Counts implements EnvironmentCounts {
   readonly days = new DayCounts()
   readonly mechanics = new MechanicDays()
   readonly reminders = new ReminderCounts()
+  readonly recapDays = new RecapDays()
   readonly erased = new ErasedUsers()
   /** The ranks in closed windows of leagues that users had who are gone. */
   readonly lostSeats = new LostSeats()
@@ -231,6 +233,7 @@ export class Counts implements EnvironmentCounts {
     this.foldGoals(record)
     if (this.days.fold(record)) this.changed = true
     if (this.reminders.fold(record)) this.changed = true
+    if (this.recapDays.fold(record, () => dayOfRecord(record))) this.changed = true
     if (this.mechanics.fold(record, () => dayOfRecord(record))) this.changed = true
     if (cause.kind === "erasure" && subject.actor === "user") {
       this.changed = true
@@ -357,6 +360,7 @@ export class Counts implements EnvironmentCounts {
       minutes = [],
       others = [0, 0],
       quests,
+      recapDays = [],
       reminders = [],
       seats = [],
       sold = [],
@@ -375,6 +379,7 @@ export class Counts implements EnvironmentCounts {
     this.days.load(days)
     this.mechanics.load(mechanics)
     this.reminders.load(reminders)
+    this.recapDays.load(recapDays)
     if (erased !== undefined) this.erased.load(erased)
     this.lostSeats.load(seats)
   }
@@ -395,6 +400,7 @@ export class Counts implements EnvironmentCounts {
       days: this.days.stored(),
       ...this.mechanics.stored(),
       ...this.reminders.stored(),
+      ...this.recapDays.stored(),
       ...this.erased.stored(),
       ...this.lostSeats.stored(),
       ...this.goals.stored(),
@@ -424,6 +430,8 @@ interface Stored extends Partial<StoredGoals> {
   readonly mechanics?: StoredMechanics
   /** Absent: none was sent. */
   readonly reminders?: StoredReminders
+  /** Absent: nothing was earned but xp. */
+  readonly recapDays?: StoredRecapDays
   /** Absent without an erasure of the last day. */
   readonly erased?: StoredErased
   /** Absent: none. */

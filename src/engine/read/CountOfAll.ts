@@ -7,7 +7,7 @@
  *
  * Cost: passes run in turns of `segmentCountTurnMs` or of one bucket of users, and use at most one part in
  * `activityPassShare` of the time. The results of the `activityResultsMax` environments that were read
- * last are kept.
+ * last are kept. A count may have a key, as a range of days: then each key has a result.
  */
 import { Cause, Deferred, Effect, Latch } from "effect"
 import { timeIn } from "../../domain/project/Project.ts"
@@ -43,16 +43,24 @@ interface CountParts<Result> {
   /** What is counted, for the log. */
   readonly what: string
   /** Begins a pass at `now`, in the environment's time. */
-  readonly begin: (environment: Environment, now: number) => Pass<Result>
+  readonly begin: (environment: Environment, now: number, key: string) => Pass<Result>
+}
+
+/** An environment, and the key of its count. */
+interface Asked<Result> {
+  readonly environment: string
+  readonly key: string
+  /** Gets the result of the next pass. */
+  readonly done: Deferred.Deferred<Kept<Result> | undefined>
 }
 
 export class CountOfAll<Result> {
   readonly #parts: CountParts<Result>
   /** The results, the one that was read last at the end. */
   readonly #kept = new Map<string, Kept<Result>>()
-  /** The environments to count, and what has the result of their next pass. */
-  readonly #asked = new Map<string, Deferred.Deferred<Kept<Result> | undefined>>()
-  /** The environment that is being counted. */
+  /** What to count, by its name. */
+  readonly #asked = new Map<string, Asked<Result>>()
+  /** The name of what is being counted. */
   #running: string | undefined
   readonly #woken = Latch.makeUnsafe(false)
 
@@ -61,39 +69,41 @@ export class CountOfAll<Result> {
   }
 
   /** The last result; asks for a new one if it is old. */
-  read({ id }: Environment): Effect.Effect<Counted<Result>> {
+  read({ id }: Environment, key = ""): Effect.Effect<Counted<Result>> {
     return Effect.suspend(() => {
-      const last = this.#kept.get(id)
-      if (last !== undefined) this.#keep(id, last)
+      const name = `${id} ${key}`
+      const last = this.#kept.get(name)
+      if (last !== undefined) this.#keep(name, last)
       if (last !== undefined && this.#parts.now() < last.oldAt) {
-        return Effect.succeed(this.#shown(id, last))
+        return Effect.succeed(this.#shown(name, last))
       }
       if (last === undefined || last.tookMs <= limits.activityWaitMs) {
-        return Effect.map(Deferred.await(this.#ask(id)), (next) => this.#shown(id, next ?? last))
+        const { done } = this.#ask(name, id, key)
+        return Effect.map(Deferred.await(done), (next) => this.#shown(name, next ?? last))
       }
-      if (this.#running !== id) this.#ask(id)
-      return Effect.succeed(this.#shown(id, last))
+      if (this.#running !== name) this.#ask(name, id, key)
+      return Effect.succeed(this.#shown(name, last))
     })
   }
 
   /** Keeps a result as the latest, and drops the one that was read longest ago. */
-  #keep(id: string, result: Kept<Result>): void {
-    this.#kept.delete(id)
-    this.#kept.set(id, result)
+  #keep(name: string, result: Kept<Result>): void {
+    this.#kept.delete(name)
+    this.#kept.set(name, result)
     if (this.#kept.size <= limits.activityResultsMax) return
     const [oldest] = this.#kept.keys()
     this.#kept.delete(oldest!)
   }
 
-  #shown(id: string, last: Kept<Result> | undefined): Counted<Result> {
+  #shown(name: string, last: Kept<Result> | undefined): Counted<Result> {
     if (last === undefined) throw new Error(`The ${this.#parts.what} could not be counted`)
     const { countedAt, result } = last
-    return { result, countedAt, counting: this.#running === id || this.#asked.has(id) }
+    return { result, countedAt, counting: this.#running === name || this.#asked.has(name) }
   }
 
-  #ask(id: string): Deferred.Deferred<Kept<Result> | undefined> {
-    const asked = this.#asked.get(id) ?? Deferred.makeUnsafe<Kept<Result> | undefined>()
-    this.#asked.set(id, asked)
+  #ask(name: string, environment: string, key: string): Asked<Result> {
+    const asked = this.#asked.get(name) ?? { environment, key, done: Deferred.makeUnsafe() }
+    this.#asked.set(name, asked)
     this.#woken.openUnsafe()
     return asked
   }
@@ -103,29 +113,31 @@ export class CountOfAll<Result> {
     while (true) {
       yield* this.#woken.await
       this.#woken.closeUnsafe()
-      for (const [id, asked] of [...this.#asked]) {
+      for (const [name, asked] of [...this.#asked]) {
         // Reads that come during a pass ask for the next one: they may follow a write.
-        this.#asked.delete(id)
-        this.#running = id
+        this.#asked.delete(name)
+        this.#running = name
         // A defect in one user's state must not end the process: it would do so at each read.
-        yield* Effect.catchCause(this.#pass(this.#parts.environments.of(id)), (cause) =>
+        yield* Effect.catchCause(this.#pass(name, asked), (cause) =>
           Cause.hasDies(cause)
             ? Effect.logError(`The ${this.#parts.what} could not be counted`, cause)
             : Effect.failCause(cause),
         )
         this.#running = undefined
-        Deferred.doneUnsafe(asked, Effect.succeed(this.#kept.get(id)))
+        Deferred.doneUnsafe(asked.done, Effect.succeed(this.#kept.get(name)))
       }
     }
   })
 
   readonly #pass = Effect.fnUntraced(function* (
     this: CountOfAll<Result>,
-    environment: Environment,
+    name: string,
+    asked: Asked<Result>,
   ) {
+    const environment = this.#parts.environments.of(asked.environment)
     const began = performance.now()
     const begunAt = timeIn(environment.project.durable, this.#parts.now())
-    const { from, result } = this.#parts.begin(environment, begunAt)
+    const { from, result } = this.#parts.begin(environment, begunAt, asked.key)
     let turnEndsAt = began + limits.segmentCountTurnMs
     for (let prefix = 0; prefix < prefixesEnd; ) {
       prefix = from(prefix)
@@ -136,6 +148,6 @@ export class CountOfAll<Result> {
     const tookMs = performance.now() - began
     const countedAt = timeIn(environment.project.durable, this.#parts.now())
     const oldAt = this.#parts.now() + tookMs * (limits.activityPassShare - 1)
-    this.#keep(environment.id, { result, countedAt, tookMs, oldAt })
+    this.#keep(name, { result, countedAt, tookMs, oldAt })
   })
 }

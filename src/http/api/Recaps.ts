@@ -12,6 +12,7 @@ import {
   UserId,
   UserNamed,
 } from "./Common.ts"
+import { environmentRecap } from "./examples/recapExamples.ts"
 import { recap } from "./examples/userExamples.ts"
 import { readProblems, UserNotFound } from "./Problems.ts"
 import { CalendarDay } from "./Streaks.ts"
@@ -114,8 +115,87 @@ export const Recap = Schema.Struct({
   examples: [recap],
 })
 
+export const EnvironmentRecap = Schema.Struct({
+  from: date("First day of the range, in the project's time zone.", "2026-01-01"),
+  to: date("Last day of the range.", "2026-12-31"),
+  keptFrom: date(
+    `The first day that is kept, ${limits.analyticsDaysMax} days ago. Earlier days are in no number.`,
+    "2025-11-27",
+  ),
+  complete: Schema.Boolean.annotate({
+    description: "Whether all days of the range are kept.",
+    examples: [true],
+  }),
+  countedAt: time("When the active users were counted.", "2026-12-31T18:00:00.000Z"),
+  counting: Schema.Boolean.annotate({
+    description: "Whether they are being counted again: read again soon for a newer number.",
+    examples: [false],
+  }),
+  activeUsers: count("Users with an event in the range, each once.", 480),
+  newUsers: count("Those whose first active day is in it.", 210),
+  totals: Schema.Struct({
+    events: count("Events received.", 12_400),
+    currencies: Schema.Record(Schema.String, Schema.Int).annotate({
+      description: "What users earned, by the key of the currency; xp and points are two of them.",
+      examples: [{ xp: 96_000, points: 3_100 }],
+    }),
+    badges: count("Badges and tiers earned.", 930),
+    quests: count("Quests completed.", 1_240),
+  }).annotate({
+    identifier: "EnvironmentTotals",
+    description: "Sums of the range, before any undo.",
+  }),
+  bestDay: Schema.NullOr(
+    Schema.Struct({
+      date: date("The day.", "2026-03-14"),
+      xp: count("Xp earned on it.", 4_200),
+      events: count("Events on it.", 310),
+    }).annotate({ identifier: "BestDayOfAll" }),
+  ).annotate({ description: "The day with the most xp; null: none has an event or xp." }),
+  streaks: Schema.Array(
+    Schema.Struct({
+      key: Schema.String.annotate({ description: "Key of the streak.", examples: ["daily"] }),
+      best: count(
+        "The longest run that a user reached in the range. A run that was over when its events came is not among them.",
+        180,
+      ),
+    }).annotate({ identifier: "LongestRun" }),
+  ).annotate({ description: "The streaks that were extended in the range, longest first." }),
+  topUsers: Schema.NullOr(
+    Schema.Array(
+      Schema.Struct({
+        rank: count("Rank.", 1),
+        userId: UserId,
+        displayName: Schema.NullOr(Schema.String).annotate({
+          description: "The user's display name; null: none.",
+          examples: ["Ada"],
+        }),
+        xp: count("Xp of the range.", 2_100),
+      }).annotate({ identifier: "TopUser" }),
+    ),
+  ).annotate({
+    description: `The users with the most xp on the leaderboard \`xp\`, at most ${limits.recapTopUsersMax}. It is known of a range that is one day, one week from Monday or one month, while the leaderboard keeps that window; null: of others.`,
+  }),
+}).annotate({
+  identifier: "EnvironmentRecap",
+  description: "What all users did in a range of days.",
+  examples: [environmentRecap],
+})
+
 export const Recaps = HttpApiGroup.make("recaps")
   .add(
+    HttpApiEndpoint.get("environment", "/v1/recap", {
+      query,
+      success: EnvironmentRecap,
+      error: readProblems,
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Sum up the year of all users",
+          description: `Returns what all users did in a range of at most ${limits.recapDaysMax} days, such as a year: active and new users, sums, the best day, and the longest streaks. The numbers of users are exact for the days that are kept, the last ${limits.analyticsDaysMax}: an undone event and an erased user are in neither, and merged users are one. Sums count what happened from the version on that counts it; an undo and the erasure of a user change none. An event counts on the day on which it occurred.`,
+        }),
+      ),
     HttpApiEndpoint.get("get", "/v1/users/:id/recap", {
       params: { id: UserId },
       query,
@@ -135,6 +215,6 @@ export const Recaps = HttpApiGroup.make("recaps")
   .annotateMerge(
     OpenApi.annotations({
       title: "Recaps",
-      description: "What users did in a range of days, such as a year.",
+      description: "What one user, or all users, did in a range of days, such as a year.",
     }),
   )

@@ -5,14 +5,15 @@ import { levelAt } from "../../domain/project/Level.ts"
 import { beforeDay } from "../../domain/record/MetricRecount.ts"
 import { Recap } from "../../domain/record/Recap.ts"
 import { presentZone, type UserState } from "../../domain/user/User.ts"
-import { dateOf, dayOf, type Zone } from "../../domain/values/Calendar.ts"
-import { type Fault, invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
+import { dateOf } from "../../domain/values/Calendar.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { RecapQuery, Recaps, Recap as ShownRecap } from "../api/Recaps.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
+import { environmentRecapOf } from "./environmentRecap.ts"
 import { readLatest } from "./readHistory.ts"
+import { type Range, rangeOf } from "./recapRange.ts"
 import { foundOr, userNotFound } from "./Shapes.ts"
 
 export const recapHandlers = (engine: Engine["Service"]): Handlers<typeof Recaps> => ({
@@ -20,37 +21,11 @@ export const recapHandlers = (engine: Engine["Service"]): Handlers<typeof Recaps
     handle: ({ caller: { environment }, params: { id }, query }) =>
       Effect.map(recapOf(engine, environment, id, query), (body) => ({ body })),
   },
+  environment: {
+    handle: ({ caller: { environment }, query }) =>
+      Effect.map(environmentRecapOf(engine, environment, query), (body) => ({ body })),
+  },
 })
-
-interface Range {
-  readonly from: number
-  readonly to: number
-}
-
-/** The days that a request asks for, as of `now` in `zone`. */
-const rangeOf = (
-  query: typeof RecapQuery.Type,
-  zone: Zone,
-  now: number,
-): Effect.Effect<Range, LaurelError<"invalid_request">> => {
-  const today = zone.dayAt(now)
-  const to = query.to === undefined ? today : dayOf(query.to)!
-  const from = dayOf(query.from ?? `${dateOf(to).slice(0, 4)}-01-01`)!
-  const faults: Array<Fault> = []
-  if (to > today) {
-    const detail = "must not be in the future"
-    faults.push({ pointer: "query/to", code: "out_of_range", detail })
-  }
-  if (from > to) {
-    const detail = "must not be after to"
-    faults.push({ pointer: "query/from", code: "out_of_range", detail })
-  }
-  if (to - from > limits.recapDaysMax) {
-    const detail = `must be at most ${limits.recapDaysMax} days before to`
-    faults.push({ pointer: "query/from", code: "out_of_range", detail })
-  }
-  return faults.length > 0 ? Effect.fail(invalidRequest(faults)) : Effect.succeed({ from, to })
-}
 
 /** A user's recap, as the API shows it. */
 export const recapOf = Effect.fnUntraced(function* (
