@@ -241,17 +241,18 @@ export const goalRoutes: ReadonlyArray<Route> = kindRoutes<Goal, BadgeChoices>({
     }
     return Effect.succeed(goal.progress == null ? undefined : progressOf(goal, goal.progress))
   },
-  heads: ["Target", "Of", "Reached", "Gives", "Again", "For", "Period"],
+  heads: ["Target", "Reached", "Gives", "For", "Period"],
   cellsIn: (visit) =>
     Effect.map(badgeChoices(visit), (badges) => (goal) => [
-      `${count(goal.target)} ${goal.score.currency ?? goal.score.metric ?? ""}`,
-      whoseWords(goal),
+      html`${count(goal.target)} ${goal.score.currency ?? goal.score.metric ?? ""}<br>of ${whoseWords(goal)}`,
       goal.progress == null
         ? ""
         : html`${goal.progress.percent} %<br>${count(goal.progress.contributors)} users`,
       rewardWords(goal.reward, badges),
-      recurrenceLabels[goal.recurrence],
       goal.segment === null ? "everyone" : isolated(goal.segment),
-      periodWords(goal),
+      [
+        goal.recurrence !== "none" && html`again ${recurrenceLabels[goal.recurrence]}<br>`,
+        periodWords(goal),
+      ],
     ]),
 })
