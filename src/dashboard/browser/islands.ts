@@ -1,6 +1,6 @@
 /**
- * The script of every page. Without it pages work, except for copying, passkeys, Live, the reading of
- * charts by keys and Back to a form that was not sent.
+ * The script of every page. Without it pages work, except for copying, passkeys, Live, the stock of
+ * items as it changes, the reading of charts by keys and Back to a form that was not sent.
  */
 
 /** Fills in the token of a link. It stands after the #, which browsers do not send. */
@@ -74,8 +74,9 @@ if (charts.length > 0) {
 
 const live = document.querySelector<HTMLElement>("[data-live]")
 if (live !== null) {
-  const { showFirstEvent, showLive } = await import("./live.ts")
+  const { showFirstEvent, showLive, showStock } = await import("./live.ts")
   if (live.dataset.live === "first") showFirstEvent(live)
+  else if (live.dataset.live === "stock") showStock(live)
   else showLive(live)
 }
 

@@ -4,6 +4,7 @@ import { logged, RequestOrigin } from "../../accounts/audit/AuditLog.ts"
 import type { SignedIn } from "../../accounts/people/People.ts"
 import { firstProjectName, projectNamed, scopeOf } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
+import { liveSection, positionNow } from "../request/following.ts"
 import { type PlaceVisit, placePage, type Route, type Visit } from "../request/Route.ts"
 import {
   commandBox,
@@ -15,7 +16,6 @@ import {
 } from "../view/Commands.ts"
 import { type Html, html } from "../view/Html.ts"
 import type { Reply } from "../view/Replies.ts"
-import { liveSection, positionNow } from "./live.ts"
 
 const ruleRequest = { path: "rules", body: `{"action":"LESSON_DONE","reward":{"xp":50}}` }
 

@@ -109,3 +109,33 @@ describe("The page Live", () => {
     expect(await page.getByText("unseen").count()).toBe(0)
   })
 })
+
+describe("The pages of items", () => {
+  it("show what is sold and left as it changes, and keep what is typed", async () => {
+    const { key, owner, server } = sample
+    const post = (path: string, body: object) => ask(server.url, key, "POST", path, body)
+    const { id } = await post("/items", { key: "mug", name: "Mug", price: { points: 1 }, stock: 2 })
+    await post("/users/grace/rewards", { type: "points", amount: 9 })
+    const open = async (path: string) => {
+      const page = await tabs.open({ url: server.url, cookiesOf: owner })
+      await page.goto(`/dashboard/shop/sandbox/items${path}`)
+      await page.getByRole("status").filter({ hasText: "Connected." }).waitFor()
+      return page
+    }
+    const list = await open("")
+    const one = await open(`/${id}`)
+    await one.getByLabel("Name").fill("Blue mug")
+    const row = list.getByRole("row").filter({ hasText: "Mug" })
+    await row.getByText("0 sold").waitFor()
+    await post("/users/grace/purchases", { item: "mug" })
+    await row.getByText("1 sold").waitFor()
+    const { purchaseId } = await post("/users/grace/purchases", { item: "mug" })
+    await row.getByText("no, sold out").waitFor()
+    await one.getByText("no, sold out").waitFor()
+    await ask(server.url, key, "DELETE", `/users/grace/purchases/${purchaseId}`)
+    await row.getByText("1 left").waitFor()
+    await one.locator(`[id="sold-${id}"]`).filter({ hasText: /^1$/ }).waitFor()
+    expect(await one.getByLabel("Name").inputValue()).toBe("Blue mug")
+    expect(await accessibilityFaults(list)).toEqual([])
+  })
+})

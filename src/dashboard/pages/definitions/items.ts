@@ -2,10 +2,11 @@
 import { Effect } from "effect"
 import { limitPeriods } from "../../../domain/values/Periods.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
-import type { Route } from "../../request/Route.ts"
+import { liveSection, recentPosition } from "../../request/following.ts"
+import type { PlaceVisit, Route } from "../../request/Route.ts"
 import { type Draft, draftRefusal } from "../../view/Editing.ts"
 import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
-import { badgeTitle, type Content, html, isolated } from "../../view/Html.ts"
+import { badgeTitle, type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { figures, table } from "../../view/Lists.ts"
 import { count } from "../../view/Quantities.ts"
 import {
@@ -220,12 +221,20 @@ const limitWords = ({ limit }: Item): string => {
 const unitsOf = (units: number | null | undefined): string =>
   units === null ? "any number" : count(units ?? 0)
 
+/** A part of the page that a purchase changes, which a script renews. */
+const renewed = ({ id }: Item, name: string, content: Content): Html =>
+  html`<span id="${name}-${id}" data-renew>${content}</span>`
+
 const stateOf = (item: Item): Content =>
   figures([
-    ["On sale now", saleWords(item)],
-    ["Sold", count(item.sold ?? 0)],
-    ["Left", unitsOf(item.left)],
+    ["On sale now", renewed(item, "sale", saleWords(item))],
+    ["Sold", renewed(item, "sold", count(item.sold ?? 0))],
+    ["Left", renewed(item, "left", unitsOf(item.left))],
   ])
+
+/** The connection that renews the stock. It begins before the page was read, so it misses nothing. */
+const connection = (visit: PlaceVisit) =>
+  Effect.map(recentPosition(visit), (after) => liveSection(visit, "stock", after, undefined))
 
 export const itemRoutes: ReadonlyArray<Route> = kindRoutes<Item, BadgeChoices>({
   noun: "item",
@@ -243,14 +252,15 @@ export const itemRoutes: ReadonlyArray<Route> = kindRoutes<Item, BadgeChoices>({
   trial,
   draftOf,
   patchOf,
-  more: (_, item) => Effect.succeed(stateOf(item)),
+  more: (visit, item) => Effect.map(connection(visit), (section) => [stateOf(item), section]),
+  below: connection,
   heads: ["Price", "Gives", "On sale now", "Stock", "Limit", "For"],
   cellsIn: (visit) =>
     Effect.map(badgeChoices(visit), (badges) => (item) => [
       amountsText(item.price),
       rewardWords(item.reward, badges),
-      [saleWords(item), isTimed(item) && html`<br>`, periodWords(item)],
-      html`${count(item.sold ?? 0)} sold<br>${unitsOf(item.left)} left`,
+      [renewed(item, "sale", saleWords(item)), isTimed(item) && html`<br>`, periodWords(item)],
+      renewed(item, "stock", html`${count(item.sold ?? 0)} sold<br>${unitsOf(item.left)} left`),
       limitWords(item),
       item.segment === null ? "everyone" : isolated(item.segment),
     ]),
