@@ -14,7 +14,7 @@ import { batchOfRecords } from "../../../src/storage/Frames.ts"
 import { Storage, type StoredRecord, type Table, tables } from "../../../src/storage/Storage.ts"
 import { wholeBody } from "../../../src/storage/Values.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
-import { itemWith } from "../../domain/definitions.ts"
+import { badgeWith, itemWith } from "../../domain/definitions.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { found } from "../archive/fixture.ts"
 import { event, once, production, reward, sandbox, startInMemory } from "../fixture.ts"
@@ -93,6 +93,9 @@ const erasedSince = Effect.fnUntraced(function* (
   const state = new MemoryStorage.MemoryState()
   const { close, engine } = yield* startInMemory({ state }, options)
   yield* found(engine)
+  // The user earns it with the last of the later records.
+  const badge = badgeWith({ criteria: { kind: "xp", target: 25 } })
+  yield* engine.askProject(sandbox, { kind: "createBadge", badge })
   yield* engine.askUser(sandbox, reward("ada", 1))
   yield* engine.askUser(sandbox, event(id, "TAP", { id: "e1", metadata: { me: id } }))
   yield* engine.askUser(sandbox, event(id, "TAP"), once("kept"))
