@@ -59,7 +59,7 @@ export const mechanicParams = {
   kind: kind.annotate({ description: "The kind of the definition.", examples: ["quest"] }),
   key: text(1, limits.idCharactersMax).annotate({
     description: "The id or key of the definition.",
-    examples: ["daily-lesson"],
+    examples: [mechanic.id],
   }),
 }
 
