@@ -40,6 +40,8 @@ export const boardLimits = {
   boardDailyWindowsKept: 31,
   boardWeeklyWindowsKept: 12,
   boardMonthlyWindowsKept: 12,
+  /** For how long after its end a window takes late events: less than the shortest day lasts. */
+  boardGraceMinutesMax: 720,
   /** What `keepWindows` of a leaderboard may ask for. */
   boardWindowsKeptMax: 366,
   /** Small values, since boards are deleted later: LMDB deletes large values slowly. */

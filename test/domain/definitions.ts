@@ -136,6 +136,7 @@ export const boardWith = ({ id = "ldb_1", ...board }: Partial<Board>): Board => 
   attributes: [],
   prizes: [],
   keepWindows: null,
+  graceMinutes: 0,
   ...board,
 })
 

@@ -88,6 +88,7 @@ const fill = async (place: Place) => {
       { window: "weekly", percent: 10, reward: { xp: 1 } },
     ],
     keepWindows: 52,
+    graceMinutes: 30,
     startsAt: "2030-01-01T00:00:00Z",
   })
   await place.create("/v1/leaderboards", {

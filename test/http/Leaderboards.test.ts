@@ -66,6 +66,7 @@ describe("leaderboards", () => {
       attributes: [],
       prizes: [],
       keepWindows: null,
+      graceMinutes: 0,
       version: 1,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,

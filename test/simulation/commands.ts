@@ -857,6 +857,7 @@ export const randomBoard = (run: Surroundings): Board => {
     attributes: [],
     prizes: [],
     keepWindows: null,
+    graceMinutes: 0,
     ...shared(run),
     ...(random.chance(0.5) && { segment: null, startsAt: null }),
   }

@@ -46,6 +46,7 @@ export interface BoardChange
       | "attributes"
       | "prizes"
       | "keepWindows"
+      | "graceMinutes"
       | "startsAt"
       | "endsAt"
       | "segment"
@@ -66,6 +67,7 @@ type Defaulted =
   | "attributes"
   | "prizes"
   | "keepWindows"
+  | "graceMinutes"
 
 /** A board without the members that have defaults. */
 type NewBoard = Partial<Pick<Board, Defaulted>> & Omit<New<Board>, Defaulted>
@@ -170,6 +172,7 @@ const entrantFaults = ({ metrics }: ProjectState, board: Board): ReadonlyArray<F
 /** A board of present values has no scores of its own, so nothing limits what counts. */
 const presentFaults = ({
   endsAt,
+  graceMinutes,
   prizes,
   score,
   segment,
@@ -185,6 +188,7 @@ const presentFaults = ({
     ["/endsAt", endsAt !== null, "must be left out"],
     ["/status", set === "paused", "must not be paused"],
     // It never closes.
+    ["/graceMinutes", graceMinutes > 0, "must be left out"],
     ["/prizes", prizes.length > 0, "must be left out"],
     // No record says when a user reached the value of a metric.
     ["/ties", ties === "first" && "metric" in score, "must be shared"],

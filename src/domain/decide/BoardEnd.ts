@@ -8,7 +8,6 @@ import { nextVersion, statusAt } from "../project/Definition.ts"
 import { definitionOf } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type Fault, laurelError, refuse } from "../values/Errors.ts"
-import { hasEnded } from "./CloseWindows.ts"
 import type { Conditional, Decided } from "./Decided.ts"
 import { definitionNotFound } from "./Kind.ts"
 import { archivedCannotChange } from "./Lifecycle.ts"
@@ -24,7 +23,7 @@ export const closingBoardVersion = (
   { leaderboardId }: CloseBoard,
 ): number | undefined => definitionOf(leaderboards, leaderboardId)?.version
 
-/** The fact has the end: that of now. The clock closes the windows, as at every end. */
+/** The fact has the end: that of now, before the grace. The clock closes the windows, as at every end. */
 export const closeBoard = (
   { leaderboards, metrics }: ProjectState,
   { leaderboardId }: CloseBoard,
@@ -56,7 +55,7 @@ const neverCloses = laurelError(
 export const endFaults = (before: Board, board: Board): ReadonlyArray<Fault> => {
   const { endsAt, updatedAt: now } = board
   if (endsAt === before.endsAt || !hasScores(before)) return []
-  if (hasEnded(before, now)) {
+  if (before.endsAt !== null && now >= before.endsAt) {
     const detail = "cannot change, since the leaderboard has ended: its ranks are final"
     return [{ pointer: "/endsAt", code: "invalid_value", detail }]
   }

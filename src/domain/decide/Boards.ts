@@ -19,6 +19,9 @@
  * Boards of streaks and of other metrics have no facts: they show what users' states have
  * (`engine/boards/Boards.ts`).
  *
+ * A window takes what occurred in it until its grace ends, if the user's state has a place for the score
+ * (`lateWindow`).
+ *
  * Nothing scores on a board that has ended, and an undo takes nothing back from it.
  *
  * Cost: nothing in an environment without boards of its own; else a comparison for each currency
@@ -26,7 +29,13 @@
  * a currency or a metric.
  */
 import { type BoardClose, closeOf } from "../project/BoardClose.ts"
-import { type Board, boardIndexOf, isWhole, xpBoard } from "../project/BoardDefinition.ts"
+import {
+  type Board,
+  boardGraceMs,
+  boardIndexOf,
+  isWhole,
+  xpBoard,
+} from "../project/BoardDefinition.ts"
 import { paysAt } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../record/Record.ts"
@@ -35,7 +44,7 @@ import { teamIn } from "../user/TeamMembership.ts"
 import { noBoardScores, noWindows, type UserState } from "../user/User.ts"
 import { type WindowKind, windowKinds, type Zone, zoneOf } from "../values/Calendar.ts"
 import { hasEnded } from "./CloseWindows.ts"
-import { openWindows } from "./openWindows.ts"
+import { isStillOpen, lateWindow, openWindows } from "./openWindows.ts"
 
 /** The index of each window that counts. */
 type Indexes = { -readonly [Kind in WindowKind]?: number }
@@ -106,13 +115,32 @@ const creditBoard = (
   const indexes: Indexes = {}
   let counts = false
   for (const window of board.windows) {
-    const index = window === "all_time" ? undefined : open?.[window]
+    const index =
+      window === "all_time"
+        ? undefined
+        : (open?.[window] ?? lateIndex(draft, board, window, windows))
     if (window !== "all_time" && index !== undefined) indexes[window] = index
     if (window === "all_time" || index !== undefined) counts = true
   }
   if (!counts) return
   const of = team && { team: { id: team.id, number: team.number } }
   facts.push({ kind: "board.scored", boardId, amount, ...of, ...indexes })
+}
+
+/** The window that takes the event in its grace. */
+const lateIndex = (
+  { day, now, project, zone }: Scoring,
+  board: Board,
+  window: WindowKind,
+  windows: UserState["windows"],
+): number | undefined => {
+  if (board.graceMinutes === 0) return undefined
+  const closes = closeOf(project.boardCloses, board.id)
+  return lateWindow(window, windows[window], closes, day, {
+    zone,
+    now,
+    graceMs: boardGraceMs(board),
+  })
 }
 
 /** Credits the open windows of the board `xp` that contain the event. */
@@ -143,10 +171,33 @@ export const undoneScores = (
     const closes = closeOf(project.boardCloses, boardId)
     if (closes.over) return []
     const { windows } = user.boards.get(boardId) ?? noBoardScores
-    const open = openAmong(fact, windows, closes, project, now)
+    const open = {
+      ...openAmong(fact, windows, closes, project, now),
+      ...graceAmong(fact, windows, project, now),
+    }
     const of = { ...(team && { team }), ...(missed && { missed }) }
     return { kind, boardId, amount: -amount, ...of, ...open }
   })
+
+/** The windows of a score that are in their grace. */
+const graceAmong = (
+  fact: FactOf<"board.scored">,
+  windows: UserState["windows"],
+  { boardCloses, leaderboards, settings }: ProjectState,
+  now: number,
+): Indexes => {
+  const board = leaderboards.get(fact.boardId)
+  const debit: Indexes = {}
+  if (board === undefined || board.graceMinutes === 0) return debit
+  const closes = closeOf(boardCloses, board.id)
+  const grace = { zone: zoneOf(settings.timezone), now, graceMs: boardGraceMs(board) }
+  for (const kind of windowKinds) {
+    const index = fact[kind]
+    if (index === undefined) continue
+    if (isStillOpen(kind, index, windows[kind], closes, grace)) debit[kind] = index
+  }
+  return debit
+}
 
 /** The windows of a credit from which a revocation takes it back: the user's latest, if open. */
 export const openAmong = (

@@ -4,10 +4,19 @@
  * A leaderboard with `endsAt` ends then, also if it is paused. One record closes all its windows that
  * list users, that of all time too, and ends the leaderboard: it takes no more scores, and its ranks
  * are final. A window that the end cuts off closes early.
+ *
+ * With a grace, a window and a leaderboard close so much later, and until then take what occurred before
+ * their ends. What is over at a moment is what had ended a grace before.
  */
 import { Result } from "effect"
 import { closeOf } from "../project/BoardClose.ts"
-import { type Board, type BoardWindow, hasScores, xpBoard } from "../project/BoardDefinition.ts"
+import {
+  type Board,
+  type BoardWindow,
+  boardGraceMs,
+  hasScores,
+  xpBoard,
+} from "../project/BoardDefinition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
 import { type WindowKind, windowKinds, type Zone, zoneOf } from "../values/Calendar.ts"
@@ -31,11 +40,20 @@ export interface CloseWindows {
   readonly windows: ReadonlyArray<WindowOver>
 }
 
-type Ending = Pick<Board, "endsAt" | "id">
+type Ending = Pick<Board, "endsAt" | "graceMinutes" | "id">
 
-/** Whether the leaderboard has ended, so that nothing scores on it any more. */
-export const hasEnded = ({ endsAt }: Pick<Board, "endsAt">, now: number): boolean =>
-  endsAt !== null && now >= endsAt
+/** Whether the leaderboard has ended, and its grace too, so that nothing scores on it any more. */
+export const hasEnded = (board: Pick<Board, "endsAt" | "graceMinutes">, now: number): boolean =>
+  board.endsAt !== null && now >= board.endsAt + boardGraceMs(board)
+
+/** The index of the oldest window that takes scores at `now`: those before it are over. */
+export const oldestOpenWindow = (
+  project: Pick<ProjectState, "boardCloses">,
+  board: Ending,
+  zone: Zone,
+  kind: WindowKind,
+  now: number,
+): number => openWindow(project, board, zone, kind, now - boardGraceMs(board))
 
 /**
  * The index of the open window: the window of `now`. If this window is already closed, because the
@@ -122,7 +140,7 @@ const isOver = (
   now: number,
 ): boolean =>
   !closeOf(project.boardCloses, board.id).over &&
-  (hasEnded(board, now) || index < openWindow(project, board, zone, window, now))
+  (hasEnded(board, now) || index < oldestOpenWindow(project, board, zone, window, now))
 
 const closedBoard = ({ id, key }: Board) =>
   ({

@@ -105,6 +105,11 @@ export interface Board extends Targeted {
   readonly prizes: ReadonlyArray<BoardPrize>
   /** How many past windows of each kind are kept; null: as many as by default. */
   readonly keepWindows: number | null
+  /**
+   * For how long after its end a window takes what occurred in it: less than the shortest window lasts, so
+   * that no more than two of a kind are open, which is what a user's state has places for.
+   */
+  readonly graceMinutes: number
 }
 
 /** The members that decide the scores. */
@@ -114,6 +119,7 @@ export const scoring = [
   "teamKind",
   "windows",
   "order",
+  "graceMinutes",
   "segment",
   "startsAt",
 ] as const
@@ -129,6 +135,7 @@ export const boardDefaults = {
   attributes: [] as ReadonlyArray<string>,
   prizes: [] as ReadonlyArray<BoardPrize>,
   keepWindows: null as number | null,
+  graceMinutes: 0 as number,
 } as const
 
 const allTimeOnly: ReadonlyArray<BoardWindow> = ["all_time"]
@@ -136,6 +143,12 @@ const allTimeOnly: ReadonlyArray<BoardWindow> = ["all_time"]
 /** The windows of a board that says nothing of them. */
 export const defaultWindows = (score: BoardScore): ReadonlyArray<BoardWindow> =>
   "streak" in score ? allTimeOnly : boardDefaults.windows
+
+const minuteMs = 60_000
+
+/** How long after its end a window closes, in milliseconds. */
+export const boardGraceMs = ({ graceMinutes }: Pick<Board, "graceMinutes">): number =>
+  graceMinutes * minuteMs
 
 /** The board that `GET /v1/leaderboard` reads. */
 export const xpBoard: Board = {

@@ -443,8 +443,10 @@ const emptied = (
 ): NonNullable<FactOf<"windows.credited">["sequences"]> => {
   const sequences: { [Kind in WindowKind]?: number } = {}
   for (const kind of windowKinds) {
-    const { index, xp } = windows[kind]
+    const { index, indexBefore, sequenceBefore, xp, xpBefore } = windows[kind]
     if (fact[kind] === index && xp + fact.amount === 0) sequences[kind] = 0
+    const isBefore = sequenceBefore > 0 && fact[kind] === indexBefore && indexBefore < index
+    if (isBefore && xpBefore + fact.amount === 0) sequences[kind] = 0
   }
   return sequences
 }
@@ -472,6 +474,9 @@ const credited = (
   if (index === undefined) return scores
   const { amount } = fact
   const sequence = fact.sequences?.[kind] ?? sequenceNow
+  if (scores.sequence > 0 && index < scores.index) {
+    return creditedBefore(scores, index, amount, sequence)
+  }
   if (sequence === 0) return withoutLatest(scores)
   const same = index === scores.index
   return {
@@ -482,6 +487,19 @@ const credited = (
     xpBefore: same ? scores.xpBefore : scores.xp,
     sequenceBefore: same ? scores.sequenceBefore : scores.sequence,
   }
+}
+
+/** A late event or its undo counts for the window before the latest one. An older one is closed. */
+const creditedBefore = (
+  scores: WindowScores,
+  indexBefore: number,
+  amount: number,
+  sequenceBefore: number,
+): WindowScores => {
+  if (sequenceBefore === 0) return { ...scores, indexBefore: 0, xpBefore: 0, sequenceBefore: 0 }
+  const same = scores.sequenceBefore > 0 && scores.indexBefore === indexBefore
+  const xpBefore = same ? scores.xpBefore + amount : amount
+  return { ...scores, indexBefore, xpBefore, sequenceBefore }
 }
 
 /** The scores without the latest window, which has no xp left. */

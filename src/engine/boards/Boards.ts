@@ -260,11 +260,14 @@ export class FurtherBoards extends BoardSet {
     const { windows } = user.boards.get(fact.boardId) ?? noBoardScores
     for (const kind of windowKinds) {
       const index = fact[kind]
-      if (index === undefined || index === windows[kind].index || member === undefined) continue
+      if (index === undefined || member === undefined || isListedIn(windows[kind], index)) continue
       this.credit(kind, { index, xp: 0, sequence: user.sequence }, member)
     }
   }
 }
+
+const isListedIn = (scores: UserState["windows"]["daily"], index: number): boolean =>
+  index === scores.index || (scores.sequenceBefore > 0 && index === scores.indexBefore)
 
 export class Boards extends BoardSet {
   /** The display names of users, listed or not. */

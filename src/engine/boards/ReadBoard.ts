@@ -12,7 +12,7 @@ import { Effect } from "effect"
 import { Gaps } from "../../domain/board/Gaps.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import { Members } from "../../domain/board/Members.ts"
-import { openWindow } from "../../domain/decide/CloseWindows.ts"
+import { oldestOpenWindow, openWindow } from "../../domain/decide/CloseWindows.ts"
 import { teamNotFound } from "../../domain/decide/TeamMembers.ts"
 import { closeOf } from "../../domain/project/BoardClose.ts"
 import { type BoardWindow, xpBoard } from "../../domain/project/BoardDefinition.ts"
@@ -365,8 +365,9 @@ export class BoardReader {
     }
     const serverNow = this.#options.now()
     const zone = zoneOf(project.settings.timezone)
-    const definition = project.leaderboards.get(id) ?? { id, endsAt: null }
-    const open = openWindow(project, definition, zone, window, timeIn(project, serverNow))
+    const definition = project.leaderboards.get(id) ?? { id, endsAt: null, graceMinutes: 0 }
+    const now = timeIn(project, serverNow)
+    const open = openWindow(project, definition, zone, window, now)
     const index = at === undefined ? open : indexAt(window, at, zone)
     if (index > open) return refuse("out_of_range", "must not be later than the present window")
     if (index < oldestKept(environment, id, window, serverNow)) {
@@ -377,7 +378,9 @@ export class BoardReader {
     const closed = windows.closed(index)
     const { endsAt, startsAt } = closed ?? zone.windowBounds(window, index)
     const state = {
-      closed: index < open || closeOf(project.boardCloses, id).over,
+      closed:
+        index < oldestOpenWindow(project, definition, zone, window, now) ||
+        closeOf(project.boardCloses, id).over,
       paying: project.payouts.has(payoutId({ boardId: id, window, index })),
       prizes: closed?.prizes,
     }

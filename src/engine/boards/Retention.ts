@@ -28,7 +28,7 @@ export const oldestKept = (
 ): number => {
   const project = environment.project.durable
   const zone = zoneOf(project.settings.timezone)
-  const definition = project.leaderboards.get(board) ?? { id: board, endsAt: null }
+  const definition = project.leaderboards.get(board) ?? { id: board, endsAt: null, graceMinutes: 0 }
   const open = openWindow(project, definition, zone, kind, timeIn(project, at))
   return open - keptOf(environment, board, kind)
 }

@@ -21,9 +21,10 @@ import {
   type CloseWindows,
   endingBoards,
   hasEnded,
-  openWindow,
+  oldestOpenWindow,
   type WindowOver,
 } from "../../domain/decide/CloseWindows.ts"
+import { boardGraceMs, hasScores, xpBoard } from "../../domain/project/BoardDefinition.ts"
 import { isAdvancing, type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
 import { windowKinds, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
@@ -137,11 +138,15 @@ export class WindowClock<Environment extends WindowedEnvironment> {
    */
   nextEnd({ boards, project }: Environment): number {
     const zone = zoneOf(project.state.settings.timezone)
-    let next = Math.min(...endingBoards(project.state).map(({ endsAt }) => endsAt))
-    for (const [, { windows }] of boards.sets()) {
+    const { leaderboards } = project.state
+    let next = Math.min(
+      ...endingBoards(project.state).map((board) => board.endsAt + boardGraceMs(board)),
+    )
+    for (const [boardId, { windows }] of boards.sets()) {
+      const graceMs = boardGraceMs(leaderboards.get(boardId) ?? xpBoard)
       for (const kind of windowKinds) {
         for (const [index, { total }] of windows[kind].open) {
-          if (total > 0) next = Math.min(next, zone.windowBounds(kind, index).endsAt)
+          if (total > 0) next = Math.min(next, zone.windowBounds(kind, index).endsAt + graceMs)
         }
       }
     }
@@ -185,7 +190,9 @@ const windowsOver = (boards: Boards, state: ProjectState, at: number) => {
       continue
     }
     for (const window of windowKinds) {
-      const open = ends ? Number.POSITIVE_INFINITY : openWindow(state, board, zone, window, at)
+      const open = ends
+        ? Number.POSITIVE_INFINITY
+        : oldestOpenWindow(state, board, zone, window, at)
       for (const over of set.windows[window].over(open)) windows.push({ ...of, window, ...over })
     }
     if (ends) windows.push({ ...of, window: "all_time", index: 0, total: set.allTime.total })
@@ -193,9 +200,18 @@ const windowsOver = (boards: Boards, state: ProjectState, at: number) => {
   return { windows, isComplete }
 }
 
-/** The ends of leaderboards that are still to come. */
-const endsAfter = (state: ProjectState, now: number): ReadonlyArray<number> =>
-  endingBoards(state).flatMap((board) => (hasEnded(board, now) ? [] : [board.endsAt]))
+/** The next ends of leaderboards, and of days in leaderboards with a grace. */
+const endsAfter = (state: ProjectState, now: number): ReadonlyArray<number> => {
+  const zone = zoneOf(state.settings.timezone)
+  const graces = new Set([...state.leaderboards.values()].filter(hasScores).map(boardGraceMs))
+  graces.delete(0)
+  return [
+    ...endingBoards(state).flatMap((board) =>
+      hasEnded(board, now) ? [] : [board.endsAt + boardGraceMs(board)],
+    ),
+    ...[...graces].map((graceMs) => nextMidnight(zone, now - graceMs) + graceMs),
+  ]
+}
 
 /** Whether the local day of the environment, or a leaderboard, may end at another time of the server. */
 const mayMoveDays = (fact: Fact): boolean =>

@@ -201,6 +201,11 @@ const KeepWindows = integer(1, limits.boardWindowsKeptMax).annotate({
   examples: [52],
 })
 
+const GraceMinutes = integer(0, limits.boardGraceMinutesMax).annotate({
+  description: `For how many minutes after its end a window takes late events that occurred in it; then it closes, and so does the leaderboard after its \`endsAt\`. At most ${limits.boardGraceMinutesMax}, less than the shortest day lasts. Default 0.`,
+  examples: [60],
+})
+
 export const NewLeaderboard = Schema.Struct({
   ...newMembers("name"),
   name: Name,
@@ -213,6 +218,7 @@ export const NewLeaderboard = Schema.Struct({
   attributes: Schema.optionalKey(Attributes),
   prizes: Schema.optionalKey(Prizes),
   keepWindows: Schema.optionalKey(KeepWindows),
+  graceMinutes: Schema.optionalKey(GraceMinutes),
 }).annotate({
   identifier: "NewLeaderboard",
   description: "A leaderboard to create.",
@@ -255,6 +261,7 @@ export const LeaderboardPatch = Schema.Struct({
   attributes: Schema.optionalKey(Schema.NullOr(Attributes)),
   prizes: Schema.optionalKey(Schema.NullOr(Prizes)),
   keepWindows: Schema.optionalKey(Schema.NullOr(KeepWindows)),
+  graceMinutes: Schema.optionalKey(Schema.NullOr(GraceMinutes)),
 }).annotate({
   identifier: "LeaderboardPatch",
   examples: [{ name: "Gem masters" }, { status: "paused" }],
@@ -306,6 +313,10 @@ export const LeaderboardDefinition = Schema.Struct({
     description: "How many past windows of each kind can be read; null: as many as by default.",
     examples: [52],
   }),
+  graceMinutes: Schema.Int.annotate({
+    description: "For how many minutes after its end a window takes late events.",
+    examples: [0],
+  }),
 }).annotate({
   identifier: "LeaderboardDefinition",
   description: "A leaderboard: what it ranks users by, and in which windows.",
@@ -338,7 +349,7 @@ export const Leaderboards = HttpApiGroup.make("leaderboards")
         payload: NewLeaderboard,
         success: LeaderboardDefinition,
         summary: "Create a leaderboard",
-        description: `Ranks users by the amounts of a currency that they earn with events and with rewards that you grant, by a metric, or by the present length of a streak. It counts what occurs from \`startsAt\` on and before \`endsAt\`, while it is active. At \`endsAt\` its windows close, that of all time too: its ranks are final, and nothing changes them but the erasure, the merge, the hiding or the disqualification of a user. Its last windows stay. A leaderboard without a \`segment\` and without a \`startsAt\` lists at once what users have ever earned or added in its \`all_time\` window; its other windows, and every window of the others, count from the publication on. With a \`segment\`, what a user earns counts while the user is a member; who leaves keeps the entry. A late event counts in the windows that are open on its arrival and contain it. What backfills of badges pay, and what a backfill of a metric counts, count in \`all_time\` only. A leaderboard of a streak, or of a metric that neither counts nor sums, shows the lengths or values as they are: it has no other window than \`all_time\`, no \`segment\`, \`startsAt\` or \`endsAt\`, and is never paused. Of equal lengths, the one that was reached on an earlier day comes first; equal values share a rank. An environment holds at most ${limits.boardsMax} leaderboards that are not archived, \`xp\` among them, and ${limits.boardsOfCurrencyMax} of one currency, metric or streak.`,
+        description: `Ranks users by the amounts of a currency that they earn with events and with rewards that you grant, by a metric, or by the present length of a streak. It counts what occurs from \`startsAt\` on and before \`endsAt\`, while it is active. At \`endsAt\` its windows close, that of all time too: its ranks are final, and nothing changes them but the erasure, the merge, the hiding or the disqualification of a user. Its last windows stay. A leaderboard without a \`segment\` and without a \`startsAt\` lists at once what users have ever earned or added in its \`all_time\` window; its other windows, and every window of the others, count from the publication on. With a \`segment\`, what a user earns counts while the user is a member; who leaves keeps the entry. A late event counts in the windows that are open on its arrival and contain it; \`graceMinutes\` keeps windows open after their ends. What backfills of badges pay, and what a backfill of a metric counts, count in \`all_time\` only. A leaderboard of a streak, or of a metric that neither counts nor sums, shows the lengths or values as they are: it has no other window than \`all_time\`, no \`segment\`, \`startsAt\` or \`endsAt\`, and is never paused. Of equal lengths, the one that was reached on an earlier day comes first; equal values share a rank. An environment holds at most ${limits.boardsMax} leaderboards that are not archived, \`xp\` among them, and ${limits.boardsOfCurrencyMax} of one currency, metric or streak.`,
       },
       list: {
         query: listQuery("leaderboards"),
@@ -359,7 +370,7 @@ export const Leaderboards = HttpApiGroup.make("leaderboards")
         summary: "Change a leaderboard",
         description: `${patchWords}
 
-\`score\`, \`entrants\`, \`teamKind\`, \`windows\`, \`order\`, \`segment\` and \`startsAt\` change only while it is a draft. \`endsAt\` can move to any later moment than now, or be removed, until the leaderboard has ended. A paused leaderboard counts nothing and shows its entries. The status and the end of the leaderboard \`xp\` cannot change.
+\`score\`, \`entrants\`, \`teamKind\`, \`windows\`, \`order\`, \`graceMinutes\`, \`segment\` and \`startsAt\` change only while it is a draft. \`endsAt\` can move to any later moment than now, or be removed, until the leaderboard has ended. A paused leaderboard counts nothing and shows its entries. The status and the end of the leaderboard \`xp\` cannot change.
 
 ${statusWords}`,
       },
@@ -447,7 +458,7 @@ ${statusWords}`,
         OpenApi.annotations({
           summary: "Close a leaderboard",
           description:
-            "Ends the leaderboard now: `endsAt` becomes the present time. Its windows close at once, that of all time too, with their prizes and messages; then its ranks are final. Only an active or a paused leaderboard can be closed (409 `invalid_transition`), not `xp`, and not one that shows present lengths or values. It cannot be opened again.",
+            "Ends the leaderboard now: `endsAt` becomes the present time. Its windows close, at once or after its `graceMinutes`, that of all time too, with their prizes and messages; then its ranks are final. Only an active or a paused leaderboard can be closed (409 `invalid_transition`), not `xp`, and not one that shows present lengths or values. It cannot be opened again.",
         }),
       ),
     HttpApiEndpoint.put("disqualify", "/v1/leaderboards/:id/entries/:userId", {

@@ -349,8 +349,8 @@ export const newBoard = (payload: typeof NewLeaderboard.Type, id: string) => {
   } = payload
   const score = scoreOf(payload.score)
   const prizes = prizesOf(payload.prizes)
-  const { keepWindows = null, teamKind = null } = payload
-  const shown = { entrants, teamKind, order, ties, attributes, prizes, keepWindows }
+  const { graceMinutes = 0, keepWindows = null, teamKind = null } = payload
+  const shown = { entrants, teamKind, order, ties, attributes, prizes, keepWindows, graceMinutes }
   const members = { windows: windows ?? defaultWindows(score), ...shown }
   return { id, ...newMembers(payload), name, score, ...members }
 }
@@ -359,7 +359,7 @@ export const newBoard = (payload: typeof NewLeaderboard.Type, id: string) => {
 const scoreOf = (score: (typeof NewLeaderboard.Type)["score"]): BoardScore => score as BoardScore
 
 const boardChange = (patch: typeof LeaderboardPatch.Type): BoardChange => {
-  const { attributes, entrants, order, prizes, score, ties } = patch
+  const { attributes, entrants, graceMinutes, order, prizes, score, ties } = patch
   return named({
     ...patchOf(patch),
     score: score && scoreOf(score),
@@ -367,6 +367,7 @@ const boardChange = (patch: typeof LeaderboardPatch.Type): BoardChange => {
     order: order === null ? ("desc" as const) : order,
     ties: ties === null ? ("shared" as const) : ties,
     attributes: attributes === null ? [] : attributes,
+    graceMinutes: graceMinutes === null ? 0 : graceMinutes,
     prizes: prizes === undefined ? undefined : prizesOf(prizes ?? []),
   })
 }

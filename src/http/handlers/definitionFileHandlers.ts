@@ -373,13 +373,15 @@ const fileBoost = (boost: Boost) => {
 }
 
 const fileBoard = (board: Board) => {
-  const { attributes, entrants, keepWindows, name, order, prizes, score, ties, windows } = board
+  const { attributes, entrants, graceMinutes, keepWindows, name, order, prizes, score } = board
+  const { ties, windows } = board
   const usual = defaultWindows(score)
   const isUsual = windows.length === usual.length && windows[0] === usual[0]
   const own = {
     name,
     score,
     ...(entrants !== "users" && { entrants }),
+    ...(graceMinutes !== 0 && { graceMinutes }),
     ...(!isUsual && { windows }),
     ...(order !== "desc" && { order }),
     ...(ties !== "shared" && { ties }),

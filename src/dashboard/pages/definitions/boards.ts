@@ -70,6 +70,7 @@ const textsOf = (board: Board) =>
     ["attributes", board.attributes.join(", ")],
     ...prizeTexts(board.prizes),
     ["keepWindows", String(board.keepWindows ?? "")],
+    ["graceMinutes", String(board.graceMinutes)],
   ])
 
 /** The members that change only while the board is a draft, unchecked. */
@@ -79,6 +80,7 @@ const scoringOf = (form: Form) => ({
   teamKind: form.optional("teamKind") ?? null,
   windows: boardWindows.filter((window) => form.optional(`windows.${window}`) !== undefined),
   order: form.text("order"),
+  graceMinutes: form.number("graceMinutes") ?? null,
 })
 
 const membersOf = (form: Form) => ({
@@ -126,12 +128,21 @@ const windowFields = ({ faults, form }: Draft): Content =>
     ),
   ])
 
+const graceField = ({ faults, form }: Draft): Content =>
+  numberField({
+    name: "graceMinutes",
+    label: "Grace in minutes",
+    value: form.text("graceMinutes"),
+    hint: "For so long after its end a window takes late events that occurred in it. Then it closes.",
+    faults,
+  })
+
 const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
   const { faults, form } = draft
   return [
     textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
     headFields(draft, isNew, "name"),
-    html`<p class="hint">Whom and what it ranks by, windows, order, segment and start change only while the leaderboard is a draft.</p>`,
+    html`<p class="hint">Whom and what it ranks by, windows, order, grace, segment and start change only while the leaderboard is a draft.</p>`,
     selectField({
       name: "ranks",
       label: "Ranks by",
@@ -179,6 +190,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
       faults,
       below: true,
     }),
+    graceField(draft),
     prizeFields(draft),
     numberField({
       name: "keepWindows",
@@ -208,6 +220,7 @@ const names = (form: Form) => [
   "attributes.*",
   ...prizeNames(form),
   "keepWindows",
+  "graceMinutes",
 ]
 
 type Read = BodyOf<"leaderboards.entries">
@@ -326,6 +339,7 @@ export const boardRoutes: ReadonlyArray<Route> = [
       ["by", "xp"],
       ["order", "desc"],
       ["ties", "shared"],
+      ["graceMinutes", "0"],
       ...boardWindows.map((window) => [`windows.${window}`, "true"] as const),
     ]),
     textsOf,

@@ -21,6 +21,7 @@ export const leaderboard = {
   attributes: ["avatarUrl"],
   prizes: [{ window: "weekly", ranks: [1, 3], reward: { xp: 0, points: 100, badgeId: null } }],
   keepWindows: 52,
+  graceMinutes: 0,
   metadata: {},
   ...changes,
 } as const

@@ -1,0 +1,248 @@
+/**
+ * A leaderboard with a grace against a naive model: a list of what was earned, days computed by `Intl`, and
+ * the rows of each window as they were when its grace ended. Late events and undos arrive in the grace
+ * and after it, users are hidden, the server is stopped and killed, also in the middle of a snapshot.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Clock, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import type { BoardPrize } from "../../src/domain/project/BoardPrize.ts"
+import {
+  dateOf,
+  firstDayOf,
+  type WindowKind,
+  windowKinds,
+} from "../../src/domain/values/Calendar.ts"
+import { recordNameOf } from "../../src/domain/values/Ids.ts"
+import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
+import { event, rule, sandbox, start } from "../engine/fixture.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
+import { hashSecretOf, Random, seeds } from "./random.ts"
+
+const minute = 60_000
+const quarter = 15 * minute
+const hour = 60 * minute
+const board = "ldb_grace"
+
+const zones = ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"]
+/** Shortly before a change of clocks, or the begin of a month. */
+const beginnings = ["2026-03-06T12:00:00Z", "2026-10-23T12:00:00Z", "2026-10-30T12:00:00Z"]
+
+const localDay = (zone: string, ms: number): number => {
+  const date = new Intl.DateTimeFormat("en-CA", { timeZone: zone, dateStyle: "short" }).format(ms)
+  return Date.parse(`${date}T00:00:00Z`) / (24 * hour)
+}
+
+const windowOf = (kind: WindowKind, day: number): number => {
+  if (kind === "daily") return day
+  if (kind === "weekly") return Math.floor((day + 3) / 7)
+  const date = new Date(day * 24 * hour)
+  return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth()
+}
+
+interface Earned {
+  readonly userId: string
+  readonly eventId: string
+  readonly windows: { readonly [Kind in WindowKind]?: number }
+  undone: boolean
+}
+
+class GraceModel {
+  readonly earned: Array<Earned> = []
+  readonly hidden = new Set<string>()
+  readonly closed = new Map<string, ReadonlyArray<readonly [string, number]>>()
+  readonly won = new Map<string, number>()
+  readonly #zone: string
+  readonly #graceMs: number
+  now: number
+
+  constructor(now: number, zone: string, graceMs: number) {
+    this.now = now
+    this.#zone = zone
+    this.#graceMs = graceMs
+  }
+
+  windowAt(kind: WindowKind, ms: number): number {
+    return windowOf(kind, localDay(this.#zone, ms))
+  }
+
+  isOver(kind: WindowKind, window: number): boolean {
+    return window < this.windowAt(kind, this.now - this.#graceMs)
+  }
+
+  earn(userId: string, eventId: string, occurredAt: number): void {
+    const windows: { [Kind in WindowKind]?: number } = {}
+    for (const kind of windowKinds) {
+      const window = this.windowAt(kind, occurredAt)
+      if (!this.isOver(kind, window)) windows[kind] = window
+    }
+    this.earned.push({ userId, eventId, windows, undone: false })
+  }
+
+  rows(kind: WindowKind, window: number): ReadonlyArray<readonly [string, number]> {
+    const closed = this.closed.get(`${kind} ${window}`)
+    if (closed !== undefined) return closed
+    const scores = new Map<string, number>()
+    for (const { undone, userId, windows } of this.earned) {
+      if (undone || this.hidden.has(userId) || windows[kind] !== window) continue
+      scores.set(userId, (scores.get(userId) ?? 0) + 3)
+    }
+    return [...scores].sort()
+  }
+
+  /** To the next quarter of an hour, at which windows close. */
+  advance(to: number): void {
+    while (this.now < to) {
+      this.now = Math.min(to, Math.floor(this.now / quarter + 1) * quarter)
+      for (const kind of windowKinds) {
+        for (const window of new Set(this.earned.map(({ windows }) => windows[kind]))) {
+          if (window === undefined || !this.isOver(kind, window)) continue
+          const name = `${kind} ${window}`
+          if (this.closed.has(name)) continue
+          const rows = this.rows(kind, window)
+          this.closed.set(name, rows)
+          const best = Math.max(...rows.map(([, score]) => score))
+          for (const [userId, score] of kind === "daily" ? rows : []) {
+            if (score === best) this.won.set(userId, (this.won.get(userId) ?? 0) + 1)
+          }
+        }
+      }
+    }
+  }
+
+  hide(userId: string): void {
+    this.hidden.add(userId)
+    for (const [name, rows] of this.closed) {
+      this.closed.set(
+        name,
+        rows.filter(([listed]) => listed !== userId),
+      )
+    }
+  }
+}
+
+const simulateGrace = Effect.fnUntraced(function* (seed: number, steps: number) {
+  const random = new Random(seed)
+  yield* TestClock.setTime(Date.parse(random.pick(beginnings)))
+  const zone = random.pick(zones)
+  const graceMinutes = random.pick([15, 60, 360, 705, 720])
+  const model = new GraceModel(yield* Clock.currentTimeMillis, zone, graceMinutes * minute)
+  const state = new MemoryStorage.MemoryState()
+  const disk = { writesLeft: Number.POSITIVE_INFINITY }
+  const open = Effect.suspend(() => {
+    disk.writesLeft = Number.POSITIVE_INFINITY
+    const memory = MemoryStorage.make({ state })
+    const writeEntries: typeof memory.writeEntries = (entries) =>
+      Effect.suspend(() => (disk.writesLeft-- > 0 ? memory.writeEntries(entries) : Effect.never))
+    return start(
+      { ...memory, writeEntries },
+      {
+        decodedUsersMax: 4,
+        newHashSecret: hashSecretOf(seed),
+        snapshotIntervalMs: 5 * hour,
+        snapshotSliceEntriesMax: 3,
+        clockCheckMs: 24 * hour,
+      },
+    )
+  })
+  let running = yield* open
+  const users = ["u1", "u2", "u3", "u4", "u5", "u6"]
+  yield* running.engine.askProject(sandbox, { kind: "updateSettings", change: { timezone: zone } })
+  yield* running.engine.askProject(sandbox, rule("TAP", 3))
+  const reward = { xp: 0, points: 1, badgeId: null }
+  const prizes: ReadonlyArray<BoardPrize> = [{ window: "daily", ranks: [1, 1], reward }]
+  yield* running.engine.askProject(sandbox, {
+    kind: "createLeaderboard",
+    leaderboard: { id: board, name: "Grace", score: { currency: "xp" }, graceMinutes, prizes },
+  })
+
+  const settle = Effect.gen(function* () {
+    for (let turn = 0; turn < 10_000; turn++) {
+      yield* yieldToEventLoop
+      const { payouts } = yield* running.engine.readProject(sandbox)
+      if (turn > 5 && payouts.size === 0) return
+      if (turn > 5) yield* TestClock.adjust(1)
+    }
+    throw new Error("The payouts have not ended")
+  })
+
+  const pass = Effect.fnUntraced(function* (ms: number) {
+    yield* TestClock.adjust(ms)
+    yield* settle
+    model.advance(yield* Clock.currentTimeMillis)
+  })
+
+  const earn = Effect.gen(function* () {
+    const userId = random.pick(users)
+    const late = random.chance(0.6) ? random.integer(0, 30 * 60) * minute : 0
+    const occurredAt = model.now - late
+    const { reply } = yield* running.engine.askUser(sandbox, event(userId, "TAP", { occurredAt }))
+    model.earn(userId, reply.eventId, occurredAt)
+  })
+
+  const undo = Effect.gen(function* () {
+    const standing = model.earned.filter(({ undone }) => !undone)
+    if (standing.length === 0) return
+    const chosen = random.pick(standing.slice(-8))
+    const name = recordNameOf("evt", chosen.eventId)!
+    const command = { kind: "revocation", of: "event", ...name } as const
+    yield* running.engine.askUser(sandbox, { userId: chosen.userId, command })
+    chosen.undone = true
+  })
+
+  const compare = Effect.gen(function* () {
+    for (const userId of users) {
+      const points = (yield* running.engine.readUser(sandbox, userId))?.points ?? 0
+      expect([userId, points]).toEqual([userId, model.won.get(userId) ?? 0])
+    }
+    for (const kind of windowKinds) {
+      const present = model.windowAt(kind, model.now)
+      for (const window of [present, present - 1, present - 2]) {
+        const at = dateOf(firstDayOf(kind, window))
+        const query = { board, window: kind, at, limit: 100, offset: 0 }
+        const { closed, entries } = yield* running.engine.readBoard(sandbox, query)
+        const rows = entries.map(({ score, userId }) => [userId, score] as const).sort()
+        expect([kind, at, closed, rows]).toEqual([
+          kind,
+          at,
+          model.isOver(kind, window),
+          model.rows(kind, window),
+        ])
+      }
+    }
+  })
+
+  for (let step = 0; step < steps; step++) {
+    const kind = random.next()
+    if (kind < 0.5) yield* earn
+    else if (kind < 0.6) yield* undo
+    else if (kind < 0.65) {
+      const userId = random.pick(users)
+      // For good: a window that lists nobody at its end closes later, with who is shown again.
+      if (random.chance(0.7)) continue
+      const command = { kind: "profile", change: { hidden: true } } as const
+      yield* running.engine.askUser(sandbox, { userId, command })
+      model.hide(userId)
+    } else if (kind < 0.7) {
+      const isKilled = random.chance(0.6)
+      if (isKilled) {
+        disk.writesLeft = random.integer(0, 15)
+        yield* pass(5 * hour)
+      }
+      yield* running.close(isKilled ? "kill" : undefined)
+      if (random.chance(0.5)) yield* TestClock.adjust(random.integer(1, 30) * hour)
+      running = yield* open
+      yield* pass(1)
+    } else yield* pass(random.integer(1, 40) * quarter + random.integer(0, 3) * minute)
+    yield* compare
+  }
+  expect(running.broken).toEqual([])
+  yield* running.close()
+})
+
+describe("A leaderboard with a grace", () => {
+  it.effect.each(seeds(5))(
+    "takes late events and undos until its grace ends, over crashes; LAUREL_TEST_SEED=%i",
+    (seed) => simulateGrace(seed, 150),
+  )
+})
