@@ -1,0 +1,177 @@
+/** Shared goals after crashes, and in checks, restores, exports and imports. */
+import { cp } from "node:fs/promises"
+import path from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
+import { exportLines } from "../../../src/engine/archive/exports/ExportJob.ts"
+import { importLines } from "../../../src/engine/archive/exports/ImportJob.ts"
+import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
+import { restoreDraft } from "../../../src/engine/archive/restore/RestoreJob.ts"
+import { planRestore, type RestoreTarget } from "../../../src/engine/archive/restore/RestorePlan.ts"
+import type { Engine } from "../../../src/engine/Engine.ts"
+import { listArchives } from "../../../src/storage/archive/ArchiveCatalog.ts"
+import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
+import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
+import { goalWith } from "../../domain/definitions.ts"
+import { temporaryFolder } from "../../storage/temporaryFolder.ts"
+import { reward, sandbox } from "../fixture.ts"
+import { alone, found, running } from "./fixture.ts"
+
+const shop = { id: "prj_1", name: "shop" }
+const users = ["ada", "bob", "cyd", "dan"]
+const goals = ["gol_1", "gol_2"]
+
+const earn = (engine: Engine["Service"], userId: string, xp: number) =>
+  engine.askUser(sandbox, reward(userId, xp))
+
+/** The totals, and what each user contributed and was paid. */
+const seen = Effect.fnUntraced(function* (engine: Engine["Service"]) {
+  const parts: Record<string, unknown> = {}
+  for (const userId of users) {
+    const user = yield* engine.readUser(sandbox, userId)
+    if (user?.id === userId) parts[userId] = [user.points, [...user.goals]]
+  }
+  const totals = engine.goalTotals(sandbox)
+  return { totals: goals.map((id) => [...totals.durableTotals(id)]), parts }
+})
+
+type Seen = Effect.Success<ReturnType<typeof seen>>
+
+/** Until the reward of the first goal is paid to all. */
+const paid = Effect.fnUntraced(function* (engine: Engine["Service"]) {
+  while (engine.goalTotals(sandbox).durableOf("gol_1", 0)?.rewarded == null) {
+    yield* Effect.sleep(1)
+  }
+})
+
+/**
+ * A directory with an archive, and contributions, moves, an undo, a merge, a completion with its
+ * rewards and an erasure after it. `then`: what was seen after some records.
+ */
+const written = Effect.gen(function* () {
+  const directory = yield* temporaryFolder
+  const host = yield* makeWorkerHost({ background: false })
+  const { archives, close, engine } = yield* running({ directory, host })
+  const then = new Map<number, Seen>()
+  const note = Effect.map(seen(engine), (reads) => {
+    then.set(archives.position().lastSequence, reads)
+  })
+  yield* found(engine)
+  for (const more of [{ id: "gol_1" }, { id: "gol_2", scope: "team", teamKind: "club" }] as const) {
+    const { createdAt: _, set: __, updatedAt: ___, version: ____, ...goal } = goalWith(more)
+    yield* engine.askProject(sandbox, { kind: "createGoal", goal })
+  }
+  for (const teamId of ["a", "b"]) {
+    const team = { kind: "club", name: teamId }
+    yield* engine.askProject(sandbox, { kind: "putTeam", teamId, team })
+    yield* engine.askUser(sandbox, { userId: "ada", command: { kind: "join", teamId } })
+    yield* earn(engine, "ada", 10)
+  }
+  yield* archives.create({ reason: "request" })
+  yield* note
+  yield* Effect.andThen(earn(engine, "bob", 20), note)
+  const { reply } = yield* earn(engine, "cyd", 5)
+  const { rewardId } = reply as { rewardId: string }
+  yield* note
+  const undo = { kind: "revocation", of: "reward", sequence: 0, at: 0, ownId: rewardId } as const
+  yield* Effect.ignore(engine.askUser(sandbox, { userId: "cyd", command: undo }))
+  yield* note
+  const merge = { kind: "merge", into: "bob" } as const
+  yield* Effect.andThen(engine.askUser(sandbox, { userId: "cyd", command: merge }), note)
+  yield* Effect.andThen(earn(engine, "dan", 60), paid(engine))
+  yield* note
+  yield* engine.askUser(sandbox, { userId: "dan", command: { kind: "erasure" } })
+  yield* note
+  const reads = yield* seen(engine)
+  expect(reads.totals[0]).toMatchObject([[0, { reached: 100, rewarded: 3 }]])
+  expect(reads.totals[1]).toMatchObject([
+    [1, { total: 10 }],
+    [2, { total: 10 }],
+  ])
+  yield* close("kill")
+  return { directory, host, then, reads }
+})
+
+const readIn = Effect.fnUntraced(function* (
+  directory: string,
+  host: Effect.Success<ReturnType<typeof makeWorkerHost>>,
+) {
+  const check = Effect.scoped(verifyLive({ directory }, alone))
+  expect(yield* check).toMatchObject({ faults: [] })
+  const { close, engine } = yield* running({ directory, host })
+  const reads = yield* seen(engine)
+  yield* close()
+  expect(yield* check).toMatchObject({ faults: [] })
+  return reads
+})
+
+const restored = Effect.fnUntraced(function* (
+  directory: string,
+  target: RestoreTarget,
+  project?: typeof shop,
+) {
+  const copy = yield* temporaryFolder
+  yield* Effect.promise(() => cp(directory, copy, { recursive: true }))
+  const archives = yield* listArchives(nodeDisk, path.join(copy, "archive"))
+  const journal = path.join(copy, "journal")
+  const more = project === undefined ? {} : { project }
+  const plan = yield* planRestore({
+    disk: nodeDisk,
+    journal,
+    archives,
+    id: undefined,
+    target,
+    ...more,
+  })
+  const after = plan.project?.after
+  const wish = {
+    directory: copy,
+    archive: plan.folder,
+    until: plan.sequence,
+    project: after === undefined ? null : { ...shop, after },
+  }
+  expect(yield* Effect.scoped(restoreDraft(wish, alone))).toMatchObject({ faults: [] })
+  yield* installDraft(nodeDisk, copy, Date.now())
+  return copy
+})
+
+describe("Shared goals in a data directory", () => {
+  it.live("are the same after a crash, a snapshot and a start", () =>
+    Effect.gen(function* () {
+      const { directory, host, reads } = yield* written
+      for (let start = 0; start < 2; start++) expect(yield* readIn(directory, host)).toEqual(reads)
+    }),
+  )
+
+  it.live("are those of the moment to which an archive is restored, the project alone, too", () =>
+    Effect.gen(function* () {
+      const { directory, host, reads, then } = yield* written
+      const last = yield* restored(directory, { kind: "last" })
+      expect(yield* readIn(last, host)).toEqual(reads)
+      for (const [sequence, expected] of then) {
+        const copy = yield* restored(directory, { kind: "sequence", sequence })
+        expect([sequence, yield* readIn(copy, host)]).toEqual([sequence, expected])
+      }
+      const [, sequence] = [...then.keys()]
+      const copy = yield* restored(directory, { kind: "sequence", sequence: sequence! }, shop)
+      expect(yield* readIn(copy, host)).toEqual(then.get(sequence!))
+    }),
+  )
+
+  it.live("are the same in an export and its import", () =>
+    Effect.gen(function* () {
+      const { directory, host, reads } = yield* written
+      const file = path.join(yield* temporaryFolder, "export.ndjson")
+      for (const scope of [null, { project: "shop", environment: "sandbox" }]) {
+        const asked = { folder: directory, file, laurel: "1.2.3", at: 0, scope }
+        yield* Effect.scoped(exportLines(asked, alone))
+        const copy = yield* temporaryFolder
+        const findings = yield* Effect.scoped(importLines({ directory: copy, file }, alone))
+        expect(findings).toMatchObject({ faults: [] })
+        yield* installDraft(nodeDisk, copy, Date.now())
+        expect(yield* readIn(copy, host)).toEqual(reads)
+      }
+    }),
+  )
+})
