@@ -30,6 +30,7 @@ import { Payouts } from "./payouts/Payouts.ts"
 import type { PaymentTo } from "./payouts/payAll.ts"
 import { ActiveUsers } from "./read/ActiveUsers.ts"
 import { ExperimentCounts } from "./read/ExperimentCounts.ts"
+import { GoalContributors } from "./read/GoalContributors.ts"
 import { Mechanics } from "./read/Mechanics.ts"
 import { MetricsOfAll } from "./read/MetricsOfAll.ts"
 import { SegmentCounts } from "./read/SegmentCounts.ts"
@@ -123,6 +124,7 @@ export interface Background {
   readonly activeUsers: ActiveUsers
   readonly mechanics: Mechanics
   readonly usersOfRange: UsersOfRange
+  readonly contributors: GoalContributors
   readonly experiments: ExperimentCounts
   readonly metricsOfAll: MetricsOfAll
   readonly testClocks: TestClocks<Environment>
@@ -203,6 +205,7 @@ const countsOf = (state: EngineState, history: Writes["history"]) => ({
   activeUsers: new ActiveUsers(state),
   mechanics: new Mechanics(state),
   usersOfRange: new UsersOfRange(state),
+  contributors: new GoalContributors(state),
   experiments: new ExperimentCounts(state),
   metricsOfAll: new MetricsOfAll({ ...state, history }),
 })

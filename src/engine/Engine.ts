@@ -63,6 +63,7 @@ import type { Idempotency, IdempotencyCode } from "./dedupe/Idempotency.ts"
 import type { ActiveUsersCount } from "./read/ActiveUsers.ts"
 import type { Counted } from "./read/CountOfAll.ts"
 import type { ExperimentCount } from "./read/ExperimentCounts.ts"
+import type { Contributors } from "./read/GoalContributors.ts"
 import type { MetricSeries, MetricSeriesQuery } from "./read/MetricsOfAll.ts"
 import type { SegmentCount } from "./read/SegmentCounts.ts"
 import type { Simulate } from "./read/Simulation.ts"
@@ -239,6 +240,8 @@ export interface EngineReads {
   ) => Effect.Effect<ExperimentCount>
   /** Active users and retention. Begins a new count if there is none or an old one. */
   readonly readActiveUsers: (environment: string) => Effect.Effect<ActiveUsersCount>
+  /** Who contributed most to each goal. Begins a new count if there is none or an old one. */
+  readonly readContributors: (environment: string) => Effect.Effect<Counted<Contributors>>
   /** What each mechanic did. Begins a new count if there is none or an old one. */
   readonly readMechanics: (environment: string) => Effect.Effect<Counted<MechanicTally>>
   /** What each mechanic did on each day. */

@@ -155,12 +155,14 @@ const countReadsOf = (
   { environments, now }: EngineState,
   {
     activeUsers,
+    contributors,
     mechanics,
     usersOfRange,
-  }: Pick<Background, "activeUsers" | "mechanics" | "usersOfRange">,
+  }: Pick<Background, "activeUsers" | "contributors" | "mechanics" | "usersOfRange">,
 ): Pick<
   EngineReads,
   | "goalTotals"
+  | "readContributors"
   | "readActions"
   | "readActiveUsers"
   | "readActivity"
@@ -172,6 +174,8 @@ const countReadsOf = (
   | "readReminders"
   | "readUsersOfRange"
 > => ({
+  readContributors: (environment) =>
+    Effect.suspend(() => contributors.read(environments.of(environment))),
   readMechanics: (environment) =>
     Effect.suspend(() => mechanics.read(environments.of(environment))),
   readMechanicDays: (environment) =>

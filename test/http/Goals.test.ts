@@ -224,6 +224,34 @@ describe("Contributions", () => {
   })
 })
 
+describe("The top contributors", () => {
+  it("are the users with the highest contributions, who are not hidden or gone", async () => {
+    const place = newPlace()
+    await place.create("/v1/goals", { ...goal, target: 1_000 })
+    for (let n = 1; n <= limits.goalContributorsMax + 5; n++) await earn(place, `user-${n}`, 1)
+    await place.put("/v1/users/ada", { displayName: "Ada" })
+    await earn(place, "ada", 30)
+    await earn(place, "bob", 30)
+    await earn(place, "cyd", 40)
+    await earn(place, "dan", 50)
+    await place.put("/v1/users/cyd", { hidden: true })
+    const topOf = async (limit: number) => {
+      const path = `/v1/goals/together/contributors?limit=${limit}`
+      return (await place.get(path)).json.contributors
+    }
+    const top = await topOf(3)
+    expect(top).toMatchObject([
+      { userId: "dan", contribution: 50, team: null, rewarded: false },
+      { userId: "ada", contribution: 30, displayName: "Ada" },
+      { userId: "bob", contribution: 30 },
+    ])
+    expect(await topOf(100)).toHaveLength(limits.goalContributorsMax)
+    await place.delete("/v1/users/dan")
+    await place.put("/v1/users/ada", { hidden: true })
+    expect((await topOf(1))[0]).toMatchObject({ userId: "bob" })
+  })
+})
+
 describe("A goal that reaches its target", () => {
   it("is complete: nothing more counts, and each contributor is paid once", async () => {
     const place = newPlace()

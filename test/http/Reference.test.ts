@@ -55,6 +55,7 @@ describe("/openapi.json", () => {
       "/v1/facts",
       "/v1/goals",
       "/v1/goals/{id}",
+      "/v1/goals/{id}/contributors",
       "/v1/goals/{id}/teams",
       "/v1/goals/{id}/teams/{teamId}",
       "/v1/ingest/posthog/batch/",

@@ -190,6 +190,7 @@ export const operations = {
     delete: "DELETE goals/* - key",
     teams: "GET goals/*/teams query",
     team: "GET goals/*/teams/*",
+    contributors: "GET goals/*/contributors query",
     ofUser: "GET users/*/goals",
   },
   project: {

@@ -32,6 +32,7 @@ import {
 import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { goalId, teamId } from "./examples/exampleIds.ts"
 import {
+  contributorList,
   goal,
   goalNow,
   goalPage,
@@ -273,6 +274,41 @@ const TeamList = Schema.Struct({
   examples: [teamList],
 })
 
+const ContributorList = Schema.Struct({
+  contributors: Schema.Array(
+    Schema.Struct({
+      userId: UserId,
+      displayName: Schema.NullOr(Schema.String).annotate({
+        description: "The user's name for people; null: none.",
+        examples: ["Ada"],
+      }),
+      team: Schema.NullOr(Team).annotate({
+        description: "The user's team; null: everyone shares the target.",
+        examples: [null],
+      }),
+      contribution: Schema.Finite.annotate({
+        description: "What the user contributed in the period.",
+        examples: [240],
+      }),
+      rewarded: Schema.Boolean.annotate({
+        description: "Whether the user got the reward of the period.",
+        examples: [false],
+      }),
+    }).annotate({ identifier: "GoalContributor" }),
+  ).annotate({
+    description: "The highest contribution first; of equal ones, by the ids of the users.",
+  }),
+  countedAt: Schema.String.annotate({
+    description: "When the contributions were looked at.",
+    format: "date-time",
+    examples: ["2026-11-01T09:30:00.000Z"],
+  }),
+}).annotate({
+  identifier: "GoalContributors",
+  description: "The users who contributed most.",
+  examples: [contributorList],
+})
+
 const UserGoal = Schema.Struct({
   ...reference,
   status: shownMembers.status,
@@ -392,6 +428,19 @@ ${statusWords}`,
           summary: "Read a team's goal",
           description:
             "Returns how far a team has come. A team of another kind, and a goal of everyone, return 404.",
+        }),
+      ),
+    HttpApiEndpoint.get("contributors", "/v1/goals/:id/contributors", {
+      params,
+      query: { limit: limitQuery },
+      success: ContributorList,
+      error: [...readProblems, GoalNotFound],
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "List the top contributors of a goal",
+          description: `Returns the users who contributed most in the present period, at most ${limits.goalContributorsMax}. Users who are hidden, erased or no longer in the team are left out. In an environment with many users, the list may be some minutes old: \`countedAt\` says when. A leaderboard of the same currency or metric ranks all users.`,
         }),
       ),
     HttpApiEndpoint.get("ofUser", "/v1/users/:id/goals", {

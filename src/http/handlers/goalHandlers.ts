@@ -12,7 +12,6 @@ import {
   type GoalScore,
   goalBounds,
   goalDefaults,
-  goalPeriodOf,
 } from "../../domain/project/Goal.ts"
 import { unscaled } from "../../domain/project/Metric.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
@@ -20,12 +19,13 @@ import { type Team, teamWithId } from "../../domain/project/Team.ts"
 import { emptyTotal, type GoalTotal } from "../../domain/record/foldGoal.ts"
 import { partOf } from "../../domain/user/GoalPart.ts"
 import { Membership } from "../../domain/user/Membership.ts"
-import { teamIn } from "../../domain/user/TeamMembership.ts"
+import { teamIn, teamsOfUser } from "../../domain/user/TeamMembership.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { zoneOf } from "../../domain/values/Calendar.ts"
 import { compareCodePoints } from "../../domain/values/Ids.ts"
-import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
+import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
+import { shownPeriod } from "../../engine/read/GoalContributors.ts"
 import type { GoalPatch, Goals, NewGoal } from "../api/Goals.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
@@ -128,10 +128,7 @@ const membershipOf = (user: UserState, project: ProjectState, now: number) => {
 }
 
 /** The present period, or the last one of a goal that is over. */
-const periodOf = ({ now, project }: Reading, goal: Goal): number => {
-  const at = goal.endsAt === null ? now : Math.min(now, goal.endsAt - 1)
-  return goalPeriodOf(goal, zoneOf(project.settings.timezone).dayAt(at))
-}
+const periodOf = ({ now, project }: Reading, goal: Goal): number => shownPeriod(goal, project, now)
 
 /** The total of the present period, of a team or (0) of everyone. */
 const totalOf = (reading: Reading, goal: Goal, team: number): GoalTotal => {
@@ -174,7 +171,37 @@ const goalNotFound = definitionNotFound("goal")
 
 const teamsDefault = 20
 
-const teamReads = (engine: Engine["Service"]): Pick<Handlers<typeof Goals>, "team" | "teams"> => ({
+const teamReads = (
+  engine: Engine["Service"],
+): Pick<Handlers<typeof Goals>, "contributors" | "team" | "teams"> => ({
+  contributors: {
+    handle: ({ caller, params: { id }, query: { limit = teamsDefault } }) =>
+      Effect.gen(function* () {
+        const { environment } = caller
+        const reading = readingOf(engine, environment)
+        const goal = yield* visibleGoal(reading, id, caller)
+        const { countedAt, result } = yield* engine.readContributors(environment)
+        const shown = []
+        for (const one of result.get(goal.id) ?? []) {
+          if (shown.length === limit) break
+          // Who was hidden or erased since is left out at once.
+          const user = yield* engine.readUser(environment, one.userId)
+          if (user?.id !== one.userId || user.profile.hidden) continue
+          const found = teamsOfUser(user, reading.project).find(
+            ({ team }) => team.number === one.team,
+          )
+          if (one.team > 0 && found === undefined) continue
+          shown.push({
+            userId: one.userId,
+            displayName: user.profile.displayName,
+            team: found === undefined ? null : showTeam(found.team),
+            contribution: unscaled(one.amount, decimalsOf(reading.project.metrics, goal)),
+            rewarded: one.paid,
+          })
+        }
+        return { body: { contributors: shown, countedAt: isoTime(countedAt) } }
+      }),
+  },
   teams: {
     handle: ({ caller, params: { id }, query: { limit = teamsDefault } }) =>
       Effect.gen(function* () {

@@ -9,6 +9,7 @@ import { type Form, numberField, selectField, textField } from "../../view/Forms
 import { type Content, html, isolated } from "../../view/Html.ts"
 import { figures, table } from "../../view/Lists.ts"
 import { count } from "../../view/Quantities.ts"
+import { userLink } from "../../view/Users.ts"
 import {
   type BadgeChoices,
   badgeChoices,
@@ -212,6 +213,26 @@ ${table(`Teams of ${goal.name}`, ["Team", "Total", "Reached", "Contributors", "R
   })
 }
 
+const contributorsShown = 10
+
+/** The users with the highest contributions. */
+const topOf = (visit: PlaceVisit, goal: Goal): Effect.Effect<Content> => {
+  const query = { limit: String(contributorsShown) }
+  const asked = visit.ask("goals.contributors", { params: { id: goal.id }, query })
+  return Effect.map(Effect.result(asked), (found): Content => {
+    const top = found._tag === "Success" ? found.success.contributors : []
+    if (top.length === 0) return undefined
+    const rows = top.map(({ contribution, displayName, rewarded, team, userId }) => [
+      userLink(visit.base, userId, displayName),
+      team === null ? "" : isolated(team.name),
+      amount(contribution),
+      rewarded ? "paid" : "",
+    ])
+    return html`<h2>Top contributors</h2>
+${table(`Top contributors of ${goal.name}`, ["User", "Team", "Contribution", "Reward"], rows)}`
+  })
+}
+
 const whoseWords = ({ scope, teamKind }: Goal): Content =>
   scope === "everyone" ? "everyone" : html`each team of kind ${isolated(teamKind ?? "")}`
 
@@ -236,10 +257,12 @@ export const goalRoutes: ReadonlyArray<Route> = kindRoutes<Goal, BadgeChoices>({
   draftOf,
   patchOf,
   more: (visit, goal) => {
-    if (goal.status === "draft" || goal.scope === "team") {
-      return goal.scope === "team" ? teamsOf(visit, goal) : Effect.undefined
-    }
-    return Effect.succeed(goal.progress == null ? undefined : progressOf(goal, goal.progress))
+    if (goal.status === "draft") return Effect.undefined
+    const state =
+      goal.scope === "team"
+        ? teamsOf(visit, goal)
+        : Effect.succeed(goal.progress == null ? undefined : progressOf(goal, goal.progress))
+    return Effect.zipWith(state, topOf(visit, goal), (reached, top): Content => [reached, top])
   },
   heads: ["Target", "Reached", "Gives", "For", "Period"],
   cellsIn: (visit) =>

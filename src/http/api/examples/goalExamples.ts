@@ -1,6 +1,6 @@
 /** Shared goals in replies. */
 import { changes } from "./definitionExamples.ts"
-import { goalId, onlyPage, teamId, userId } from "./exampleIds.ts"
+import { goalId, onlyPage, teamId, time, userId } from "./exampleIds.ts"
 
 export const goal = {
   id: goalId,
@@ -50,6 +50,11 @@ export const teamProgress = {
 } as const
 
 export const teamList = { teams: [{ team, ...progress, total: 50, contributors: 8 }] } as const
+
+export const contributorList = {
+  contributors: [{ userId, displayName: "Ada", team: null, contribution: 240, rewarded: false }],
+  countedAt: time,
+} as const
 
 export const userGoals = {
   userId,

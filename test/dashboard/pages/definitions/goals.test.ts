@@ -104,6 +104,7 @@ describe("The page of a goal", () => {
     )
     expect(await shown()).toContain("<dt>Reward paid</dt><dd>2 users</dd>")
     expect((await world.owner.get(goals)).text).toContain("100 %")
+    expect(await shown()).toContain("Top contributors of Shown")
     const history = (await world.owner.get(`${base}/users/ada`)).text
     expect(history).toContain(`/goals/${goal.id}"><bdi>Shown</bdi></a>: reward`)
   })
