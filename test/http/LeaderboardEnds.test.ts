@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Place, problemOf } from "./definitions.ts"
+import { faultsOf, Place, problemOf } from "./definitions.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 import { RunningClock } from "./RunningClock.ts"
 
@@ -155,5 +155,38 @@ describe("The end of a leaderboard", () => {
     const streak = { name: "Streak", score: { streak: "daily" }, windows: ["all_time"], prizes }
     const refused = await place.post("/v1/leaderboards", streak)
     expect(refused.json.errors).toMatchObject([{ pointer: "/prizes", code: "not_allowed" }])
+  })
+})
+
+describe("The grace of a leaderboard", () => {
+  it("keeps a window open for late events, at most 720 minutes, and is fixed once published", async () => {
+    const place = newPlace()
+    const board = { name: "Season", score: { metric: "taps" }, windows: ["daily"] }
+    await place.create("/v1/metrics", {
+      key: "taps",
+      name: "Taps",
+      aggregate: "count",
+      actions: ["TAP"],
+    })
+    for (const graceMinutes of [-1, 721]) {
+      const refused = await place.post("/v1/leaderboards", { ...board, graceMinutes })
+      expect(faultsOf(refused)).toEqual([["/graceMinutes", "out_of_range"]])
+    }
+    await place.create("/v1/leaderboards", { ...board, graceMinutes: 720 })
+    expect((await place.get(path)).json.graceMinutes).toBe(720)
+    expect(faultsOf(await place.patch(path, { graceMinutes: 60 }))).toEqual([
+      ["/graceMinutes", "invalid_value"],
+    ])
+    const late = { userId: "ada", action: "TAP", occurredAt: "2026-11-03T12:00:00Z" }
+    const yesterday = async () => {
+      const { json } = await place.get(`${path}/entries?window=daily&at=2026-11-03`)
+      return [json.closed, json.entries.map(({ score }: { score: number }) => score)]
+    }
+    clock.set("2026-11-04T11:59:00Z")
+    await place.post("/v1/events", late)
+    expect(await yesterday()).toEqual([false, [1]])
+    clock.set("2026-11-04T12:00:00Z")
+    await place.post("/v1/events", late)
+    expect(await yesterday()).toEqual([true, [1]])
   })
 })
