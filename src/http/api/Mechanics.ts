@@ -4,6 +4,7 @@ import { statuses } from "../../domain/project/Definition.ts"
 import { comparedDays, mechanicNouns } from "../../domain/user/MechanicTally.ts"
 import { limits } from "../../Limits.ts"
 import { oneOf, Time, text, wholeNumber } from "./Common.ts"
+import { ruleId } from "./examples/exampleIds.ts"
 import { mechanic, mechanicList } from "./examples/mechanicExamples.ts"
 
 /** How rare it is to have been reached: by the share of users. */
@@ -56,10 +57,10 @@ export const mechanicQuery = {
 export const MechanicQuery = Schema.Struct(mechanicQuery)
 
 export const mechanicParams = {
-  kind: kind.annotate({ description: "The kind of the definition.", examples: ["quest"] }),
+  kind: kind.annotate({ description: "The kind of the definition.", examples: ["rule"] }),
   key: text(1, limits.idCharactersMax).annotate({
     description: "The id or key of the definition.",
-    examples: [mechanic.id],
+    examples: [ruleId],
   }),
 }
 
