@@ -98,7 +98,7 @@ describe("A goal", () => {
     )
     expect(await faults({ scope: "team" })).toEqual([["/teamKind", "missing"]])
     expect(await faults({ teamKind: "club" })).toEqual([["/teamKind", "not_allowed"]])
-    expect(await faults({ minContribution: 101 })).toEqual([["/minContribution", "out_of_range"]])
+    expect(await faults({ minContribution: 101 })).toEqual([["/minContribution", "invalid_value"]])
     const days = { name: "Days", aggregate: "max", actions: ["RUN"], value: "km" }
     await place.create("/v1/metrics", { key: "best", ...days })
     expect(await faults({ score: { metric: "best" } })).toEqual([["/score/metric", "not_allowed"]])

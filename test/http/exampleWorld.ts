@@ -141,7 +141,15 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
   const { json: targets } = await server.call("GET", "/v1/goals?limit=100")
   const goal =
     targets.goals.find(({ name }: Json) => name === "Together") ??
-    (await post(server, "/v1/goals", { name: "Together", score: { currency: "xp" }, target: 1e9 }))
+    (await post(server, "/v1/goals", {
+      name: "Together",
+      score: { currency: "points" },
+      target: 1e9,
+    }))
+  const clubRun = { name: "Club run", score: { currency: "xp" }, scope: "team", teamKind: "club" }
+  const teamGoal =
+    targets.goals.find(({ name }: Json) => name === clubRun.name) ??
+    (await post(server, "/v1/goals", { ...clubRun, target: 1e9 }))
   const item = await post(server, "/v1/items", { name: "Poster", price: { points: 1 } })
   const purchase = await post(server, "/v1/users/user-42/purchases", { item: item.key })
   await post(server, "/v1/users/visitor-7/rewards", { type: "xp", amount: 1 })
@@ -174,9 +182,11 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     evt: event.eventId,
     rwd: reward.rewardId,
     spd: spend.spendId,
-    team: "falcons",
+    tea: "falcons",
     "streak-freeze": item.key,
     "thousand-kilometres": goal.key,
+    "thousand-points": goal.key,
+    "club-run": teamGoal.key,
     itm: item.id,
     gol: goal.id,
     pur: purchase.purchaseId,
@@ -198,7 +208,7 @@ const kindOf: Readonly<Record<string, string>> = {
   metrics: "mtr",
   streaks: "stk",
   webhooks: "whk",
-  teams: "team",
+  teams: "tea",
 }
 
 /** The path with existing ids in place of its parameters. */

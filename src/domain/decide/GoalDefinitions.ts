@@ -105,7 +105,7 @@ const goalFaults = (
     add("/teamKind", "not_allowed", "must be left out for a goal of everyone")
   }
   if (minContribution > target) {
-    add("/minContribution", "out_of_range", "must be at most the target")
+    add("/minContribution", "invalid_value", "must be at most the target")
   }
   return faults
 }

@@ -37,6 +37,7 @@ import {
   goalNow,
   goalPage,
   progress,
+  teamGoalKey,
   teamList,
   teamProgress,
   userGoals,
@@ -347,6 +348,7 @@ const UserGoals = Schema.Struct({
 })
 
 const params = pathOf("goal", goalId)
+const paramsOfTeams = pathOf("goal", teamGoalKey)
 const named = ({ params }: RequestParts): string => params.id
 
 export const Goals = HttpApiGroup.make("goals")
@@ -396,7 +398,7 @@ ${statusWords}`,
       },
     }),
     HttpApiEndpoint.get("teams", "/v1/goals/:id/teams", {
-      params,
+      params: paramsOfTeams,
       query: {
         limit: limitQuery,
       },
@@ -413,7 +415,7 @@ ${statusWords}`,
       ),
     HttpApiEndpoint.get("team", "/v1/goals/:id/teams/:teamId", {
       params: {
-        ...params,
+        ...paramsOfTeams,
         teamId: text(1, limits.idCharactersMax).annotate({
           description: "The id of the team.",
           examples: [teamId],

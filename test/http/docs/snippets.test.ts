@@ -31,7 +31,7 @@ const statusOf = (command: string): Promise<number> =>
 
 const ids = /\b(qst|bdg|bst|cur|exp|gol|itm|ldb|lga|mtr|rul|seg|stk|whk|evt|rwd|spd|pur|dlv)_\w+/g
 const keys =
-  /(?<=["/])(?:first-lesson|first-steps|good-lesson|happy-hour|active-learners|kilometres-run|gem-hunters|club-cup|streak-freeze|thousand-kilometres|weekly-league|daily-goal|silver-12)(?=["/\s])/g
+  /(?<=["/])(?:first-lesson|first-steps|good-lesson|happy-hour|active-learners|kilometres-run|gem-hunters|club-cup|streak-freeze|thousand-kilometres|thousand-points|club-run|weekly-league|daily-goal|silver-12)(?=["/\s])/g
 
 /** A server with examples' subjects, and with a delivery and a backfill. */
 const worldOf = async (server: TestServer): Promise<RealIds> => {

@@ -36,11 +36,14 @@ export const goalNow = { ...goal, progress } as const
 
 export const goalPage = { goals: [goalNow], ...onlyPage } as const
 
+/** The key of a goal of teams. */
+export const teamGoalKey = "club-run"
+
 const team = { id: teamId, name: "Falcons" } as const
 
 export const teamProgress = {
   goalId,
-  key: "club-run",
+  key: teamGoalKey,
   name: "Run 100 km as a club",
   team,
   target: 100,
