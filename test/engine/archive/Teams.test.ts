@@ -1,4 +1,4 @@
-/** Teams and their members after crashes, and in checks, exports and imports. */
+/** Teams, their members and their scores after crashes, and in checks, exports and imports. */
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -14,7 +14,7 @@ import { everyKey } from "../../../src/storage/Keys.ts"
 import { openLmdbStore } from "../../../src/storage/lmdb/LmdbStore.ts"
 import { collectEntries } from "../../../src/storage/Values.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
-import { sandbox } from "../fixture.ts"
+import { event, rule, sandbox } from "../fixture.ts"
 import { alone, found, running } from "./fixture.ts"
 
 const teams = 3 * limits.teamChunkMax
@@ -38,8 +38,17 @@ const seen = Effect.fnUntraced(function* (engine: Engine["Service"]) {
       if (page.members.length > 0) members[team.id] = page.members.map(({ user }) => user.id)
     }
   }
-  return { teams, members }
+  const board = { board: "ldb_cup", limit: 100, offset: 0 }
+  const scores = yield* Effect.forEach(["all_time", "daily"] as const, (window) =>
+    Effect.map(engine.readTeamBoard(sandbox, { ...board, window }), ({ entries }) =>
+      entries.map(({ rank, score, team }) => [rank, team.id, score]),
+    ),
+  )
+  return { teams, members, scores }
 })
+
+const earn = (engine: Engine["Service"], userId: string) =>
+  engine.askUser(sandbox, event(userId, "LESSON"))
 
 /** A directory with several chunks of teams in the snapshot, and changes of all kinds after it. */
 const written = Effect.gen(function* () {
@@ -48,7 +57,16 @@ const written = Effect.gen(function* () {
   const { archives, close, engine } = yield* running({ directory, host })
   yield* found(engine)
   for (let n = 0; n < teams; n++) yield* put(engine, `t${n}`)
-  for (const userId of users) yield* join(engine, userId, "t7")
+  yield* engine.askProject(sandbox, rule("LESSON", 3))
+  const leaderboard = { id: "ldb_cup", name: "Cup", score: { currency: "xp" } } as const
+  const ofTeams = { ...leaderboard, entrants: "teams", teamKind: "club" } as const
+  yield* engine.askProject(sandbox, { kind: "createLeaderboard", leaderboard: ofTeams })
+  for (const userId of users) {
+    yield* join(engine, userId, "t7")
+    yield* earn(engine, userId)
+  }
+  yield* join(engine, "dan", "t101")
+  yield* earn(engine, "dan")
   yield* join(engine, "bob", "t8")
   yield* archives.create({ reason: "request" })
   // A whole chunk goes, and one splits.
@@ -57,10 +75,18 @@ const written = Effect.gen(function* () {
   }
   for (let n = 0; n < 40; n++) yield* put(engine, `t5-${n}`)
   yield* join(engine, "cyd", "t5-3")
+  yield* earn(engine, "cyd")
+  yield* earn(engine, "eve")
+  yield* join(engine, "dan", "t7")
   yield* engine.askUser(sandbox, { userId: "dan", command: { kind: "leave", teamId: "t7" } })
   yield* engine.askUser(sandbox, { userId: "eve", command: { kind: "erasure" } })
   const reads = yield* seen(engine)
   expect(reads.members).toEqual({ t7: ["ada"], t8: ["bob"], "t5-3": ["cyd"] })
+  const rows = [
+    [1, "t7", 18],
+    [2, "t5-3", 3],
+  ]
+  expect(reads.scores).toEqual([rows, rows])
   yield* close("kill")
   return { directory, host, reads }
 })
