@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { limits } from "../../src/Limits.ts"
 import { faultsOf, Place, problemOf } from "./definitions.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 import { RunningClock } from "./RunningClock.ts"
@@ -161,6 +162,106 @@ describe("A leaderboard of teams", () => {
     expect(entries).toMatchObject([{ team: { id: "falcons" }, score: 1, previousRank: 2 }])
   })
 
+  it("pays its prizes to the members who scored for the team in the window, each once", async () => {
+    const prizes = [
+      { window: "daily", ranks: [1, 1], reward: { xp: 10 } },
+      { window: "daily", percent: 100, reward: { xp: 1 } },
+    ]
+    const place = await newPlace({ prizes })
+    const xpOf = async (userId: string) => (await place.get(`/v1/users/${userId}`)).json.xp
+    for (const userId of ["idle", "cyd", "former", "hidden"]) await join(place, "falcons", userId)
+    // More members than are asked together.
+    const crowd = Array.from({ length: limits.payoutGroupUsersMax }, (_, n) => `fan${n}`)
+    for (const userId of crowd) await join(place, "falcons", userId)
+    for (const userId of ["ada", "cyd", "former", "hidden", ...crowd]) await score(place, userId, 1)
+    await score(place, "bob", 7)
+    await join(place, "owls", "former")
+    await score(place, "former", 1)
+    const undone = await score(place, "undone", 1)
+    await join(place, "owls", "undone")
+    await undo(place, "undone", await score(place, "undone", 1))
+    await undo(place, "undone", undone)
+    await place.put("/v1/users/hidden", { hidden: true })
+    pass(1)
+    await score(place, "ada", 1)
+    await expect.poll(() => xpOf("former")).toBe(1)
+    await expect.poll(() => xpOf("fan99")).toBe(11)
+    expect(await Promise.all(["ada", "cyd", "bob", "former"].map(xpOf))).toEqual([11, 11, 1, 1])
+    expect(await Promise.all(["idle", "hidden", "undone"].map(xpOf))).toEqual([0, 0, 0])
+    const { facts } = (await place.get("/v1/users/ada/history")).json
+    const won = facts.filter(({ kind }: { kind: string }) => kind === "leaderboard.prize_won")
+    expect(won).toHaveLength(2)
+    const paid = (await place.get(`/v1/leaderboards/cup/teams${yesterday()}`)).json
+    expect(paid).toMatchObject({ closed: true, paying: false })
+    expect(paid.entries.map(({ prizes }: { prizes: ReadonlyArray<object> }) => prizes)).toEqual([
+      [expect.objectContaining({ xp: 10 }), expect.objectContaining({ xp: 1 })],
+      [expect.objectContaining({ xp: 1 })],
+    ])
+    expect(won[0]).toMatchObject({ cause: { kind: "prize", rank: 1, leaderboard: { key: "cup" } } })
+  })
+
+  it("pays, when the grace ends, by what came late and what undos left", async () => {
+    const prizes = [{ window: "daily", ranks: [1, 1], reward: { xp: 10 } }]
+    const place = await newPlace({ windows: ["daily"], graceMinutes: 60, prizes })
+    await place.create("/v1/rules", { action: "TAP", reward: { points: 1 } })
+    const xpOf = async (userId: string) => (await place.get(`/v1/users/${userId}`)).json.xp
+    const firstDay = new Date(now).toISOString()
+    const tap = async (userId: string, occurredAt?: string): Promise<string> =>
+      (await place.post("/v1/events", { userId, action: "TAP", occurredAt })).json.eventId
+    const undoTap = (userId: string, eventId: string) =>
+      place.delete(`/v1/users/${userId}/events/${eventId}`)
+    for (const userId of ["late", "back", "undone", "regretful"]) {
+      await join(place, "falcons", userId)
+    }
+    await tap("ada")
+    const undone = await tap("undone")
+    for (let times = 0; times < 3; times++) await tap("bob")
+    pass(0.5)
+    pass(1 / 32)
+    await tap("ada")
+    await tap("undone")
+    await undoTap("undone", undone)
+    for (let times = 0; times < 2; times++) await tap("late", firstDay)
+    await tap("back")
+    await undoTap("back", await tap("back", firstDay))
+    await tap("back", firstDay)
+    await undoTap("regretful", await tap("regretful", firstDay))
+    const ofFirstDay = `?window=daily&at=${firstDay.slice(0, 10)}`
+    expect(await teamsOn(place, ofFirstDay)).toEqual([
+      [1, "falcons", 4],
+      [2, "owls", 3],
+    ])
+    expect(await teamsOn(place, "?window=daily")).toEqual([[1, "falcons", 3]])
+    pass(1 / 32)
+    await tap("bob", firstDay)
+    await expect.poll(() => Promise.all(["ada", "back", "late"].map(xpOf))).toEqual([10, 10, 10])
+    await expect
+      .poll(async () => (await place.get(`/v1/leaderboards/cup/teams${ofFirstDay}`)).json)
+      .toMatchObject({ closed: true, paying: false, entries: [{ score: 4 }, { score: 3 }] })
+    expect(await Promise.all(["undone", "regretful", "bob"].map(xpOf))).toEqual([0, 0, 0])
+    pass(0.4375)
+  })
+
+  it("pays the prizes of all time when it ends, and keeps its last ranks", async () => {
+    const prizes = [{ window: "all_time", ranks: [1, 1], reward: { xp: 10 } }]
+    const place = await newPlace({ prizes, windows: ["all_time", "weekly"] })
+    const xpOf = async (userId: string) => (await place.get(`/v1/users/${userId}`)).json.xp
+    await score(place, "ada", 5)
+    await score(place, "bob", 2)
+    await join(place, "falcons", "idle")
+    await place.post("/v1/leaderboards/cup/close", {})
+    await expect.poll(() => xpOf("ada")).toBe(10)
+    await score(place, "bob", 50)
+    expect(await teamsOn(place)).toEqual([
+      [1, "falcons", 5],
+      [2, "owls", 2],
+    ])
+    await expect
+      .poll(async () => (await place.get("/v1/leaderboards/cup/teams")).json)
+      .toMatchObject({ closed: true, paying: false })
+    expect(await Promise.all(["bob", "idle"].map(xpOf))).toEqual([0, 0])
+  })
+
   it("is read around a team, in pages, and by statistics", async () => {
     const place = await newPlace()
     await score(place, "ada", 5)
@@ -197,7 +298,7 @@ describe("A leaderboard of teams", () => {
     expect(faultsOf(await place.get("/v1/leaderboards/xp/teams"))).toEqual(refused)
   })
 
-  it("is refused without a kind, with prizes, and for what does not add up", async () => {
+  it("is refused without a kind, and for what does not add up", async () => {
     const place = await newPlace()
     await place.create("/v1/streaks", { key: "daily", name: "Daily" })
     const refused = async (board: object) =>
@@ -209,10 +310,6 @@ describe("A leaderboard of teams", () => {
     ])
     expect(await refused({ ...cup, name: "Other", teamKind: "A club" })).toEqual([
       ["/teamKind", "invalid_format"],
-    ])
-    const prizes = [{ window: "weekly", ranks: [1, 1], reward: { points: 1 } }]
-    expect(await refused({ ...bare, teamKind: "club", prizes })).toEqual([
-      ["/prizes", "not_allowed"],
     ])
     expect(await refused({ ...bare, teamKind: "club", score: { streak: "daily" } })).toEqual([
       ["/score", "not_allowed"],

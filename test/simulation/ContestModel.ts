@@ -1,7 +1,7 @@
 /**
  * A leaderboard of teams as naively as it can be written: a sum for each window and team, to which an
  * event adds for the team that its user is in. The zone never changes, so a window is over when its last
- * day is.
+ * day is, and its grace.
  */
 import {
   type WindowKind,
@@ -22,6 +22,12 @@ export interface Contribution {
   readonly windows: ReadonlyArray<readonly [WindowKind, number]>
 }
 
+/** What a user scored for the team that got its latest score, by window. */
+interface Share {
+  readonly team: string
+  readonly sums: Map<string, number>
+}
+
 export interface ContestRow {
   readonly rank: number
   readonly team: string
@@ -35,14 +41,26 @@ export class ContestModel {
   /** By window, and by team. */
   readonly #scores = new Map<string, Map<string, Score>>()
   readonly #zone: Zone
+  readonly #graceMs: number
+  readonly #shares = new Map<string, Share>()
+  readonly hidden = new Set<string>()
+  /** The points of the prizes that each user has won. */
+  readonly won = new Map<string, number>()
+  readonly #paid = new Set<string>()
   #changes = 0
 
-  constructor(timezone: string) {
+  constructor(timezone: string, graceMs: number) {
     this.#zone = zoneOf(timezone)
+    this.#graceMs = graceMs
   }
 
   current(kind: WindowKind, now: number): number {
     return this.#zone.windowAt(kind, now)
+  }
+
+  /** Whether a window takes scores, and undos of them. */
+  isOpen(kind: WindowKind, index: number, now: number): boolean {
+    return index >= this.current(kind, now - this.#graceMs)
   }
 
   /** `undefined`: the user is in no team. */
@@ -51,17 +69,63 @@ export class ContestModel {
     if (team === undefined) return undefined
     const windows = windowKinds.flatMap((kind) => {
       const index = this.current(kind, occurredAt)
-      return index === this.current(kind, now) ? [[kind, index] as const] : []
+      return this.isOpen(kind, index, now) ? [[kind, index] as const] : []
     })
     const contribution = { team, amount, windows }
     this.#add(contribution, windows, amount)
+    const known = this.#shares.get(userId)
+    const share = known?.team === team ? known : { team, sums: new Map<string, number>() }
+    this.#shares.set(userId, share)
+    this.#addShare(share, windows, amount)
     return contribution
   }
 
   /** A window that is over keeps the amount. */
-  undo(contribution: Contribution, now: number): void {
-    const open = contribution.windows.filter(([kind, index]) => index === this.current(kind, now))
+  undo(userId: string, contribution: Contribution, now: number): void {
+    const open = contribution.windows.filter(([kind, index]) => this.isOpen(kind, index, now))
     this.#add(contribution, open, -contribution.amount)
+    const share = this.#shares.get(userId)
+    if (share?.team === contribution.team) this.#addShare(share, open, -contribution.amount)
+  }
+
+  #addShare({ sums }: Share, windows: Contribution["windows"], amount: number): void {
+    for (const window of windows.map((one) => one.join(" "))) {
+      sums.set(window, Math.max(0, (sums.get(window) ?? 0) + amount))
+    }
+  }
+
+  /** The user who stays keeps its share. */
+  merge(from: string, into: string): void {
+    const [theirs, mine] = [this.#shares.get(from), this.#shares.get(into)]
+    this.#shares.delete(from)
+    if (theirs === undefined || (mine !== undefined && mine.team !== theirs.team)) return
+    const sums = new Map(mine?.sums)
+    for (const [window, amount] of theirs.sums) {
+      if (!this.#paid.has(window)) sums.set(window, (sums.get(window) ?? 0) + amount)
+    }
+    this.#shares.set(into, { team: theirs.team, sums })
+  }
+
+  forget(userId: string): void {
+    this.#shares.delete(userId)
+    this.hidden.delete(userId)
+    this.won.delete(userId)
+  }
+
+  /** Pays what each window gives that is over: a point to the members of the first team. */
+  close(now: number): void {
+    for (const window of this.#scores.keys()) {
+      const [kind, index] = window.split(" ") as [WindowKind | "all_time", string]
+      if (kind === "all_time" || this.#paid.has(window)) continue
+      if (this.isOpen(kind, Number(index), now)) continue
+      this.#paid.add(window)
+      const first = this.board(kind, Number(index))[0]?.team
+      for (const [userId, { sums, team }] of this.#shares) {
+        const isThere = team === first && this.members.get(userId) === team
+        if (!isThere || this.hidden.has(userId) || (sums.get(window) ?? 0) === 0) continue
+        this.won.set(userId, (this.won.get(userId) ?? 0) + 1)
+      }
+    }
   }
 
   #add({ team }: Contribution, windows: Contribution["windows"], amount: number): void {

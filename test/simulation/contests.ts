@@ -8,6 +8,7 @@ import { expect } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { boardOrders } from "../../src/domain/project/BoardDefinition.ts"
+import type { BoardPrize } from "../../src/domain/project/BoardPrize.ts"
 import {
   dateOf,
   firstDayOf,
@@ -27,7 +28,15 @@ const minute = 60_000
 const day = 1_440 * minute
 const zones = ["UTC", "Europe/Berlin", "Pacific/Kiritimati", "America/St_Johns"]
 
-export const happened = { undoneOfFormer: 0, deletions: 0, merges: 0, erasures: 0, crashes: 0 }
+export const happened = {
+  undoneOfFormer: 0,
+  deletions: 0,
+  merges: 0,
+  erasures: 0,
+  crashes: 0,
+  prizes: 0,
+  late: 0,
+}
 
 interface Done {
   readonly userId: string
@@ -63,7 +72,8 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
   })
   let running = yield* open
   const timezone = random.pick(zones)
-  const model = new ContestModel(timezone)
+  const graceMinutes = random.pick([0, 60, 360, 720])
+  const model = new ContestModel(timezone, graceMinutes * minute)
   const users = Array.from({ length: 8 }, (_, index) => `user${index}`)
   const present = new Set<string>()
   let undoable: Array<Done> = []
@@ -72,6 +82,8 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
   yield* ask({ kind: "updateSettings", change: { timezone } })
   yield* ask(rule("TAP", 3))
   yield* ask(rule("PUSH", 5))
+  const reward = { xp: 0, points: 1, badgeId: null }
+  const prizes = windowKinds.map((window): BoardPrize => ({ window, ranks: [1, 1], reward }))
   for (const order of boardOrders) {
     const leaderboard = {
       id: `ldb_${order}`,
@@ -81,6 +93,8 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
       teamKind: "club",
       order,
       ties: "first",
+      graceMinutes,
+      prizes: order === "desc" ? prizes : [],
     } as const
     yield* ask({ kind: "createLeaderboard", leaderboard })
   }
@@ -99,8 +113,19 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
   const askUser = (userId: string, command: UserMessage["command"]) =>
     running.engine.askUser(sandbox, { userId, command })
 
+  /** Ends when no closed window has prizes left to pay. */
   const settle = Effect.gen(function* () {
-    for (let turn = 0; turn < 20; turn++) yield* yieldToEventLoop
+    for (let turn = 0; turn < 10_000; turn++) {
+      yield* yieldToEventLoop
+      const { payouts } = yield* running.engine.readProject(sandbox)
+      if (turn < 20) continue
+      if (payouts.size === 0) {
+        model.close(yield* Clock.currentTimeMillis)
+        return
+      }
+      yield* TestClock.adjust(1)
+    }
+    throw new Error("The payouts have not ended")
   })
   const pass = (ms: number) => Effect.andThen(TestClock.adjust(ms), settle)
 
@@ -111,21 +136,25 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
       ["TAP", 3],
       ["PUSH", 5],
     ] as const)
-    const occurredAt = now - (random.chance(0.3) ? random.integer(0, 3 * day) : 0)
+    const age = random.chance(0.5) ? 3 * day : day
+    const occurredAt = now - (random.chance(0.3) ? random.integer(0, age) : 0)
     const { reply } = yield* running.engine.askUser(sandbox, event(userId, action, { occurredAt }))
     present.add(userId)
     const contribution = model.earn(userId, amount, now, occurredAt)
+    const isLate = contribution?.windows.some(([kind, index]) => index < model.current(kind, now))
+    if (isLate === true) happened.late++
     undoable.push({ userId, eventId: reply.eventId, contribution })
   })
 
   const undo = Effect.gen(function* () {
-    const done = undoable.splice(random.integer(0, undoable.length - 1), 1)[0]
+    const oldest = random.chance(0.5) ? 0 : Math.max(0, undoable.length - 8)
+    const done = undoable.splice(random.integer(oldest, undoable.length - 1), 1)[0]
     if (done === undefined) return
     const { at, sequence } = recordNameOf("evt", done.eventId)!
     yield* askUser(done.userId, { kind: "revocation", of: "event", sequence, at })
     if (done.contribution === undefined) return
     if (model.members.get(done.userId) !== done.contribution.team) happened.undoneOfFormer++
-    model.undo(done.contribution, yield* Clock.currentTimeMillis)
+    model.undo(done.userId, done.contribution, yield* Clock.currentTimeMillis)
   })
 
   const move = Effect.gen(function* () {
@@ -147,16 +176,23 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
     if (!present.has(userId)) return
     const other = random.pick(users)
     if (random.chance(0.3)) {
-      yield* askUser(userId, { kind: "profile", change: { hidden: random.chance(0.5) } })
+      const hidden = random.chance(0.5)
+      yield* askUser(userId, { kind: "profile", change: { hidden } })
+      if (hidden) model.hidden.add(userId)
+      else model.hidden.delete(userId)
       return
     }
     if (random.chance(0.5) || other === userId || !present.has(other)) {
       yield* askUser(userId, { kind: "erasure" })
+      model.forget(userId)
       happened.erasures++
       undoable = undoable.filter((done) => done.userId !== userId)
     } else {
       // The user who stays joins the other's team if it has none.
       yield* askUser(userId, { kind: "merge", into: other })
+      model.merge(userId, other)
+      model.won.set(other, (model.won.get(other) ?? 0) + (model.won.get(userId) ?? 0))
+      model.forget(userId)
       const own = model.members.get(userId)
       if (own !== undefined && !model.members.has(other)) model.members.set(other, own)
       users.splice(users.indexOf(userId), 1, `${userId}+`)
@@ -203,14 +239,23 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
       yield* pass(1)
     } else if (kind < 0.96) yield* pass(random.integer(1, 600) * minute)
     else yield* pass(random.integer(1, 10) * day)
-    if (step % 5 === 0) yield* compare(running.engine, model)
+    if (step % 5 === 0) yield* compare(running.engine, model, present)
   }
-  yield* compare(running.engine, model)
+  yield* compare(running.engine, model, present)
+  happened.prizes += model.won.size
   expect(running.broken).toEqual([])
   yield* running.close()
 })
 
-const compare = Effect.fnUntraced(function* (engine: Engine["Service"], model: ContestModel) {
+const compare = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  model: ContestModel,
+  present: ReadonlySet<string>,
+) {
+  for (const userId of present) {
+    const points = (yield* engine.readUser(sandbox, userId))?.points
+    expect([userId, points]).toEqual([userId, model.won.get(userId) ?? 0])
+  }
   const now = yield* Clock.currentTimeMillis
   yield* compareBoard(engine, model, "all_time", 0)
   for (const kind of windowKinds) {

@@ -147,9 +147,9 @@ const boardFaults = (state: ProjectState, board: Board): ReadonlyArray<Fault> =>
   return faults
 }
 
-/** The kind of the teams is there if the board ranks teams. It pays no prizes, and scores add up. */
+/** The kind of the teams is there if the board ranks teams, and scores add up. */
 const entrantFaults = ({ metrics }: ProjectState, board: Board): ReadonlyArray<Fault> => {
-  const { entrants, prizes, teamKind } = board
+  const { entrants, teamKind } = board
   if (!isOfTeams(board)) {
     const detail = "must be left out unless entrants is teams"
     return teamKind === null ? [] : [{ pointer: "/teamKind", code: "not_allowed", detail }]
@@ -161,10 +161,6 @@ const entrantFaults = ({ metrics }: ProjectState, board: Board): ReadonlyArray<F
   if (isOfPresent(metrics, board)) {
     const detail = "must be a currency, or a metric that counts or sums: scores of members add up"
     faults.push({ pointer: "/score", code: "not_allowed", detail })
-  }
-  if (prizes.length > 0) {
-    const detail = "must be empty: a leaderboard of teams pays no prizes"
-    faults.push({ pointer: "/prizes", code: "not_allowed", detail })
   }
   return faults
 }

@@ -48,12 +48,30 @@ const payPrize = (
   if (user.profile.hidden || isDisqualified(user, cause.prize.boardId)) {
     return refuse("conflict", "The leaderboard does not list the user any more.")
   }
+  if (!hasShare(user, project, cause.prize)) {
+    return refuse("conflict", "The user has no share of what the team won.")
+  }
   const draft = new Draft(user.id, user, project, now)
   for (const reward of rewards) {
     draft.facts.push({ kind: "leaderboard.prize_won", reward })
     draft.earn(reward, { boardId: cause.prize.boardId })
   }
   return paid(draft, cause)
+}
+
+/** Whether the user is in the team that won, and scored for it in the window; true without a team. */
+const hasShare = (
+  user: UserState,
+  project: ProjectState,
+  { boardId, index, team, window }: PrizeRank,
+): boolean => {
+  if (team === undefined) return true
+  const share = user.boards.get(boardId)?.share
+  if (share?.team !== team) return false
+  if (!teamsOfUser(user, project).some((one) => one.team.number === team)) return false
+  if (window === "all_time") return share.total > 0
+  const { index: latest, indexBefore, xp, xpBefore } = share.windows[window]
+  return (index === latest && xp > 0) || (index === indexBefore && xpBefore > 0)
 }
 
 /** The user's part says whether it was paid. */

@@ -484,7 +484,7 @@ const disqualifiedMembers = (fact: FactOf<"leaderboard.disqualified">) => ({
 const rankOf = ({ cause, sequence }: JournalRecord) => {
   if (cause.kind !== "payment" || cause.prize === undefined)
     throw new Error(`Record ${sequence} pays no prize`)
-  const { rank, ...place } = cause.prize
+  const { rank, team: _, ...place } = cause.prize
   return { ...showPlace(place), rank }
 }
 

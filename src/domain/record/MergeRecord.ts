@@ -70,6 +70,11 @@ export interface UnitedBoard {
   readonly counted: number
   readonly missed: number
   readonly windows: UnitedWindows
+  readonly share?: {
+    readonly team: number
+    readonly total: number
+    readonly windows: UnitedWindows
+  }
   readonly disqualified?: true
 }
 

@@ -11,6 +11,8 @@ import type { GoalRef } from "./GoalFact.ts"
 /** What the user is paid for: a rank in a closed window of a leaderboard. */
 export interface PrizeRank extends ClosedPlace {
   readonly rank: number
+  /** On a leaderboard of teams, the number of the team that won, which the user is paid for. */
+  readonly team?: number
 }
 
 /** The goal that a reward is for. */

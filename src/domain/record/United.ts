@@ -42,9 +42,11 @@ import { teamIn } from "../user/TeamMembership.ts"
 import { unitedStreak } from "../user/UnitedStreak.ts"
 import {
   type AbsorbedUser,
+  type BoardScores,
   type EarnedAward,
   type EarnedBadge,
   noBoardScores,
+  noWindows,
   type QuestState,
   type RuleUse,
   type UserState,
@@ -399,10 +401,27 @@ export const unitedBoards = ({
         counted: mine.counted + theirs.counted,
         missed: mine.missed + theirs.missed,
         windows: unitedWindows(mine.windows, theirs.windows, closeOf(project.boardCloses, boardId)),
+        ...unitedShare(mine.share, theirs.share, closeOf(project.boardCloses, boardId)),
         ...((mine.disqualified ?? theirs.disqualified) && { disqualified: true }),
       },
     ] as const
   })
+
+const noShare = { total: 0, windows: noWindows }
+
+/** The share of the user who stays; of the other one only for the same team, or if there is none. */
+const unitedShare = (
+  mine: BoardScores["share"],
+  theirs: BoardScores["share"],
+  closes: BoardClose,
+) => {
+  const team = (mine ?? theirs)?.team
+  if (team === undefined) return {}
+  const own = mine?.team === team ? mine : noShare
+  const other = theirs?.team === team ? theirs : noShare
+  const windows = unitedWindows(own.windows, other.windows, closes)
+  return { share: { team, total: own.total + other.total, windows } }
+}
 
 const scoresOf = (scores: WindowScores): ReadonlyArray<UnitedScore> => {
   const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } = scores

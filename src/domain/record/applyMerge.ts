@@ -88,8 +88,10 @@ const boardsAfter = (
 ): UserState["boards"] => {
   if (boards === undefined) return before.boards
   const after = new Map(before.boards)
-  for (const [boardId, { windows, ...totals }] of boards) {
-    after.set(boardId, { ...totals, sequence, windows: windowsOf(windows, sequence) })
+  for (const [boardId, { share, windows, ...totals }] of boards) {
+    const united = { ...totals, sequence, windows: windowsOf(windows, sequence) }
+    const own = share && { ...share, windows: windowsOf(share.windows, sequence) }
+    after.set(boardId, { ...united, ...(own && { share: own }) })
   }
   return after
 }

@@ -11,16 +11,8 @@ import { levelName } from "../user/CurrencyLevel.ts"
 import { noLots, sumOfDays } from "../user/Lots.ts"
 import { type MetricState, metricTotal, plusEvent } from "../user/MetricState.ts"
 import { isKept, noStreak, type StreakCounts, type StreakState } from "../user/Streak.ts"
-import {
-  type BoardScores,
-  type EarnedBadge,
-  newcomer,
-  noBoardScores,
-  pointsEarned,
-  type UserState,
-  type WindowScores,
-} from "../user/User.ts"
-import { type WindowKind, windowKinds, withPastZone } from "../values/Calendar.ts"
+import { type EarnedBadge, newcomer, pointsEarned, type UserState } from "../user/User.ts"
+import { withPastZone } from "../values/Calendar.ts"
 import {
   assertAfter,
   assertBalance,
@@ -34,6 +26,7 @@ import { applyMerge } from "./applyMerge.ts"
 import { countPurchase } from "./countPurchase.ts"
 import { eventDayOf } from "./EventDay.ts"
 import { type Folding, own } from "./Folding.ts"
+import { disqualify, scoreOn, windowsAfter } from "./foldBoards.ts"
 import { foldGoal, isOfPart } from "./foldGoal.ts"
 import { foldLeague, isOfLeague } from "./foldLeague.ts"
 import { foldQuest } from "./foldQuest.ts"
@@ -400,117 +393,6 @@ const countsAfter = (
 
 const zonesAfter = ({ pastZones, profile }: UserState, at: number): UserState["pastZones"] =>
   withPastZone(pastZones, profile.timezone, at)
-
-const scoreOn = (
-  boards: Map<string, BoardScores>,
-  fact: FactOf<"board.scored">,
-  sequence: number,
-): void => {
-  const { amount, boardId, missed } = fact
-  const before = boards.get(boardId) ?? noBoardScores
-  if (missed === true) {
-    assertBalance(`missed on ${boardId}`, before.missed + amount)
-    boards.set(boardId, { ...before, missed: before.missed + amount })
-    return
-  }
-  assertBalance(`score on ${boardId}`, before.counted + amount)
-  boards.set(boardId, {
-    ...before,
-    counted: before.counted + amount,
-    sequence,
-    windows: windowsAfter(
-      before.windows,
-      amount > 0 ? fact : { ...fact, sequences: emptied(before, fact) },
-      sequence,
-    ),
-  })
-}
-
-const disqualify = (
-  boards: Map<string, BoardScores>,
-  { boardId, disqualified }: FactOf<"leaderboard.disqualified">,
-): void => {
-  const { disqualified: _, ...scores } = boards.get(boardId) ?? noBoardScores
-  if (disqualified) boards.set(boardId, { ...scores, disqualified })
-  else if (scores.sequence > 0 || scores.missed !== 0) boards.set(boardId, scores)
-  else boards.delete(boardId)
-}
-
-/** Sequence 0 for each window whose score a revocation makes 0: the user leaves its board. */
-const emptied = (
-  { windows }: BoardScores,
-  fact: FactOf<"board.scored">,
-): NonNullable<FactOf<"windows.credited">["sequences"]> => {
-  const sequences: { [Kind in WindowKind]?: number } = {}
-  for (const kind of windowKinds) {
-    const { index, indexBefore, sequenceBefore, xp, xpBefore } = windows[kind]
-    if (fact[kind] === index && xp + fact.amount === 0) sequences[kind] = 0
-    const isBefore = sequenceBefore > 0 && fact[kind] === indexBefore && indexBefore < index
-    if (isBefore && xpBefore + fact.amount === 0) sequences[kind] = 0
-  }
-  return sequences
-}
-
-/** A fact that counts for windows. `sequences` as in `windows.credited`. */
-type Credit = Pick<FactOf<"windows.credited">, "amount" | "sequences" | WindowKind>
-
-const windowsAfter = (
-  windows: UserState["windows"],
-  fact: Credit,
-  sequence: number,
-): UserState["windows"] => ({
-  daily: credited(windows.daily, "daily", fact, sequence),
-  weekly: credited(windows.weekly, "weekly", fact, sequence),
-  monthly: credited(windows.monthly, "monthly", fact, sequence),
-})
-
-const credited = (
-  scores: WindowScores,
-  kind: WindowKind,
-  fact: Credit,
-  sequenceNow: number,
-): WindowScores => {
-  const index = fact[kind]
-  if (index === undefined) return scores
-  const { amount } = fact
-  const sequence = fact.sequences?.[kind] ?? sequenceNow
-  if (scores.sequence > 0 && index < scores.index) {
-    return creditedBefore(scores, index, amount, sequence)
-  }
-  if (sequence === 0) return withoutLatest(scores)
-  const same = index === scores.index
-  return {
-    index,
-    xp: same ? scores.xp + amount : amount,
-    sequence,
-    indexBefore: same ? scores.indexBefore : scores.index,
-    xpBefore: same ? scores.xpBefore : scores.xp,
-    sequenceBefore: same ? scores.sequenceBefore : scores.sequence,
-  }
-}
-
-/** A late event or its undo counts for the window before the latest one. An older one is closed. */
-const creditedBefore = (
-  scores: WindowScores,
-  indexBefore: number,
-  amount: number,
-  sequenceBefore: number,
-): WindowScores => {
-  if (sequenceBefore === 0) return { ...scores, indexBefore: 0, xpBefore: 0, sequenceBefore: 0 }
-  const same = scores.sequenceBefore > 0 && scores.indexBefore === indexBefore
-  const xpBefore = same ? scores.xpBefore + amount : amount
-  return { ...scores, indexBefore, xpBefore, sequenceBefore }
-}
-
-/** The scores without the latest window, which has no xp left. */
-const withoutLatest = ({ indexBefore, sequenceBefore, xpBefore }: WindowScores): WindowScores => ({
-  index: indexBefore,
-  xp: xpBefore,
-  sequence: sequenceBefore,
-  indexBefore: 0,
-  xpBefore: 0,
-  sequenceBefore: 0,
-})
 
 const lastEventAfter = ({ lastEventAt }: UserState, record: JournalRecord): number => {
   const { cause } = record

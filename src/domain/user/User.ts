@@ -175,6 +175,14 @@ export interface WindowScores {
   readonly sequenceBefore: number
 }
 
+/** What a user scored for a team, over all time and in windows. */
+export interface TeamShare {
+  /** The number of the team. */
+  readonly team: number
+  readonly total: number
+  readonly windows: UserState["windows"]
+}
+
 /**
  * What a user scored on a leaderboard (`decide/Boards.ts`). `counted`: what counted over all time;
  * `missed`: what was earned while the board did not count, of a whole board; `sequence`: the latest
@@ -185,6 +193,8 @@ export interface BoardScores {
   readonly missed: number
   readonly sequence: number
   readonly windows: UserState["windows"]
+  /** What counted for the team that got the latest score; only on a board of teams. */
+  readonly share?: TeamShare | undefined
   /** The board does not list the user, whose scores still count. */
   readonly disqualified?: true
 }

@@ -88,7 +88,7 @@ export interface BoardEntry {
 }
 
 /** An entry of a board that ranks teams. */
-export interface TeamEntry extends Pick<BoardEntry, "rank" | "score" | "previousRank"> {
+export interface TeamEntry extends Pick<BoardEntry, "rank" | "score" | "previousRank" | "prizes"> {
   readonly team: Pick<Team, "id" | "name" | "attributes">
 }
 
@@ -303,10 +303,11 @@ export class BoardReader {
     rows: ReadonlyArray<BoardRow>,
   ): Effect.Effect<ReadonlyArray<TeamEntry>, LaurelError<"storage_unavailable">> {
     return Effect.map(this.#ranksOf(found, rows), (ranks) =>
-      rows.map(({ score, userId: id }, index) => ({
+      rows.map(({ first, position, score, userId: id }, index) => ({
         ...ranks[index]!,
         team: teamWithId(teams, id) ?? { id, name: id, attributes: {} },
         score: scoreOf(found, score),
+        prizes: wonBy(found, { first, position }),
       })),
     )
   }

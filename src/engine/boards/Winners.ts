@@ -1,5 +1,6 @@
 /** Who wins what in a payout, by the rows of the closed board. */
 import { Effect } from "effect"
+import { isOfTeams } from "../../domain/project/BoardDefinition.ts"
 import { rankAtClose, winningRanks } from "../../domain/project/BoardPrize.ts"
 import type { Payout } from "../../domain/project/Payout.ts"
 import type { Payment } from "../../domain/record/Payment.ts"
@@ -68,7 +69,9 @@ export const owedTo = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<Payment>, Broken> {
   const owed: Array<Payment> = []
   for (const [id, payout] of environment.project.durable.payouts) {
-    if (createdAt > payout.madeAt) continue
+    // A row of a board of teams is no user's: its members are paid while they are there.
+    const board = environment.project.durable.leaderboards.get(payout.place.boardId)
+    if (createdAt > payout.madeAt || board === undefined || isOfTeams(board)) continue
     const source = yield* openBoardOf(storage, environment, payout)
     const row = source && (yield* source.find(userId))
     if (row === undefined || row.position < payout.next) continue

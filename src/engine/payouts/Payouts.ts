@@ -10,6 +10,8 @@
  *   the journal, and asks the later users again. A defect of one user is logged and passed over.
  * - A payout that meets a defect or a damaged record is logged, and tried again after
  *   `payoutCrashRetryMs`. The other payouts of the environment go on meanwhile.
+ * - A team that wins pays its members who scored for it in the window: those who are in it when its turn
+ *   comes, and have scored for no other team since. All of them are asked, and the others refuse.
  * - Positions and ranks are those of the closed board, in memory or stored, whose rows never move.
  *   Who has left it since is a gap and gets nothing. The merge of a user pays who stays before the row
  *   becomes a gap (`actor/Merges.ts`).
@@ -22,8 +24,10 @@
  */
 import { Cause, Effect, FiberSet } from "effect"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
+import { isOfTeams } from "../../domain/project/BoardDefinition.ts"
 import type { Payout } from "../../domain/project/Payout.ts"
 import { isAdvancing } from "../../domain/project/Project.ts"
+import { teamWithId } from "../../domain/project/Team.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
@@ -33,6 +37,7 @@ import type { Environment, Environments } from "../actor/Environments.ts"
 import { type Ended, insist } from "../badges/BackfillRun.ts"
 import type { BoardRow } from "../boards/BoardSource.ts"
 import { openBoardOf, Winners } from "../boards/Winners.ts"
+import { readTeamMembers } from "../read/TeamMemberList.ts"
 import { type AskUsers, type PaymentTo, payAll } from "./payAll.ts"
 
 interface PayoutsParts {
@@ -146,8 +151,8 @@ class PayoutRun {
       const rows = yield* this.#rows(next, end)
       if (rows === undefined) break
       const winners = rows.filter((row) => this.#winners.rankOf(row) <= last)
-      const messages = winners.flatMap((row) => this.#messageTo(row) ?? [])
-      this.#paid += yield* payAll(this.#parts.askUsers, this.#environment.id, messages)
+      if (this.#isOfTeams) for (const row of winners) yield* this.#payTeam(row)
+      else yield* this.#payUsers(winners)
       next = end
       if (winners.length < rows.length || next >= total) break
       if (next - step >= this.#parts.stepRows) {
@@ -178,10 +183,42 @@ class PayoutRun {
     return source && (yield* source.rows(from, Math.min(end, source.size)))
   })
 
-  #messageTo(row: BoardRow): PaymentTo | undefined {
-    const command = this.#winners.paymentTo(row)
-    return command && { userId: row.userId, command }
+  get #isOfTeams(): boolean {
+    const { leaderboards } = this.#environment.project.durable
+    const board = leaderboards.get(this.#payout.place.boardId)
+    return board !== undefined && isOfTeams(board)
   }
+
+  *#payUsers(rows: ReadonlyArray<BoardRow>) {
+    const messages = rows.flatMap((row): ReadonlyArray<PaymentTo> => {
+      const command = this.#winners.paymentTo(row)
+      return command === undefined ? [] : [{ userId: row.userId, command }]
+    })
+    this.#paid += yield* payAll(this.#parts.askUsers, this.#environment.id, messages)
+  }
+
+  /** Asks all members of the team. Those without a share of what it scored refuse. */
+  readonly #payTeam = Effect.fnUntraced(function* (this: PayoutRun, row: BoardRow) {
+    const { askUsers, groupUsersMax: limit, storage } = this.#parts
+    const environment = this.#environment
+    const team = teamWithId(environment.project.durable.teams, row.userId)
+    const command = this.#winners.paymentTo(row)
+    if (team === undefined || command?.prize === undefined) return
+    const prize = { ...command.prize, team: team.number }
+    let after: string | undefined
+    for (let hasMore = true; hasMore; ) {
+      const startedAt = performance.now()
+      const page = yield* readTeamMembers(storage, environment, { team, limit, after })
+      const messages = page.members.map(({ user: { id: userId } }) => ({
+        userId,
+        command: { ...command, to: userId, prize },
+      }))
+      this.#paid += yield* payAll(askUsers, environment.id, messages)
+      after = page.members.at(-1)?.user.id
+      ;({ hasMore } = page)
+      if (hasMore) yield* this.#pauseAfter(performance.now() - startedAt)
+    }
+  })
 
   /** A refusal says that the payout is over. */
   #ask(command: ProjectCommand): Effect.Effect<void, Ended> {

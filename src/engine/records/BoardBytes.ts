@@ -4,21 +4,31 @@ import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { bad, type Reader, writeByte, writeNumber } from "./StateBytes.ts"
 
 /**
- * What was counted and missed, the latest record, the number of windows that have scores, plus
- * `disqualifiedFlag` if it is so, and each of these windows.
+ * What was counted and missed, the latest record, the number of windows that have scores, plus flags,
+ * and each of these windows; with `shareFlag`, the team and its windows in the same form.
  */
 export const writeBoard = ({
   counted,
   disqualified,
   missed,
   sequence,
+  share,
   windows,
 }: BoardScores): void => {
   writeNumber(counted)
   writeNumber(missed)
   writeNumber(sequence)
+  const flags = (disqualified === true ? disqualifiedFlag : 0) | (share ? shareFlag : 0)
+  writeWindows(windows, flags)
+  if (share === undefined) return
+  writeNumber(share.team)
+  writeNumber(share.total)
+  writeWindows(share.windows, 0)
+}
+
+const writeWindows = (windows: BoardScores["windows"], flags: number): void => {
   const count = windowKinds.reduce((sum, kind) => sum + slotsOf(windows[kind]), 0)
-  writeByte(count | (disqualified === true ? disqualifiedFlag : 0))
+  writeByte(count | flags)
   for (let kind = 0; kind < windowKinds.length; kind++) {
     const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } =
       windows[windowKinds[kind]!]
@@ -28,6 +38,7 @@ export const writeBoard = ({
 }
 
 const disqualifiedFlag = 0x80
+const shareFlag = 0x40
 
 const slotsOf = ({ sequence, sequenceBefore }: BoardScores["windows"][WindowKind]): number =>
   Number(sequence > 0) + Number(sequenceBefore > 0)
@@ -44,9 +55,20 @@ export const readBoard = (reader: Reader): BoardScores => {
   const missed = reader.number()
   const sequence = reader.number()
   const byte = reader.byte()
-  const count = byte & ~disqualifiedFlag
-  const flag = byte === count ? undefined : ({ disqualified: true } as const)
-  if (count === 0) return { counted, missed, sequence, windows: noWindows, ...flag }
+  const windows = readWindows(reader, byte & ~disqualifiedFlag & ~shareFlag)
+  const flag = byte & disqualifiedFlag ? ({ disqualified: true } as const) : undefined
+  const share = byte & shareFlag ? { share: readShare(reader) } : undefined
+  return { counted, missed, sequence, windows, ...share, ...flag }
+}
+
+const readShare = (reader: Reader): NonNullable<BoardScores["share"]> => {
+  const team = reader.number()
+  const total = reader.number()
+  return { team, total, windows: readWindows(reader, reader.byte()) }
+}
+
+const readWindows = (reader: Reader, count: number): BoardScores["windows"] => {
+  if (count === 0) return noWindows
   const windows = { ...noWindows }
   let last = -1
   for (let left = count; left > 0; left--) {
@@ -63,5 +85,5 @@ export const readBoard = (reader: Reader): BoardScores => {
         ? { ...windows[kind], index, xp, sequence }
         : { ...windows[kind], indexBefore: index, xpBefore: xp, sequenceBefore: sequence }
   }
-  return { counted, missed, sequence, windows, ...flag }
+  return windows
 }

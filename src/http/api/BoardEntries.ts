@@ -115,6 +115,11 @@ export const TeamBoardEntry = Schema.Struct({
     examples: [teamEntry.score],
   }),
   previousRank: PreviousRank,
+  prizes: Schema.Array(Reward).annotate({
+    description:
+      "What each member of the team who scored for it has won in a closed window. Empty: nothing, or the window is open.",
+    examples: [teamEntry.prizes],
+  }),
 }).annotate({
   identifier: "TeamBoardEntry",
   description: "A team's rank and score.",
@@ -132,6 +137,7 @@ export const TeamBoardEntries = Schema.Struct({
     description: "With `around`: the entry of that team, on this page or not; null: not listed.",
   }),
   closed,
+  paying: windowState.paying,
 }).annotate({
   identifier: "TeamBoardEntries",
   description: "A page of a leaderboard that ranks teams.",

@@ -192,7 +192,7 @@ const NewPrize = Schema.Struct({
 
 const Prizes = list(NewPrize, 0, limits.boardPrizesMax).annotate({
   description:
-    "What users win by their rank when a window closes. Each prize that a rank matches pays. They are paid in the background, each once, and count on no leaderboard; `leaderboard.prize_won` tells of each. Those of `all_time` are paid when the leaderboard ends: see `endsAt`, and `POST /v1/leaderboards/{id}/close`. A user who is hidden or erased between the close and the payment gets nothing, and nobody moves up. Who takes in a winner by a merge gets the prize. An edit counts for windows that close later; a paused leaderboard pays nothing. Default: none.",
+    "What users win by their rank when a window closes. Each prize that a rank matches pays. They are paid in the background, each once, and count on no leaderboard; `leaderboard.prize_won` tells of each. Those of `all_time` are paid when the leaderboard ends: see `endsAt`, and `POST /v1/leaderboards/{id}/close`. A user who is hidden or erased between the close and the payment gets nothing, and nobody moves up. Who takes in a winner by a merge gets the prize. On a leaderboard of teams, a team that wins pays each member who scored for it in the window, is still in it at the payment, and has scored for no other team since; hidden members get nothing. An edit counts for windows that close later; a paused leaderboard pays nothing. Default: none.",
   examples: [[{ window: "weekly", ranks: [1, 3], reward: { points: 100 } }]],
 })
 

@@ -214,15 +214,17 @@ const readTeams = Effect.fnUntraced(function* (
   yield* ranking("teams", board)
   const page = yield* engine.readTeamBoard(environment, { ...window, ...place })
   const decimals = decimalsOf(engine, environment, board)
-  const show = ({ previousRank, rank, score, team }: TeamEntry) => ({
+  const show = ({ previousRank, prizes, rank, score, team }: TeamEntry) => ({
     rank,
     team: { id: team.id, name: team.name },
     attributes: attributesOf(team, board.attributes),
     score: unscaled(score, decimals),
     previousRank,
+    prizes,
   })
-  const { closed } = page
-  return { body: { ...windowOf(board, kind, page), ...pageBody(page, place, show), closed } }
+  const { closed, paying } = page
+  const body = pageBody(page, place, show)
+  return { body: { ...windowOf(board, kind, page), ...body, closed, paying } }
 })
 
 /** Fails for a board that ranks others. */

@@ -64,6 +64,17 @@ const rich: UserState = {
       },
     ],
     ["ldb_2", { ...noBoardScores, missed: 3 }],
+    [
+      "ldb_3",
+      {
+        counted: 9,
+        missed: 0,
+        sequence: 5,
+        windows: { ...noWindows, daily: scores(7, true) },
+        share: { team: 300, total: 4, windows: { ...noWindows, daily: scores(7, true) } },
+      },
+    ],
+    ["ldb_4", { ...noBoardScores, share: { team: 1, total: 0, windows: noWindows } }],
   ]),
   activity: { firstDay: -40, lastWord: 2, words: [1 << 26, 0, 0b101] },
   remindedOn: 20_761,

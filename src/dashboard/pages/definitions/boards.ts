@@ -164,7 +164,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
       name: "teamKind",
       label: "Kind of teams",
       value: form.text("teamKind"),
-      hint: html`Ranks the teams of this kind, such as <code>club</code>, by the amounts that their members earn, without prizes. If empty, it ranks users.`,
+      hint: html`Ranks the teams of this kind, such as <code>club</code>, by the amounts that their members earn. If empty, it ranks users.`,
       faults,
     }),
     windowFields(draft),
@@ -243,7 +243,6 @@ export const entriesOf = (
   return Effect.map(ask("leaderboards.teams", asked), ({ entries, me, ...page }) => ({
     ...page,
     filling: false,
-    paying: false,
     entries: entries.map(asEntry),
     ...(me !== undefined && { me: me && asEntry(me) }),
   }))
@@ -253,7 +252,6 @@ const asEntry = ({ team, ...entry }: BodyOf<"leaderboards.teams">["entries"][num
   ...entry,
   userId: team.id,
   displayName: team.name,
-  prizes: [],
 })
 
 export const entrantHead = ({ entrants }: Board): string => (entrants === "users" ? "User" : "Team")

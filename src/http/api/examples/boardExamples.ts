@@ -47,6 +47,7 @@ export const teamEntry = {
   attributes: {},
   score: 1280,
   previousRank: 2,
+  prizes: boardEntry.prizes,
 } as const
 
 /** The week from Monday, 26 October, in Berlin. Winter time began on the day before. */
@@ -90,6 +91,7 @@ export const teamEntries = {
   hasMore: false,
   me: teamEntry,
   closed: true,
+  paying: false,
 } as const
 
 export const boardLookup = {

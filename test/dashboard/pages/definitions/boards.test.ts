@@ -69,7 +69,7 @@ describe("The form of a leaderboard", () => {
       edit: (body: Json) => {
         body.score = { currency: "points" }
         body.status = "draft"
-        if (body.entrants === "teams" && body.prizes === undefined) body.teamKind = "club"
+        if (body.entrants === "teams") body.teamKind = "club"
         else {
           delete body.entrants
           delete body.teamKind
