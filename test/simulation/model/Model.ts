@@ -1029,12 +1029,25 @@ export const levelChanges = (
   Object.fromEntries(
     place.currencies.flatMap(({ key, levels, set }) => {
       if (levels === null || set !== "published") return []
-      const then = before.at(-1)?.at ?? now
-      const was = levelIn(levels, levelAmountOf(before, key, levels, { ...place, now: then }))
+      const was = levelIn(
+        levels,
+        levelAmountOf(before, key, levels, atLastRecord(before, place, now)),
+      )
       const is = levelIn(levels, levelAmountOf(after, key, levels, { ...place, now }))
       return was === is ? [] : [[key, [was, is] as const]]
     }),
   )
+
+/** When and where the last record was decided. A record that moves the user is decided in the zone before. */
+const atLastRecord = (log: Log, place: Place, now: number): Place & When => {
+  const last = log.at(-1)
+  if (last === undefined) return { ...place, now }
+  const moves = last.kind === "profile" && "timezone" in last.change
+  const places = place.places.map((one) =>
+    moves && one.until === last.at ? { ...one, until: last.at + 1 } : one,
+  )
+  return { ...place, places, now: last.at }
+}
 
 /** Whether a need of the streak names the action, or a metric that counts it. */
 const namesAction = ({ needs }: Streak, action: string, { metrics }: Place): boolean =>
