@@ -120,19 +120,24 @@ export const endingsOf = (
 
 const endOfDay = (day: number, zones: Zones): number => zones.at(-1)!.zone.startOfDay(day + 1)
 
-/** When the next lot ends: at most `now` if one has ended; infinity: none will. */
+/**
+ * When the next lot ends: at most `now` if one has ended; infinity: none will. A pending lot may join a
+ * lot of later days when it is released, and ends with it.
+ */
 export const nextEndOf = (user: UserState, project: ProjectState, now: number): number => {
   if (user.expiring.size === 0 && user.pending.size === 0) return Number.POSITIVE_INFINITY
   const zones = userZones(user, project)
   const today = userDayAt(zones, now)
-  let next = Number.POSITIVE_INFINITY
-  const end = (day: number) => (today > day ? now : endOfDay(day, zones))
-  for (const { open } of user.expiring.values()) {
-    if (open.length > 0) next = Math.min(next, end(open[0]![1]))
+  const firstEnd = (key: string, at: number): number => {
+    const [first] = openLotsAt(user, key, at)
+    if (first === undefined) return Number.POSITIVE_INFINITY
+    return today > first[1] ? now : endOfDay(first[1], zones)
   }
-  for (const lots of user.pending.values()) {
-    for (const [at, , lastDay] of lots) {
-      if (lastDay !== undefined) next = Math.min(next, Math.max(at, end(lastDay)))
+  let next = Number.POSITIVE_INFINITY
+  for (const key of lotKeys(user)) {
+    next = Math.min(next, firstEnd(key, now))
+    for (const [at, , lastDay] of pendingLotsAt(user, key, now)) {
+      if (lastDay !== undefined) next = Math.min(next, Math.max(at, firstEnd(key, at)))
     }
   }
   return next

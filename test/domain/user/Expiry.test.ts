@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import type { Currency } from "../../../src/domain/project/Currency.ts"
 import { applyUser } from "../../../src/domain/record/applyUser.ts"
-import { endingsOf } from "../../../src/domain/user/Expiry.ts"
+import { endingsOf, nextEndOf } from "../../../src/domain/user/Expiry.ts"
 import {
   type DayLots,
   keptUntil,
@@ -45,6 +45,25 @@ const expectReplay = ({ records, user }: World): void => {
   for (const record of JSON.parse(JSON.stringify(records))) replayed = applyUser(replayed, record)
   expect(replayed).toEqual(user)
 }
+
+describe("A pending lot within the days of another lot", () => {
+  it("is due when that lot ends, also once its own last day is over", () => {
+    const world = withGems({ afterDays: 3 })
+    world.track()
+    const today = Math.floor(world.now / day)
+    const user: UserState = {
+      ...world.user!,
+      expiring: new Map([["gems", { open: [[today - 9, today + 9, 12]], expired: [] }]]),
+      pending: new Map([["gems", [[world.now - day, 7, today - 2]]]]),
+    }
+    expect(nextEndOf(user, world.project, world.now)).toBe((today + 10) * day)
+    const later = {
+      ...user,
+      pending: new Map([["gems", [[world.now + day, 7, today + 2]] as const]]),
+    }
+    expect(nextEndOf(later, world.project, world.now)).toBe((today + 10) * day)
+  })
+})
 
 describe("A credit of a currency with afterDays", () => {
   it("ends at the end of the day so many days after that of the event, at the user's midnight", () => {
