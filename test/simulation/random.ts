@@ -46,6 +46,13 @@ export const seeds = (count: number): ReadonlyArray<number> => {
   return Array.from({ length }, () => Math.floor(Math.random() * 0x1_0000_0000))
 }
 
+/** `covering`, the seeds of runs in which all happens that a test asks for, and `count` random ones. */
+export const seedsAfter = (
+  covering: ReadonlyArray<number>,
+  count: number,
+): ReadonlyArray<number> =>
+  process.env.LAUREL_TEST_SEED === undefined ? [...covering, ...seeds(count)] : seeds(count)
+
 /** The secret of users' hashes in a run, so that the same seed gives the same buckets. */
 export const hashSecretOf = (seed: number) => (): Uint8Array => {
   const random = new Random(seed)

@@ -1,14 +1,15 @@
 import { describe, expect, it } from "@effect/vitest"
 import { afterAll } from "vitest"
 import { limitedInFile, smallBuckets } from "../limited.ts"
-import { seeds } from "./random.ts"
+import { seedsAfter } from "./random.ts"
 import { happened, simulateSales } from "./sales.ts"
 
 limitedInFile(smallBuckets)
 
 describe("Each unit is sold once, over crashes, merges, erasures and restores", () => {
-  it.effect.each(seeds(6))("in a run of 150 steps; repeat it with LAUREL_TEST_SEED=%i", (seed) =>
-    simulateSales(seed, 150),
+  it.effect.each(seedsAfter([1, 2, 3], 4))(
+    "in a run of 150 steps; repeat it with LAUREL_TEST_SEED=%i",
+    (seed) => simulateSales(seed, 150),
   )
 
   afterAll(() => {
