@@ -364,10 +364,16 @@ export class Boards extends BoardSet {
     }
     if (cause.kind === "profile" ? cause.change.hidden !== false : keepsEarned.has(cause.kind))
       return
-    for (const boards of this.further.values()) boards.place(user)
+    this.placeOnFurther(user)
     for (const fact of facts) {
       if (fact.kind === "board.scored") this.further.get(fact.boardId)?.leaveEmptied(user, fact)
     }
+  }
+
+  /** Gives a user the places on all further boards that the durable state has. */
+  placeOnFurther(user: UserState): void {
+    if (user.profile.hidden) return
+    for (const boards of this.further.values()) boards.place(user)
   }
 
   #placePresent(changed: string, user: UserState): void {

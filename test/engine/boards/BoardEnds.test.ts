@@ -7,6 +7,7 @@ import { recordNameOf } from "../../../src/domain/values/Ids.ts"
 import { limits } from "../../../src/Limits.ts"
 import type { Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import { limited, smallBuckets } from "../../limited.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { type Fixture, recordsOf, reward, sandbox, start, startInMemory } from "../fixture.ts"
 
@@ -430,6 +431,54 @@ describe("A server that is killed at the end of a leaderboard", () => {
           expect([writes, window, yield* rows(second, window)]).toEqual([writes, window, final])
         }
         expect(yield* pointsOf(second)).toEqual(won)
+        yield* second.close()
+      }
+    }),
+  )
+})
+
+/** Time for a snapshot, whose slices are paced. */
+const snapshot = Effect.gen(function* () {
+  for (let turn = 0; turn < 60; turn++) {
+    yield* TestClock.adjust(quiet.snapshotIntervalMs / 30)
+    yield* yieldToEventLoop
+  }
+})
+
+describe("A leaderboard that was made shortly before a snapshot", () => {
+  it.effect("has the same scores after a kill, whichever write of the snapshot is the last", () =>
+    Effect.gen(function* () {
+      yield* limited(smallBuckets)
+      const slow = { ...small, snapshotSliceEntriesMax: 1 }
+      // The states of all users do not fit into a slice.
+      const users = Array.from({ length: 40 }, (_, index) => `${index}-`.repeat(60))
+      let isWhole = false
+      for (let writes = 0; !isWhole; writes++) {
+        yield* at("2026-11-04T10:00:00Z")
+        const state = new MemoryStorage.MemoryState()
+        const memory = MemoryStorage.make({ state })
+        let left = Number.POSITIVE_INFINITY
+        const first = yield* start(
+          {
+            ...memory,
+            writeEntries: (entries) =>
+              Effect.suspend(() => (left-- > 0 ? memory.writeEntries(entries) : Effect.never)),
+          },
+          slow,
+        )
+        for (const userId of users) yield* grant(first, userId, 1)
+        yield* snapshot
+        // The records of these rewards do not name the leaderboard.
+        for (const [index, userId] of users.entries()) yield* grant(first, userId, index + 1)
+        yield* create(first, { endsAt: null })
+        left = writes
+        yield* snapshot
+        isWhole = left > 0
+        const before = yield* rows(first, "all_time")
+        expect(before).toHaveLength(users.length)
+        yield* first.close("kill")
+        const second = yield* start(MemoryStorage.make({ state }), slow)
+        expect([writes, yield* rows(second, "all_time")]).toEqual([writes, before])
         yield* second.close()
       }
     }),
