@@ -279,7 +279,10 @@ const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed
   }
   yield* loadTeamScores(storage, (environment) => environments.of(environment).teamScores)
   yield* loadNames(state)
-  return yield* loadUsers(state, (done) => progressed({ stage: "users", done }))
+  const users = yield* loadUsers(state, (done) => progressed({ stage: "users", done }))
+  // Of environments without users: a leaderboard that is not filled does not end.
+  for (const environment of environments) yield* fillBoards(environment)
+  return users
 })
 
 /**
