@@ -22,6 +22,8 @@ interface Player {
   /** When the user was created. */
   seen: number
   division: number
+  /** A merge gave the division. */
+  hasTaken: boolean
   hidden: boolean
   entry: (Score & { readonly cohort: number }) | undefined
   waiting: Array<Score>
@@ -234,6 +236,7 @@ export class LeagueModel {
     const player: Player = {
       seen,
       division: 0,
+      hasTaken: false,
       hidden: false,
       entry: undefined,
       waiting: [],
@@ -330,6 +333,7 @@ export class LeagueModel {
     if (!isInLeague(mine)) {
       told.push(`took ${theirs.division}`)
       mine.division = theirs.division
+      mine.hasTaken = true
     }
     for (const place of [theirs.entry, ...theirs.waiting]) {
       if (place === undefined || place.score === 0) continue
@@ -341,5 +345,5 @@ export class LeagueModel {
 }
 
 /** Whether the user ever had a place, or a division that was taken over. */
-const isInLeague = ({ division, entry, results }: Player): boolean =>
-  division > 0 || entry !== undefined || results.length > 0
+const isInLeague = ({ entry, hasTaken, results }: Player): boolean =>
+  hasTaken || entry !== undefined || results.length > 0

@@ -157,6 +157,9 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
       chosen.endsAt = model.now
       model.end(chosen)
     }
+    // The engine then looks for windows that are over. One that listed nobody at its end is still open,
+    // and lists users who are shown again.
+    model.close()
     yield* settle
   })
 

@@ -8,9 +8,7 @@ import { seedsAfter } from "./random.ts"
 limitedInFile({ ...smallBuckets, leagueSettledMax: 2 })
 
 describe("Each record says of a league what a model says, over crashes", () => {
-  // Seed 6 fails: the model says of a record what the record does not say. Until that is understood,
-  // random seeds run with LAUREL_TEST_RUNS alone.
-  it.effect.each(seedsAfter([1, 2, 3, 4, 5, 7], 0))(
+  it.effect.each(seedsAfter([1, 2, 3, 4, 5, 6], 3))(
     "in a run of 150 steps; repeat it with LAUREL_TEST_SEED=%i",
     (seed) => simulateLeagues(seed, 150),
   )
