@@ -167,6 +167,29 @@ export const listQuery = (list: Parameters<typeof pageQuery>[0]) => ({
 export const statusWords =
   "`status` publishes a draft (`active`), pauses and resumes, or archives. Other changes of status are refused (409 `invalid_transition`), since `scheduled`, `active` and `ended` follow the clock; to end it, set `endsAt` to now. What is archived never changes, and its key stays taken."
 
+/** Exactly one of the members must be there. */
+const oneKind = ({ currency, metric }: { readonly currency?: string; readonly metric?: string }) =>
+  (currency === undefined) === (metric === undefined)
+    ? "must have either currency or metric"
+    : undefined
+
+/** What adds up: earned amounts of a currency, or what events add to a metric. The keys are examples. */
+export const addedScore = (currency: string, metric: string) =>
+  Schema.Struct({
+    currency: Schema.optionalKey(
+      DefinitionKey.annotate({
+        description: "The key of a currency without a refill: `xp`, `points` or your own.",
+        examples: [currency],
+      }),
+    ),
+    metric: Schema.optionalKey(
+      DefinitionKey.annotate({
+        description: "The key of a metric that counts or sums.",
+        examples: [metric],
+      }),
+    ),
+  }).check(Schema.makeFilter(oneKind, { toJsonSchema: () => [{}, true] }))
+
 /** The parameters of a path to a definition. */
 export const pathOf = (noun: string, id: string) => ({
   id: text(1, limits.idCharactersMax).annotate({

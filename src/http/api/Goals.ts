@@ -18,6 +18,7 @@ import {
   UserNamed,
 } from "./Common.ts"
 import {
+  addedScore,
   DefinitionKey,
   listQuery,
   NewReward,
@@ -57,33 +58,12 @@ const Name = text(1, limits.titleCharactersMax).annotate({
   examples: ["A thousand kilometres"],
 })
 
-/** Exactly one of the members must be there. */
-const oneKind = ({ currency, metric }: { readonly currency?: string; readonly metric?: string }) =>
-  (currency === undefined) === (metric === undefined)
-    ? "must have one of currency and metric"
-    : undefined
-
-const Score = Schema.Struct({
-  currency: Schema.optionalKey(
-    DefinitionKey.annotate({
-      description: "The key of a currency without a refill: `xp`, `points` or your own.",
-      examples: ["points"],
-    }),
-  ),
-  metric: Schema.optionalKey(
-    DefinitionKey.annotate({
-      description: "The key of a metric that counts or sums.",
-      examples: ["kilometres-run"],
-    }),
-  ),
+const Score = addedScore("points", "kilometres-run").annotate({
+  identifier: "GoalScore",
+  description:
+    "What counts, one of the two: earned amounts of a currency, or what events add to a metric. It changes only while the goal is a draft.",
+  examples: [{ currency: "points" }, { metric: "kilometres-run" }],
 })
-  .check(Schema.makeFilter(oneKind, { toJsonSchema: () => [{}, true] }))
-  .annotate({
-    identifier: "GoalScore",
-    description:
-      "What counts, one of the two: earned amounts of a currency, or what events add to a metric. It changes only while the goal is a draft.",
-    examples: [{ currency: "points" }, { metric: "kilometres-run" }],
-  })
 
 const Scope = oneOf(goalScopes).annotate({
   description:

@@ -20,6 +20,7 @@ import {
   UserNamed,
 } from "./Common.ts"
 import {
+  addedScore,
   DefinitionKey,
   listQuery,
   newMembers,
@@ -119,33 +120,12 @@ const GraceMinutes = integer(0, limits.leagueGraceMinutesMax).annotate({
   examples: [0],
 })
 
-const currencyOf = DefinitionKey.annotate({
-  description: "The key of a currency without a refill: `xp`, `points` or your own.",
-  examples: ["xp"],
+const Score = addedScore("xp", "distance").annotate({
+  identifier: "LeagueScore",
+  description:
+    "What users are ranked by, one of the two. A currency: the amounts that they earn; spending and expiry do not lower a score. A metric: what events add to it.",
+  examples: [{ currency: "xp" }, { metric: "distance" }],
 })
-
-/** Exactly one of the members must be there. */
-const oneKind = ({ currency, metric }: { readonly currency?: string; readonly metric?: string }) =>
-  (currency === undefined) === (metric === undefined)
-    ? "must have either currency or metric"
-    : undefined
-
-const Score = Schema.Struct({
-  currency: Schema.optionalKey(currencyOf),
-  metric: Schema.optionalKey(
-    DefinitionKey.annotate({
-      description: "The key of a metric that counts or sums.",
-      examples: ["distance"],
-    }),
-  ),
-})
-  .check(Schema.makeFilter(oneKind, { toJsonSchema: () => [{}, true] }))
-  .annotate({
-    identifier: "LeagueScore",
-    description:
-      "What users are ranked by, one of the two. A currency: the amounts that they earn; spending and expiry do not lower a score. A metric: what events add to it.",
-    examples: [{ currency: "xp" }, { metric: "distance" }],
-  })
 
 const ScoreShown = (description: string, example: number) =>
   Schema.Finite.annotate({

@@ -182,6 +182,11 @@ export const paymentTexts = (name: string, { boost, currencies, freezes, points,
 export const rewardTexts = (reward: Reward) =>
   [...paymentTexts("reward", reward), ["reward.badgeId", reward.badgeId ?? ""]] as const
 
+/** Amounts of 0 as empty fields. */
+export const blankZeros = <Name extends string>(
+  texts: ReadonlyArray<readonly [name: Name, text: string]>,
+) => texts.map(([name, text]) => [name, text === "0" ? "" : text] as const)
+
 export const paymentNames = (name: string) => [
   name,
   `${name}.xp`,

@@ -13,6 +13,7 @@ import { userLink } from "../../view/Users.ts"
 import {
   type BadgeChoices,
   badgeChoices,
+  blankZeros,
   rewardFields,
   rewardNames,
   rewardOf,
@@ -48,7 +49,7 @@ const textsOf = (goal: Goal) =>
     ["target", String(goal.target)],
     ["recurrence", goal.recurrence],
     ["minContribution", String(goal.minContribution)],
-    ...rewardTexts(goal.reward).map(([name, text]) => [name, text === "0" ? "" : text] as const),
+    ...blankZeros(rewardTexts(goal.reward)),
   ])
 
 const scoreOf = (form: Form) => {

@@ -1,13 +1,18 @@
 /** The fields of the prizes of a leaderboard: one row for each. */
-
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import type { Draft } from "../../view/Editing.ts"
-import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
+import { type Form, group, numberField, selectField } from "../../view/Forms.ts"
 import { type Html, html } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
-import { paymentOf, paymentTexts } from "./conditions.ts"
-import { withoutNulls } from "./editor.ts"
+import {
+  fieldsOf,
+  rankFields,
+  rowNames,
+  rowRewardFields,
+  rowTexts,
+  typedRow,
+} from "./rewardRows.ts"
 
 type Prize = BodyOf<"leaderboards.get">["prizes"][number]
 
@@ -17,36 +22,24 @@ const prizeRowsMax = limits.boardPrizesMax + 1
 const rowOf = (index: number): string => `prizes.${index}`
 
 export const prizeTexts = (prizes: ReadonlyArray<Prize>) =>
-  prizes.flatMap(({ percent, ranks = [], reward, window }, index) => {
+  prizes.flatMap((prize, index) => {
     const row = rowOf(index)
-    const [from, to] = ranks
     return [
-      [`${row}.window`, window],
-      [`${row}.ranks.0`, String(from ?? "")],
-      [`${row}.ranks.1`, String(to ?? "")],
-      [`${row}.percent`, String(percent ?? "")],
-      ...paymentTexts(`${row}.reward`, reward).map(
-        ([name, text]) => [name, text === "0" ? "" : text] as const,
-      ),
-      [`${row}.reward.badgeId`, reward.badgeId ?? ""],
+      [`${row}.window`, prize.window],
+      [`${row}.percent`, String(prize.percent ?? "")],
+      ...rowTexts(row, prize),
     ] as const
   })
 
-/** The prizes of a form, unchecked. An empty last rank is the first one. */
+/** The prizes of a form, unchecked. */
 export const prizesOf = (form: Form) =>
   form.indices("prizes", prizeRowsMax).map((index) => {
     const row = rowOf(index)
-    const from = form.number(`${row}.ranks.0`)
-    const to = form.number(`${row}.ranks.1`) ?? from
     const percent = form.number(`${row}.percent`)
     return {
       window: form.text(`${row}.window`),
-      ...((from !== undefined || to !== undefined) && { ranks: [from ?? null, to] }),
       ...(percent !== undefined && { percent }),
-      reward: withoutNulls({
-        ...paymentOf(form, `${row}.reward`),
-        badgeId: form.optional(`${row}.reward.badgeId`) ?? null,
-      }),
+      ...typedRow(form, row),
     }
   })
 
@@ -57,26 +50,14 @@ const windows = [
   ["monthly", "each month"],
 ] as const
 
-const prizeRow = ({ address, faults, form }: Draft, row: string, place: number): Html => {
-  const field = (name: string, label: string) => ({
-    name: `${row}.${name}`,
-    label,
-    value: form.text(`${row}.${name}`),
-    faults,
-    below: true,
-  })
+const prizeRow = (draft: Draft, row: string, place: number): Html => {
+  const field = fieldsOf(draft, row)
   return html`<div class="row fields" role="group" aria-label="Prize ${place}">
 ${selectField({ ...field("window", "Window"), options: windows })}
-${numberField(field("ranks.0", "First rank"))}
-${numberField(field("ranks.1", "Last rank"))}
+${rankFields(field)}
 ${numberField(field("percent", "Or best percent"))}
-${numberField(field("reward.xp", "Xp"))}
-${numberField(field("reward.points", "Points"))}
-${textField(field("reward.currencies", "Further currencies"))}
-${textField(field("reward.badgeId", "Id of a badge"))}
-${textField(field("reward.freezes", "Freezes of streaks"))}
-${textField(field("reward.boost", "Boost and minutes"))}
-${removeButton(row, `prize ${place}`, address)}</div>`
+${rowRewardFields(field)}
+${removeButton(row, `prize ${place}`, draft.address)}</div>`
 }
 
 export const prizeFields = (draft: Draft): Html => {
@@ -95,15 +76,6 @@ export const prizeNames = (form: Form) => [
   "prizes",
   ...form.indices("prizes", prizeRowsMax).flatMap((index) => {
     const row = rowOf(index)
-    const parts = ["xp", "points", "currencies.*", "badgeId", "freezes.*", "boost.*"]
-    return [
-      `${row}.window`,
-      `${row}.ranks`,
-      `${row}.ranks.0`,
-      `${row}.ranks.1`,
-      `${row}.percent`,
-      `${row}.reward`,
-      ...parts.map((one) => `${row}.reward.${one}`),
-    ]
+    return [`${row}.window`, `${row}.percent`, ...rowNames(row)]
   }),
 ]
