@@ -9,8 +9,8 @@
  *
  * Completion. The record that reaches the target says so, and from then on the place (a goal in a
  * period, of a team or of everyone) takes nothing more and gives nothing back. An edit that lowers
- * the target to the total completes it by a record of the project. Each share of `goalSteps` is told
- * of once, the highest one that a record reaches.
+ * the target to the total completes it by a record of the project. Each share of
+ * `goalSteps` sends one message; a record that reaches several sends that of the highest.
  *
  * `GoalTotals` knows the totals, also of records that are not durable. Decision and append are one
  * turn, and the records of an environment are in one journal: so one record reaches the target, and
@@ -21,8 +21,8 @@
  * whether it was paid, so nobody is paid twice. Of a team, its members are paid. A reward is no event:
  * it scores nowhere, and counts for no goal. It cannot be undone, as the goal stays complete.
  *
- * Undo. It takes a contribution back while the place is open. A share that was told of is not told of
- * again.
+ * Undo. It takes a contribution back while the place is open. Its shares send no second
+ * message.
  *
  * Merge. Both are one contributor with the sum; if one of them was paid, so is the sum. Erasure. The
  * total and the number of contributors stay.
@@ -160,7 +160,7 @@ const totalAt = (goals: GoalTotals, { goalId, period, team = 0 }: GoalPlace): Go
   return known?.period === period ? known : emptyTotal(period)
 }
 
-/** What is to be told of a place with this total. */
+/** The fact of a share that this total reaches first; `undefined`: it reaches none. */
 const newsOf = (
   { metrics }: ProjectState,
   goal: Goal,

@@ -12,8 +12,8 @@
  * present lengths or values that users' states have, and so it has no windows, segment or period, and
  * is never paused. A maximum of a window could be undone only from the user's history.
  *
- * A board of teams (`entrants`) ranks the teams of a kind by what each user scored while a member of
- * the team: a fact names the team that gets the score. It counts from its publication on, since no state says
+ * A board of teams (`entrants`) ranks the teams of a kind. The score of a team is what users scored
+ * while they were its members: each fact names the team that gets the score. It counts from its publication on, since no state says
  * who was in which team before.
  *
  * The board `xp` always exists. It has no scores of its own: it ranks by the xp and the windows that

@@ -79,7 +79,7 @@ interface GoalIndex {
 
 const indexes = new WeakMap<ReadonlyMap<string, Goal>, GoalIndex>()
 
-/** The published goals, by what counts. Found once for each state of the definitions. */
+/** The published goals, by the currency or metric that they count. Computed once for each map of goals. */
 export const goalIndexOf = (goals: ReadonlyMap<string, Goal>): GoalIndex => {
   let index = indexes.get(goals)
   if (index === undefined) {

@@ -3,8 +3,8 @@
  * one division compete in cohorts of about `cohortSize`. At the close of the window the first of a
  * cohort move up a division, and the last move down.
  *
- * `rewards` pay members of a cohort by what comes of a window: the rank, the outcome, or both. Each that
- * matches pays, in the record that settles the window.
+ * `rewards` pay the members of a cohort by their rank in a window, their outcome, or both. Each reward
+ * that matches is paid, in the record that settles the window for the user.
  *
  * Once the league was published, what the places of users rest on stays: the score, the window,
  * and the divisions that there are, in their order. New divisions come on top. Sizes and numbers may

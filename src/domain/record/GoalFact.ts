@@ -46,7 +46,7 @@ export type GoalFact =
   | ({ readonly kind: "goal.rewarded"; readonly reward: Gives } & GoalRef & NamedPlace)
   | GoalNews
 
-/** What is told of a place. It is in the record of the user who reached it, or in that of an edit. */
+/** A place has reached a share or the target. The fact is in the record of the user who reached it, or of an edit. */
 export type GoalNews =
   | ({ readonly kind: "goal.progressed"; readonly percent: number } & Reached)
   /** `owed`: what contributors get; absent: nothing. `min` is scaled. */

@@ -46,7 +46,7 @@ export interface GoalTotal {
   readonly total: number
   /** Users who contributed something, also those who are gone since. */
   readonly contributors: number
-  /** The highest of `goalSteps` that was told of. 100: the goal is complete. */
+  /** The highest of `goalSteps` that has sent its message. 100: the goal is complete. */
   readonly reached: number
   /** Epoch milliseconds; null: it is not complete. */
   readonly completedAt: number | null

@@ -6,8 +6,8 @@
  * - With n days, a reminder is due when the user's clock shows the hour for the n-th last time before
  *   the end. If the user has begun the quest only later, or the server was down for more than
  *   `reminderLateMs`, it is due at the next such hour before the end, or is left out.
- * - The state has the latest period of a quest, and the latest expiry day of a currency, of which the
- *   user was reminded (`reminded`). So each is sent once, over a crash, an edit of the settings, and
+ * - `reminded` in the state has the last period of each quest, and the last expiry day of each currency,
+ *   that a reminder was sent for. So each is sent once, over a crash, an edit of the settings, and
  *   an undo after which the user begins the quest again.
  * - A reminder of a currency names all amounts whose last n days have begun, and no earlier one did.
  *   An amount that comes later with an earlier expiry day gets none.
@@ -105,7 +105,7 @@ export const questsEnding = (
 ): ReadonlyArray<QuestEnding> =>
   [...questReminders(user, project, now)].filter(({ at }) => at <= now)
 
-/** The expiry days of a currency of which the user was not reminded, and from when each counts. */
+/** The expiry days of a currency without a reminder yet, and from when each is due. */
 function* openDays(
   user: UserState,
   key: string,

@@ -312,8 +312,8 @@ export interface UserState {
   /** The local day of the latest reminder (`Absence.ts`); null: none was sent. */
   readonly remindedOn: number | null
   /**
-   * The reminders of what ends (`Reminder.ts`): by the id of a quest its latest period, by the key of
-   * a currency the latest expiry day, of which the user was reminded.
+   * The reminders of what ends (`Reminder.ts`): by the id of a quest its last period with a
+   * reminder, by the key of a currency the last expiry day with one.
    */
   readonly reminded: ReadonlyMap<string, number>
   /** The reminders of the last day that no event has followed (`Comeback.ts`). */
