@@ -2,7 +2,7 @@
  * What a shop shows a user: whether the user could buy an item now, and why not. The answer is the
  * refusal that the purchase would get (`Purchases.ts`), so shop and purchase never disagree at one
  * moment. It reserves nothing: another user may take the last unit before the purchase. It costs one
- * decision for each item, about 10 µs.
+ * decision for each item.
  */
 import { Result } from "effect"
 import type { Amounts } from "../project/Currency.ts"

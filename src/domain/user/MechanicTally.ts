@@ -14,8 +14,8 @@
  *   count who began on the day of UTC on which the definition began, or later, at most
  *   `analyticsDaysMax` days ago, and for whom the day has ended in every time zone.
  *
- * Cost: about 1 µs for a user, and 0.2 µs for each mechanic that the user has; a few hundred bytes for each
- * mechanic, and 16 bytes for each of its rounded times.
+ * Cost: a step for each mechanic that a user has; memory for each mechanic, and for each of its rounded
+ * times.
  */
 import { limits } from "../../Limits.ts"
 import {

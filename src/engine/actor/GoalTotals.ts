@@ -10,8 +10,7 @@
  * - A goal has one total for each team, of the latest period that somebody contributed to. A place that
  *   is owed stays in `owed` when a later period begins.
  *
- * Cost: a total of about 150 bytes for each goal and team that has one. A snapshot writes all of them
- * after a change.
+ * Cost: one total for each goal and team that has one. A snapshot writes all of them after a change.
  */
 import type { GoalTotals as DecisionTotals } from "../../domain/decide/Goals.ts"
 import type { Gives } from "../../domain/project/Definition.ts"
