@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { Shell, stepsOf } from "./guide.ts"
 import { Server, temporaryFolder } from "./program.ts"
+import { startTrophy } from "./trophy.ts"
 
 /** Ids and numbers of records differ from run to run, and times within an hour. */
 const comparable = (text: string): unknown =>
@@ -26,6 +27,7 @@ describe("A guide", () => {
     "reminders",
     "moving-in",
     "importing",
+    "coming-from",
     "language-app",
     "leaderboards",
     "leagues",
@@ -40,7 +42,12 @@ describe("A guide", () => {
   ])("is true from its first block to its last: %s", async (name) => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)
-    const shell = new Shell({ ...process.env, LAUREL_DATA_DIR: folder, LAUREL_URL: server.url })
+    const variables = { LAUREL_DATA_DIR: folder, LAUREL_URL: server.url }
+    const trophy =
+      name === "coming-from"
+        ? { TROPHY_URL: await startTrophy(), TROPHY_API_KEY: "a-key-of-trophy" }
+        : {}
+    const shell = new Shell({ ...process.env, ...variables, ...trophy })
     const addressed = (text: string) => text.replaceAll("http://127.0.0.1:8080", server.url)
     for (const { commands, shown } of await stepsOf(`src/client/${name}.md`)) {
       const printed = await shell.run(addressed(commands))

@@ -131,6 +131,7 @@ export class CsvImport {
     const parser = parse({
       bom: true,
       delimiter: this.#map.delimiter ?? ",",
+      quote: this.#map.quote ?? '"',
       relax_column_count: true,
       skip_empty_lines: true,
       trim: true,

@@ -7,40 +7,60 @@ import { createHash } from "node:crypto"
 import { Result, Schema, SchemaIssue, SchemaParser } from "effect"
 import { dayOf } from "../../domain/values/Calendar.ts"
 import type { Fault } from "../../domain/values/Errors.ts"
+import { jsonPointerPattern, valueAt } from "../../domain/values/jsonPointer.ts"
 import { BatchedOpening } from "../../http/api/Opening.ts"
 import { decodeEvent, strictInput } from "../../http/body/EventDecoder.ts"
 import { inputDecoder } from "../../http/body/InputDecoder.ts"
 import { limits } from "../../Limits.ts"
 
 const text = Schema.String.check(Schema.isMinLength(1))
-const columns = Schema.Record(Schema.String, text)
+
+/**
+ * Where a value is: in a column, or in the JSON text of its cells. There it is at the JSON Pointer
+ * `at`. With `where` the cell holds a list, and the pointer starts at its first object that has these
+ * members.
+ */
+const InJson = {
+  column: text,
+  where: Schema.optionalKey(
+    Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Finite, Schema.Boolean])),
+  ),
+  at: Schema.optionalKey(Schema.String.check(Schema.isPattern(jsonPointerPattern))),
+}
+const Source = Schema.Union([text, Schema.Struct(InJson)])
+type Source = typeof Source.Type
+
+const sources = Schema.Record(Schema.String, Source)
 
 const Streak = Schema.Struct({
-  current: Schema.optionalKey(text),
-  best: Schema.optionalKey(text),
-  lastDay: Schema.optionalKey(text),
+  current: Schema.optionalKey(Source),
+  best: Schema.optionalKey(Source),
+  lastDay: Schema.optionalKey(Source),
 })
 
 const Openings = Schema.Struct({
-  userId: text,
-  balances: Schema.optionalKey(columns),
-  earned: Schema.optionalKey(columns),
+  userId: Source,
+  balances: Schema.optionalKey(sources),
+  earned: Schema.optionalKey(sources),
   streaks: Schema.optionalKey(Schema.Record(Schema.String, Streak)),
-  badges: Schema.optionalKey(columns),
+  badges: Schema.optionalKey(sources),
 })
 
 const Events = Schema.Struct({
-  userId: text,
-  /** A column, or one action for all rows. */
-  action: Schema.Union([text, Schema.Struct({ value: text })]),
-  occurredAt: text,
-  id: Schema.optionalKey(text),
+  userId: Source,
+  /** One action for all rows, or where it is. */
+  action: Schema.Union([Schema.Struct({ value: text }), Source]),
+  occurredAt: Source,
+  id: Schema.optionalKey(Source),
   metadata: Schema.optionalKey(
     Schema.Record(
       Schema.String,
       Schema.Union([
         text,
-        Schema.Struct({ column: text, as: Schema.Literals(["number", "boolean"]) }),
+        Schema.Struct({
+          ...InJson,
+          as: Schema.optionalKey(Schema.Literals(["number", "boolean"])),
+        }),
       ]),
     ),
   ),
@@ -50,6 +70,8 @@ const MapFile = Schema.Struct({
   openings: Schema.optionalKey(Openings),
   events: Schema.optionalKey(Events),
   delimiter: Schema.optionalKey(text),
+  /** What encloses cells with delimiters; `false`: nothing does. */
+  quote: Schema.optionalKey(Schema.Literal(false)),
   times: Schema.optionalKey(Schema.Literals(["iso", "seconds", "milliseconds"])),
 })
 
@@ -106,18 +128,24 @@ export const columnsOf = ({ events, openings }: CsvMap): ReadonlyArray<string> =
     return [
       userId,
       occurredAt,
-      ...(typeof action === "string" ? [action] : []),
+      ...(isValue(action) ? [] : [action]),
       ...(id === undefined ? [] : [id]),
-      ...Object.values(metadata).map((one) => (typeof one === "string" ? one : one.column)),
-    ]
+      ...Object.values(metadata),
+    ].map(columnOf)
   }
   const { badges = {}, balances = {}, earned = {}, streaks = {}, userId } = openings!
   return [
     userId,
     ...[balances, earned, badges].flatMap((part) => Object.values(part)),
     ...Object.values(streaks).flatMap((streak) => Object.values(streak)),
-  ]
+  ].map(columnOf)
 }
+
+const columnOf = (source: Source): string => (typeof source === "string" ? source : source.column)
+
+const isValue = (
+  action: NonNullable<CsvMap["events"]>["action"],
+): action is { readonly value: string } => typeof action !== "string" && "value" in action
 
 /** A row, by column; the text of an empty cell is empty. */
 export type Row = Readonly<Record<string, string>>
@@ -140,62 +168,90 @@ class Reader {
     this.#times = times
   }
 
-  text(column: string): string {
-    return this.#row[column] ?? ""
+  /** The text of a cell, or of a value in its JSON; empty: there is none, or the cell is faulty. */
+  text(source: Source): string {
+    if (typeof source === "string") return this.#row[source] ?? ""
+    const cell = this.#row[source.column] ?? ""
+    if (cell === "") return ""
+    let json: unknown
+    try {
+      json = JSON.parse(cell)
+    } catch {
+      this.#fault(source, "invalid_format", `must be JSON, not ${shown(cell)}`)
+      return ""
+    }
+    const value = valueAt(firstWhere(json, source.where), source.at ?? "")
+    if (value === undefined || value === null) return ""
+    if (typeof value !== "object") return String(value)
+    const place = source.at === undefined ? "" : ` at ${source.at}`
+    this.#fault(source, "invalid_format", `must have a text, number or boolean${place}`)
+    return ""
   }
 
-  #fault(column: string, code: string, detail: string): undefined {
-    this.faults.push({ pointer: `column ${column}`, code, detail })
+  #fault(source: Source, code: string, detail: string): undefined {
+    this.faults.push({ pointer: `column ${columnOf(source)}`, code, detail })
     return undefined
   }
 
   /** A number; `undefined`: the cell is empty or faulty. */
-  number(column: string): number | undefined {
-    const cell = this.text(column)
+  number(source: Source): number | undefined {
+    const cell = this.text(source)
     if (cell === "") return undefined
     const number = Number(cell)
     return /^-?\d+(\.\d+)?$/.test(cell) && Number.isFinite(number)
       ? number
-      : this.#fault(column, "invalid_format", `must be a number such as 1250, not ${shown(cell)}`)
+      : this.#fault(source, "invalid_format", `must be a number such as 1250, not ${shown(cell)}`)
   }
 
-  boolean(column: string): boolean | undefined {
-    const cell = this.text(column).toLowerCase()
+  boolean(source: Source): boolean | undefined {
+    const cell = this.text(source).toLowerCase()
     if (cell === "") return undefined
     if (["true", "yes", "1"].includes(cell)) return true
     if (["false", "no", "0"].includes(cell)) return false
-    return this.#fault(column, "invalid_format", `must be true or false, not ${shown(cell)}`)
+    return this.#fault(source, "invalid_format", `must be true or false, not ${shown(cell)}`)
   }
 
   /** A date such as `2026-11-01`, also of a time. */
-  date(column: string): string | undefined {
-    const cell = this.text(column)
+  date(source: Source): string | undefined {
+    const cell = this.text(source)
     if (cell === "") return undefined
     const date = /^\d{4}-\d\d-\d\d(?=$|[T ])/.exec(cell)?.[0]
     return date !== undefined && dayOf(date) !== undefined
       ? date
       : this.#fault(
-          column,
+          source,
           "invalid_format",
           `must be a date such as 2026-11-01, not ${shown(cell)}`,
         )
   }
 
   /** A time, ISO 8601 with a time zone, or a date, which is its beginning in UTC. */
-  time(column: string): string | undefined {
-    const cell = this.text(column)
+  time(source: Source): string | undefined {
+    const cell = this.text(source)
     if (cell === "") return undefined
     if (this.#times === "seconds" || this.#times === "milliseconds") {
-      const at = this.number(column)
+      const at = this.number(source)
       if (at === undefined) return undefined
       const date = new Date(this.#times === "seconds" ? at * 1_000 : at)
       return Number.isNaN(date.getTime())
-        ? this.#fault(column, "out_of_range", `is no time: ${shown(cell)}`)
+        ? this.#fault(source, "out_of_range", `is no time: ${shown(cell)}`)
         : date.toISOString()
     }
     if (/^\d{4}-\d\d-\d\d$/.test(cell) && dayOf(cell) !== undefined) return `${cell}T00:00:00Z`
     return cell
   }
+}
+
+/** The first object of a list that has the members of `where`; without `where`, the value itself. */
+const firstWhere = (value: unknown, where: Exclude<Source, string>["where"]): unknown => {
+  if (where === undefined) return value
+  const has = (item: unknown) =>
+    Object.entries(where).every(([name, wanted]) =>
+      typeof item === "object" && item !== null && Object.hasOwn(item, name)
+        ? (item as Record<string, unknown>)[name] === wanted
+        : false,
+    )
+  return Array.isArray(value) ? value.find(has) : undefined
 }
 
 const shown = (cell: string): string =>
@@ -211,8 +267,8 @@ const part = (name: string, entries: ReadonlyArray<readonly [string, Cell]>) => 
 
 const openingFrom = (map: NonNullable<CsvMap["openings"]>, reader: Reader): unknown => {
   const { badges = {}, balances = {}, earned = {}, streaks = {}, userId } = map
-  const amounts = (by: Readonly<Record<string, string>>) =>
-    Object.entries(by).map(([key, column]) => [key, reader.number(column)] as const)
+  const amounts = (by: Readonly<Record<string, Source>>) =>
+    Object.entries(by).map(([key, source]) => [key, reader.number(source)] as const)
   const had = Object.entries(streaks).map(([key, streak]) => {
     const current = streak.current === undefined ? 0 : (reader.number(streak.current) ?? 0)
     const best = streak.best === undefined ? current : (reader.number(streak.best) ?? current)
@@ -221,8 +277,8 @@ const openingFrom = (map: NonNullable<CsvMap["openings"]>, reader: Reader): unkn
     const day = current > 0 && lastDay !== undefined ? { lastDay } : undefined
     return [key, isNone ? undefined : { current, best: Math.max(best, current), ...day }] as const
   })
-  const given = Object.entries(badges).flatMap(([name, column]) => {
-    const earnedAt = reader.time(column)
+  const given = Object.entries(badges).flatMap(([name, source]) => {
+    const earnedAt = reader.time(source)
     const [badge, tier] = name.split(".")
     return earnedAt === undefined ? [] : [{ badge, ...(tier !== undefined && { tier }), earnedAt }]
   })
@@ -241,13 +297,12 @@ const eventFrom = (
   idOf: (action: string) => string,
 ): unknown => {
   const { action, id, metadata = {}, occurredAt, userId } = map
-  const name = typeof action === "string" ? reader.text(action) : action.value
+  const name = isValue(action) ? action.value : reader.text(action)
   const members = Object.entries(metadata).map(([key, from]) => {
-    if (typeof from === "string") return [key, reader.text(from) || undefined] as const
-    return [
-      key,
-      from.as === "number" ? reader.number(from.column) : reader.boolean(from.column),
-    ] as const
+    const as = typeof from === "string" ? undefined : from.as
+    if (as === "number") return [key, reader.number(from)] as const
+    if (as === "boolean") return [key, reader.boolean(from)] as const
+    return [key, reader.text(from) || undefined] as const
   })
   const at = reader.time(occurredAt)
   return {
@@ -291,7 +346,9 @@ export class RowReader {
     this.#seen.set(userId, before ?? line)
     if (before === undefined) return decoded
     const detail = `the user ${shown(userId)} is in line ${before} already`
-    return Result.fail([{ pointer: `column ${openings.userId}`, code: "duplicate", detail }])
+    return Result.fail([
+      { pointer: `column ${columnOf(openings.userId)}`, code: "duplicate", detail },
+    ])
   }
 
   #checked(

@@ -180,6 +180,50 @@ describe("laurel import csv", () => {
     expect((await userOf(place, "cid")).xp).toBe(1)
   })
 
+  it("takes values out of JSON in cells, by a JSON Pointer and from a list", async () => {
+    const place = await withDefinitions()
+    const map = {
+      delimiter: "\t",
+      quote: false,
+      openings: {
+        userId: { column: "user", at: "/id" },
+        balances: {
+          xp: { column: "stats", where: { Name: "kills", Version: 0 }, at: "/Value" },
+          gems: { column: "wallet", at: "/a~1b/0" },
+        },
+        badges: { founder: { column: "badges", where: { key: "founder" }, at: "/at" } },
+      },
+    }
+    const lines = [
+      "user\tstats\twallet\tbadges",
+      `{"id":"ann"}\t[{"Name":"deaths","Value":1},{"Name":"kills","Version":1,"Value":2},{"Name":"kills","Version":0,"Value":500}]\t{"a/b":[3]}\t[{"key":"founder","at":"2025-03-01"}]`,
+      `{"id":"bob"}\t[]\t\t[null,{"key":"other"}]`,
+    ]
+    expect((await run(place, lines, map)).stdout).toContain("2 imported, 0 there before")
+    expect(await userOf(place, "ann")).toMatchObject({
+      xp: 500,
+      balances: { gems: 3 },
+      badges: [{ key: "founder", earnedAt: "2025-03-01T00:00:00.000Z" }],
+    })
+    expect(await userOf(place, "bob")).toMatchObject({ xp: 0, badges: [] })
+  })
+
+  it("names cells that are no JSON, or have no single value at the pointer", async () => {
+    const place = newPlace()
+    const map = {
+      delimiter: ";",
+      openings: { userId: "id", balances: { xp: { column: "xp", at: "/total" } } },
+    }
+    const { stderr } = await run(place, ["id;xp", "ann;{total", "bob;{total: {}}", "cid;[1]"], map)
+    expect(stderr).toContain('line 2: column xp must be JSON, not "{total"\n')
+    const nested = await run(place, ["id;xp", 'ann;"{""total"":{}}"'], map)
+    expect(nested.stderr).toContain(
+      "line 2: column xp must have a text, number or boolean at /total\n",
+    )
+    const wrong = { openings: { userId: { column: "id", at: "total" } } }
+    expect((await run(place, ["id"], wrong)).code).toBe(1)
+  })
+
   it("says where to go on after a failure, and goes on without sending anything twice", async () => {
     const place = newPlace()
     const lines = ["who,what,when,km,note", ...[1, 2, 3, 4, 5].map((n) => `u${n},TAP,2020-01-01,,`)]
