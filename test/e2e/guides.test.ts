@@ -38,6 +38,7 @@ describe("A guide", () => {
     "teams",
     "shop",
     "season",
+    "recipes",
     "event",
   ])("is true from its first block to its last: %s", async (name) => {
     const folder = await temporaryFolder()

@@ -27,6 +27,7 @@ const fixed: ReadonlyArray<GuidePage> = [
   { name: "learning-app", section: "Start", path: "src/client/learning-app.md" },
   { name: "language-app", section: "Start", path: "src/client/language-app.md" },
   { name: "season", section: "Start", path: "src/client/season.md" },
+  { name: "recipes", section: "Start", path: "src/client/recipes.md" },
   { name: "coming-from", section: "Start", path: "src/client/coming-from.md" },
   { name: "compared", section: "Start", path: "src/client/compared.md" },
   { name: "client", section: "Apps", path: "src/client/README.md" },
