@@ -2,8 +2,8 @@
  * The records of a batch as frames. A frame is a 32-bit little-endian length of the body, the
  * 48-bit little-endian sequence of the same actor's previous record (0: there is none), and the
  * body. A record whose body is empty is a tombstone: it was erased, and still names its previous
- * record. A tombstone of a sale has what is left of it (`Remains.ts`): the highest bit of its length
- * is set, and its bytes are the JSON of the remains, not a body.
+ * record. A tombstone of a sale or of a contribution to a goal has what is left of it (`Remains.ts`):
+ * the highest bit of its length is set, and its bytes are the JSON of the remains, not a body.
  *
  * `batchFault` states the invariant of all journals: a batch begins with the record after the last
  * one, has at least one record, its frames hold exactly its records, and each record's previous
@@ -118,16 +118,18 @@ export const tombstoneOf = (stored: StoredRecord): StoredRecord => {
   const { body, previous, sequence } = stored
   if (body.length === 0) return stored
   const bytes = asBuffer(body)
-  // Few records are sales; all others are not decoded.
-  const remains = bytes.includes(saleMark) ? remainsOf(JSON.parse(bytes.toString())) : undefined
+  // Few records leave something; all others are not decoded.
+  const isRead = remainsMarks.some((mark) => bytes.includes(mark))
+  const remains = isRead ? remainsOf(JSON.parse(bytes.toString())) : undefined
   const left = remains && { remains: remainsBytes(remains) }
   return { sequence, previous, body: nothing, ...left }
 }
 
-export const remainsBytes = (remains: Remains): Uint8Array => Buffer.from(JSON.stringify(remains))
+export const remainsBytes = (remains: Pick<Remains, "environment">): Uint8Array =>
+  Buffer.from(JSON.stringify(remains))
 
-/** Every sale has these bytes. */
-const saleMark = '"kind":"item.'
+/** Every record that leaves something has one of these. */
+const remainsMarks = ['"kind":"item.', '"kind":"goal.']
 
 /** Whether two records with the same sequence are the same. */
 export const isSameRecord = (one: StoredRecord, other: StoredRecord): boolean =>

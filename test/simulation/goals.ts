@@ -9,6 +9,8 @@ import { TestClock } from "effect/testing"
 import type { UserCommand } from "../../src/domain/record/Record.ts"
 import { partOf } from "../../src/domain/user/GoalPart.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
+import type { GoalTotals } from "../../src/engine/actor/GoalTotals.ts"
+import { GoalCheck } from "../../src/engine/archive/check/GoalCheck.ts"
 import { limits } from "../../src/Limits.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { goalWith } from "../domain/definitions.ts"
@@ -133,6 +135,21 @@ export const simulateGoals = Effect.fnUntraced(function* (seed: number, steps: n
     return Effect.ignore(running.engine.askProject(sandbox, command))
   })
 
+  /** What users contributed and what is gone are the totals. */
+  const addUp = Effect.gen(function* () {
+    const check = new GoalCheck()
+    for (const userId of users) {
+      const user = yield* running.engine.readUser(sandbox, userId)
+      if (user?.id !== userId) continue
+      // Midway in a merge both may have the contribution.
+      if (user.leadsTo !== null) return
+      check.add(user)
+    }
+    check.end(running.engine.goalTotals(sandbox) as GoalTotals, (what, counted, found) => {
+      expect([what, counted]).toEqual([what, found])
+    })
+  })
+
   /** Ends when all rewards are paid. */
   const quiet = Effect.gen(function* () {
     for (let turn = 0; ; turn++) {
@@ -182,6 +199,7 @@ export const simulateGoals = Effect.fnUntraced(function* (seed: number, steps: n
       const expected = { period, total, contributors, reached }
       expect([goal.id, team, found]).toMatchObject([goal.id, team, expected])
     }
+    yield* addUp
     for (const [userId, player] of model.players) {
       const user = yield* running.engine.readUser(sandbox, userId)
       expect([userId, user?.points ?? 0]).toEqual([userId, player.points])

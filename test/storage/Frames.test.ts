@@ -117,14 +117,37 @@ describe("A journal", () => {
           ],
         }),
       )
+    const goal = {
+      goalId: "gol_1",
+      key: "pages",
+      name: "Pages",
+      period: 3,
+      team: 2,
+      teamId: "owls",
+    }
+    const contribution = Buffer.from(
+      JSON.stringify({
+        sequence: 1,
+        at: 1_000,
+        aheadMs: 500,
+        subject: { actor: "user", environment: "prj_1:sandbox", userId: "somebody" },
+        cause: { kind: "event", action: "READ" },
+        facts: [
+          { kind: "goal.contributed", ...goal, amount: 40, mine: 40, first: true, drops: [goal] },
+          { kind: "goal.progressed", ...goal, percent: 25 },
+          { kind: "goal.rewarded", ...goal },
+        ],
+      }),
+    )
     const bodies = [
       sale("item.purchased", "itm_1"),
       sale("item.refunded", "itm_2"),
       sale("points.earned", "itm_3"),
       Buffer.from("no JSON"),
+      contribution,
     ]
-    const batch = batchOf(5, bodies, [4, 0, 3, 2])
-    const all = new Set([5, 6, 7, 8])
+    const batch = batchOf(5, bodies, [4, 0, 3, 2, 6])
+    const all = new Set([5, 6, 7, 8, 9])
     const erased = { ...batch, frames: withTombstones(batch, all) }
     expect(batchFault(erased, 4)).toBeUndefined()
     expect(erased.frames.includes("somebody")).toBe(false)
@@ -134,6 +157,7 @@ describe("A journal", () => {
       [0, 0],
       [3, 0],
       [2, 0],
+      [6, 0],
     ])
     const environment = "prj_1:sandbox"
     expect(records.map(remainsIn)).toEqual([
@@ -141,9 +165,19 @@ describe("A journal", () => {
       { environment, sold: ["itm_2", -1] },
       undefined,
       undefined,
+      {
+        environment,
+        goals: {
+          at: 1_500,
+          facts: [
+            { kind: "goal.contributed", ...goal, amount: 40, first: true },
+            { kind: "goal.progressed", ...goal, percent: 25 },
+          ],
+        },
+      },
     ])
     for (const record of records) expect(recordIn(erased, record.sequence)).toEqual(record)
-    expect(framesEnd(erased.frames, 0, 4)).toBe(erased.frames.length)
+    expect(framesEnd(erased.frames, 0, 5)).toBe(erased.frames.length)
     expect(batchOfRecords(records)).toEqual(erased)
     expect(withTombstones(erased, all)).toEqual(erased.frames)
     expect(withTombstones({ ...batch, frames: withTombstones(batch, new Set([6])) }, all)).toEqual(

@@ -56,7 +56,7 @@ import { boostRefusal } from "./Boosts.ts"
 import { decideDisqualification } from "./Disqualification.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults, freezeReferenceFaults } from "./definitionChecks.ts"
-import { type GoalTotals, noGoals } from "./Goals.ts"
+import { contributionsOf, type GoalTotals, noGoals } from "./Goals.ts"
 import {
   afterLeagues,
   type LeagueSeats,
@@ -509,12 +509,14 @@ const decideTick = (
 export const deletionOf = (user: UserState, seats: ReadonlyArray<LeagueSeat> = []): Fact => {
   const units = Array.from(user.purchases, ([itemId, { times }]) => [itemId, times] as const)
   const bought = units.filter(([, times]) => times > 0)
+  const goals = contributionsOf(user)
   return {
     kind: "user.deleted",
     ...countedOf(user),
     ...(isAlias(user) && { alias: true }),
     ...(seats.length > 0 && { seats }),
     ...(bought.length > 0 && { units: bought }),
+    ...(goals.length > 0 && { goals }),
   }
 }
 

@@ -25,7 +25,7 @@
  * message.
  *
  * Merge. Both are one contributor with the sum; if one of them was paid, so is the sum. Erasure. The
- * total and the number of contributors stay.
+ * total and the number of contributors stay, also when the records leave the journal (`Remains.ts`).
  *
  * Cost: nothing in an environment without goals; else a comparison for each currency and metric that
  * has one, and a fact for each goal that is touched.
@@ -100,8 +100,9 @@ const creditGoal = (draft: Contributing, goal: Goal, amount: number): void => {
   const mine = partOf(parts, named)?.amount ?? 0
   const drops = (parts ?? [])
     .filter((part) => !isPartOf(part, named))
-    .map((part): GoalPlace => placeOf(goalId, part.period, part.team))
-    .filter((place) => partOf(parts, place)!.paid || !draft.goals.isOwed(place))
+    .map(({ amount, paid, period, team }) => ({ ...placeOf(goalId, period, team), amount, paid }))
+    .filter(({ paid, ...place }) => paid || !draft.goals.isOwed(place))
+    .map(({ paid: _, ...dropped }) => dropped)
   const decimals = decimalsOf(project.metrics, goal)
   const first = mine === 0
   facts.push({
@@ -154,6 +155,12 @@ const placeOf = (goalId: string, period: number, team: number): GoalPlace =>
 
 const refOf = ({ id: goalId, key, name }: Goal) => ({ goalId, key, name })
 
+/** An archived goal may be forgotten (`archivedGoalsMax`). */
+const knownRef = ({ goals }: ProjectState, goalId: string) => {
+  const goal = goals.get(goalId)
+  return goal === undefined ? { goalId, key: goalId, name: goalId } : refOf(goal)
+}
+
 /** The total of a place. */
 const totalAt = (goals: GoalTotals, { goalId, period, team = 0 }: GoalPlace): GoalTotal => {
   const known = goals.totalOf(goalId, team)
@@ -189,7 +196,7 @@ export const undoneContributions = (
 ): ReadonlyArray<FactOf<"goal.contributed">> =>
   facts.flatMap((fact): ReadonlyArray<FactOf<"goal.contributed">> => {
     if (fact.kind !== "goal.contributed" || fact.amount <= 0) return []
-    const { drops: _, first: __, mine: ___, ...named } = fact
+    const { drops: _, first: __, gone: ___, mine: ____, ...named } = fact
     const goal = project.goals.get(fact.goalId)
     if (goal === undefined || !isOpen(project, goals, goal, fact, now)) return []
     const amount = -fact.amount
@@ -198,8 +205,18 @@ export const undoneContributions = (
     if (part === undefined || part.since > sequence) return [{ ...named, amount }]
     const mine = Math.max(0, part.amount + amount)
     const last = mine === 0 && part.amount > 0 && ({ last: true } as const)
-    return [{ ...named, amount, mine, ...last }]
+    // A merge may have joined parts of before and after the user left.
+    const gone = part.amount + amount - mine
+    return [{ ...named, amount, mine, ...last, ...(gone !== 0 && { gone }) }]
   })
+
+/** What the user has contributed to each place. */
+export const contributionsOf = ({ goals }: UserState) =>
+  [...goals].flatMap(([goalId, parts]) =>
+    parts
+      .filter(({ amount }) => amount > 0)
+      .map(({ amount, period, team }) => [goalId, period, team, amount] as const),
+  )
 
 /** Whether a contribution to the place may still be taken back. */
 const isOpen = (
@@ -224,14 +241,13 @@ export const unitedContributors = (
   project: ProjectState,
 ): ReadonlyArray<FactOf<"goal.contributed">> =>
   [...from.goals].flatMap(([goalId, theirs]) => {
-    const goal = project.goals.get(goalId)
-    if (goal === undefined) return []
+    const ref = knownRef(project, goalId)
     return theirs.flatMap((part): ReadonlyArray<FactOf<"goal.contributed">> => {
       const mine = partOf(into.goals.get(goalId), part)
       if (mine === undefined || mine.amount === 0 || part.amount === 0) return []
       const place = placeOf(goalId, part.period, part.team)
       const both = { amount: 0, mine: mine.amount + part.amount, last: true } as const
-      return [{ kind: "goal.contributed", ...refOf(goal), ...place, ...both }]
+      return [{ kind: "goal.contributed", ...ref, ...place, ...both }]
     })
   })
 
@@ -299,10 +315,9 @@ export interface FinishGoal {
 }
 
 export const decideFinishGoal = (
-  { goals }: ProjectState,
+  project: ProjectState,
   { paid, place }: FinishGoal,
 ): Decided<"conflict"> => {
-  const goal = goals.get(place.goalId)
-  const { key, name } = goal ?? { key: place.goalId, name: place.goalId }
-  return Result.succeed([{ kind: "goal.rewards_paid", key, name, ...place, paid }])
+  const ref = knownRef(project, place.goalId)
+  return Result.succeed([{ kind: "goal.rewards_paid", ...ref, ...place, paid }])
 }

@@ -30,7 +30,8 @@ export type GoalFact =
   /**
    * The record added `amount` to the total (below 0: an undo). `mine`: what the user has contributed
    * afterwards; absent: the user has no part in this place any more. `first`: the user had nothing
-   * there before; `last`: and has nothing afterwards. `drops`: the user's other parts that are over.
+   * there before; `last`: and has nothing afterwards. `drops`: the user's other parts that are over, and
+   * what they had. `gone`: what of `amount` is of a part that the user has dropped since; absent: nothing.
    */
   | ({
       readonly kind: "goal.contributed"
@@ -38,7 +39,8 @@ export type GoalFact =
       readonly mine?: number
       readonly first?: true
       readonly last?: true
-      readonly drops?: ReadonlyArray<GoalPlace>
+      readonly drops?: ReadonlyArray<GoalPlace & { readonly amount: number }>
+      readonly gone?: number
     } & GoalRef &
       NamedPlace &
       Scaled)

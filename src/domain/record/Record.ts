@@ -218,6 +218,7 @@ export type UserFact =
    * (`heldNames`), which the counts of the environment subtract.
    * `alias`: the id was that of a user who was merged into another, and is not counted. `seats`: the
    * places in cohorts; absent: none. `units`: the units of items that the user had bought; absent: none.
+   * `goals`: what the user had contributed to shared goals (`contributionsOf`); absent: nothing.
    */
   | {
       readonly kind: "user.deleted"
@@ -229,6 +230,9 @@ export type UserFact =
       readonly alias?: true
       readonly seats?: ReadonlyArray<LeagueSeat>
       readonly units?: ReadonlyArray<readonly [itemId: string, bought: number]>
+      readonly goals?: ReadonlyArray<
+        readonly [goalId: string, period: number, team: number, amount: number]
+      >
     }
   /**
    * `balances`: the balances of further currencies after the record; absent: the user has none.

@@ -1,22 +1,51 @@
 /**
- * What is left of a record when its user is erased: the unit of an item that it sold or took back.
- * The sale stays (`engine/actor/Sales.ts`), and names no user. A journal that is folded into a
- * snapshot from before the erasure counts it from here.
+ * What is left of a record when its user is erased: the unit of an item that it sold or took back, and
+ * what it did to the totals of shared goals. Both stay (`engine/actor/Sales.ts`,
+ * `engine/actor/GoalTotals.ts`), and name no user. A journal that is folded into a snapshot from before
+ * the erasure counts them from here.
  */
-import type { JournalRecord } from "./Record.ts"
+import { isOfTotal, type TotalFact } from "./foldGoal.ts"
+import { decidedAt, type Fact, type JournalRecord } from "./Record.ts"
 
 export interface Remains {
   readonly environment: string
-  /** 1: one unit was sold. -1: one was refunded. */
-  readonly sold: readonly [itemId: string, units: 1 | -1]
+  /** 1: one unit was sold. -1: one was refunded. Absent: neither. */
+  readonly sold?: readonly [itemId: string, units: 1 | -1]
+  /** Absent: the record touched no goal. */
+  readonly goals?: RemainsOfGoals
 }
 
-export const remainsOf = ({ facts, subject }: JournalRecord): Remains | undefined => {
+export interface RemainsOfGoals {
+  /** When the record was decided, epoch milliseconds. */
+  readonly at: number
+  /** Without what they did to the parts of the user. */
+  readonly facts: ReadonlyArray<TotalFact>
+}
+
+/** `undefined`: nothing is left. */
+export const remainsOf = (record: JournalRecord): Remains | undefined => {
+  const { facts, subject } = record
   if (subject.actor === "directory") return undefined
+  const sold = soldBy(facts)
+  const ofTotals = facts.filter(isOfTotal).map(withoutParts)
+  if (sold === undefined && ofTotals.length === 0) return undefined
+  return {
+    environment: subject.environment,
+    ...(sold !== undefined && { sold }),
+    ...(ofTotals.length > 0 && { goals: { at: decidedAt(record), facts: ofTotals } }),
+  }
+}
+
+const soldBy = (facts: ReadonlyArray<Fact>): Remains["sold"] => {
   for (const fact of facts) {
-    if (fact.kind !== "item.purchased" && fact.kind !== "item.refunded") continue
-    const units = fact.kind === "item.purchased" ? 1 : -1
-    return { environment: subject.environment, sold: [fact.itemId, units] }
+    if (fact.kind === "item.purchased") return [fact.itemId, 1]
+    if (fact.kind === "item.refunded") return [fact.itemId, -1]
   }
   return undefined
+}
+
+const withoutParts = (fact: TotalFact): TotalFact => {
+  if (fact.kind !== "goal.contributed") return fact
+  const { drops: _, gone: __, mine: ___, ...left } = fact
+  return left
 }

@@ -75,7 +75,16 @@ export const isOfTotal = (fact: Fact): fact is TotalFact =>
   fact.kind === "goal.completed" ||
   fact.kind === "goal.rewards_paid"
 
-/** The total after a fact of a record that was decided at `at`. A fact of an earlier period is over. */
+/** A total and its contributors are never below 0. */
+export const assertTotal = (goalId: string, { contributors, total }: GoalTotal): void => {
+  assertBalance(`total of ${goalId}`, total)
+  assertBalance(`contributors to ${goalId}`, contributors)
+}
+
+/**
+ * The total after a fact of a record that was decided at `at`. A fact of an earlier period is over.
+ * Of the latest period, the sums do not depend on the order of the facts.
+ */
 export const foldTotal = (
   known: GoalTotal | undefined,
   fact: TotalFact,
@@ -88,8 +97,6 @@ export const foldTotal = (
     case "goal.contributed": {
       const total = before.total + fact.amount
       const contributors = before.contributors + Number(fact.first ?? 0) - Number(fact.last ?? 0)
-      assertBalance(`total of ${fact.goalId}`, total)
-      assertBalance(`contributors to ${fact.goalId}`, contributors)
       return { ...before, total, contributors }
     }
     case "goal.progressed":

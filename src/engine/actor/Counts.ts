@@ -249,9 +249,10 @@ export class Counts implements EnvironmentCounts {
   }
 
   /** Counts what an erased record left. */
-  left(remains: Remains): void {
+  left({ goals, sold }: Remains): void {
     this.changed = true
-    this.sales.left(remains)
+    if (sold !== undefined) this.sales.left(sold)
+    if (goals !== undefined) this.goals.left(goals)
   }
 
   get sold(): ReadonlyMap<string, number> {
@@ -283,7 +284,10 @@ export class Counts implements EnvironmentCounts {
         for (const questId of fact.completed) this.#add(questId, 0, -1)
         for (const name of fact.badges) this.#hold(name, -1)
         for (const seat of fact.seats ?? []) this.lostSeats.add(seat)
-        if (fact.kind === "user.deleted") this.sales.erased(fact.units)
+        if (fact.kind === "user.deleted") {
+          this.sales.erased(fact.units)
+          this.goals.gone.erased(fact.goals)
+        }
         break
       case "user.opened":
         for (const name of openedNames(fact)) this.#hold(name, 1)

@@ -7,6 +7,8 @@
  *   them as of its watermark, with the other counts.
  * - A decision also sees the records that were appended and are not durable (`#ahead`). The commits
  *   follow the appends in their order, so what is ahead is dropped when its last record is durable.
+ * - A total stays when its contributors are erased, or contribute elsewhere; `gone` has their share.
+ *   The records of erased users leave it in the journal (`domain/record/Remains.ts`).
  * - A goal has one total for each team, of the latest period that somebody contributed to. A place that
  *   is owed stays in `owed` when a later period begins.
  *
@@ -15,6 +17,7 @@
 import type { GoalTotals as DecisionTotals } from "../../domain/decide/Goals.ts"
 import type { Gives } from "../../domain/project/Definition.ts"
 import {
+  assertTotal,
   foldTotal,
   type GoalTotal,
   isOfTotal,
@@ -22,7 +25,9 @@ import {
 } from "../../domain/record/foldGoal.ts"
 import type { RewardedGoal } from "../../domain/record/Payment.ts"
 import { decidedAt, type Fact, type JournalRecord } from "../../domain/record/Record.ts"
+import type { RemainsOfGoals } from "../../domain/record/Remains.ts"
 import type { GoalPlace } from "../../domain/user/GoalPart.ts"
+import { GoneParts, type StoredGone } from "./GoneParts.ts"
 
 /** The rewards of a place that is complete. */
 export interface OwedGoal {
@@ -34,10 +39,11 @@ export interface OwedGoal {
   readonly madeAt: number
 }
 
-/** An empty list of goals may be absent. */
+/** Empty lists may be absent. */
 export interface StoredGoals {
   readonly goals: ReadonlyArray<readonly [goalId: string, team: number, total: GoalTotal]>
   readonly goalsOwed: ReadonlyArray<OwedGoal>
+  readonly goalsGone: StoredGone
 }
 
 /** Names a place. No id has a space. */
@@ -55,6 +61,8 @@ export class GoalTotals implements DecisionTotals {
   readonly #durable = new Map<string, Map<number, GoalTotal>>()
   readonly #ahead = new Map<string, Map<number, Ahead>>()
   readonly #owed = new Map<string, OwedGoal>()
+  /** Of the durable totals. */
+  readonly gone = new GoneParts()
   /** Places that records made owed, or paid, that are not durable. */
   readonly #owedAhead = new Map<string, { readonly owed: boolean; readonly through: number }>()
 
@@ -84,6 +92,11 @@ export class GoalTotals implements DecisionTotals {
     return this.#durable.get(goalId)?.get(team)
   }
 
+  /** The goals with a durable total. */
+  get goalIds(): Iterable<string> {
+    return this.#durable.keys()
+  }
+
   /** The durable totals of a goal, by the number of the team. */
   durableTotals(goalId: string): ReadonlyMap<number, GoalTotal> {
     return this.#durable.get(goalId) ?? none
@@ -101,6 +114,7 @@ export class GoalTotals implements DecisionTotals {
       if (!isOfTotal(fact)) continue
       const { goalId, team = 0 } = fact
       const total = foldTotal(this.totalOf(goalId, team), fact, decidedAt(record))
+      if (total !== undefined) assertTotal(goalId, total)
       within(this.#ahead, goalId).set(team, { total, through })
       const owed = owedAfter(fact)
       if (owed !== undefined) this.#owedAhead.set(placeName(fact), { owed, through })
@@ -111,10 +125,7 @@ export class GoalTotals implements DecisionTotals {
   durable(fact: Fact, record: JournalRecord): boolean {
     if (!isOfTotal(fact)) return false
     const { goalId, team = 0 } = fact
-    const at = decidedAt(record)
-    const total = foldTotal(this.durableOf(goalId, team), fact, at)
-    if (total !== undefined) within(this.#durable, goalId).set(team, total)
-    this.#owe(fact, at)
+    this.#fold(fact, decidedAt(record))
     const ahead = this.#ahead.get(goalId)
     if ((ahead?.get(team)?.through ?? Number.POSITIVE_INFINITY) <= record.sequence) {
       ahead!.delete(team)
@@ -126,6 +137,19 @@ export class GoalTotals implements DecisionTotals {
     return true
   }
 
+  /** Counts what an erased record left. */
+  left({ at, facts }: RemainsOfGoals): void {
+    for (const fact of facts) this.#fold(fact, at)
+  }
+
+  #fold(fact: TotalFact, at: number): void {
+    const { goalId, team = 0 } = fact
+    const total = foldTotal(this.durableOf(goalId, team), fact, at)
+    if (total !== undefined) within(this.#durable, goalId).set(team, total)
+    if (fact.kind === "goal.contributed") this.gone.fold(fact)
+    this.#owe(fact, at)
+  }
+
   #owe(fact: TotalFact, madeAt: number): void {
     const { goalId, key, name, period, team, teamId } = fact
     if (fact.kind === "goal.rewards_paid") this.#owed.delete(placeName(fact))
@@ -135,7 +159,8 @@ export class GoalTotals implements DecisionTotals {
     this.#owed.set(placeName(fact), { goal, ...fact.owed, madeAt })
   }
 
-  load({ goals = [], goalsOwed = [] }: Partial<StoredGoals>): void {
+  load({ goals = [], goalsGone = [], goalsOwed = [] }: Partial<StoredGoals>): void {
+    this.gone.load(goalsGone)
     for (const [goalId, team, total] of goals) within(this.#durable, goalId).set(team, total)
     for (const owed of goalsOwed) this.#owed.set(placeName(owed.goal), owed)
   }
@@ -146,7 +171,12 @@ export class GoalTotals implements DecisionTotals {
       Array.from(totals, ([team, total]) => [goalId, team, total] as const),
     )
     const goalsOwed = [...this.#owed.values()]
-    return { ...(goals.length > 0 && { goals }), ...(goalsOwed.length > 0 && { goalsOwed }) }
+    const goalsGone = this.gone.stored()
+    return {
+      ...(goals.length > 0 && { goals }),
+      ...(goalsOwed.length > 0 && { goalsOwed }),
+      ...(goalsGone.length > 0 && { goalsGone }),
+    }
   }
 }
 

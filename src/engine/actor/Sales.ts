@@ -60,7 +60,7 @@ export class Sales {
   }
 
   /** Counts what an erased record left. */
-  left({ sold: [itemId, units] }: Remains): void {
+  left([itemId, units]: NonNullable<Remains["sold"]>): void {
     for (const each of [this.#sold, this.#taken, this.#gone]) count(each, itemId, units)
   }
 

@@ -321,8 +321,8 @@ export const replay = Effect.fnUntraced(function* (
 
 /**
  * Passes the next record of the journal, which was erased. No state has its facts, unless the
- * snapshot is from before the erasure: then the user is erased here (`LostErasures`). What is left of a
- * sale is counted.
+ * snapshot is from before the erasure: then the user is erased here (`LostErasures`). What is left of
+ * the record is counted.
  */
 export const replayErased = Effect.fnUntraced(function* (
   state: EngineState,

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest"
+import { emptyTotal } from "../../../src/domain/record/foldGoal.ts"
 import type { QuestState, UserState } from "../../../src/domain/user/User.ts"
 import { newcomer } from "../../../src/domain/user/User.ts"
 import { Counts } from "../../../src/engine/actor/Counts.ts"
+import type { StoredGoals } from "../../../src/engine/actor/GoalTotals.ts"
 import type { StoredSales } from "../../../src/engine/actor/Sales.ts"
 import type { SavedState } from "../../../src/engine/archive/check/SavedState.ts"
 import { CountsCheck } from "../../../src/engine/archive/check/UserCheck.ts"
@@ -26,9 +28,11 @@ const faultsOf = (
   stored: { readonly inProgress: number; readonly completed: number },
   holders: ReadonlyArray<readonly [name: string, count: number]> = [],
   sales: StoredSales = [],
+  goals: Partial<StoredGoals> = {},
 ) => {
   const counts = new Counts()
   counts.sales.load(sales)
+  counts.goals.load(goals)
   counts.users = users.length
   counts.quests.set("q", stored)
   for (const [name, count] of holders) counts.badges.set(name, count)
@@ -96,5 +100,68 @@ describe("A check of the counts", () => {
     const absorbed = [{ userId: "bob", frozen: 7, merged: 8 }]
     expect(faults([buyer(3), merging], [["itm_1", 5]])).toEqual([])
     expect(faults([buyer(5, { absorbed }), merging], [["itm_1", 5]])).toEqual([])
+  })
+
+  it("adds what users contributed to a goal to what is gone from its total", () => {
+    const merging = { leadsTo: { into: "ada", frozen: 7, done: false, at: 0 } }
+    const user =
+      (parts: ReadonlyArray<readonly [period: number, team: number, amount: number]>) =>
+      (more: Partial<UserState> = {}) =>
+        userIn({}, undefined, {
+          ...more,
+          goals: new Map([
+            [
+              "gol_1",
+              parts.map(([period, team, amount]) => ({
+                period,
+                team,
+                amount,
+                since: 1,
+                paid: false,
+              })),
+            ],
+          ]),
+        })
+    const total = (period: number, sum: number, contributors: number) => ({
+      ...emptyTotal(period),
+      total: sum,
+      contributors,
+    })
+    const faults = (users: ReadonlyArray<UserState>, goals: Partial<StoredGoals>) =>
+      faultsOf(users, { inProgress: users.length, completed: 0 }, [], [], goals)
+    const [ada, bob, none] = [
+      user([[3, 0, 10]])(),
+      user([
+        [2, 0, 99],
+        [3, 0, 5],
+      ])(),
+      user([[3, 0, 0]])(),
+    ]
+    const gone = { period: 3, total: 4, contributors: 1 }
+    expect(
+      faults([ada, bob, none], {
+        goals: [["gol_1", 0, total(3, 19, 3)]],
+        goalsGone: [["gol_1", 0, gone]],
+      }),
+    ).toEqual([])
+    expect(faults([ada, bob], { goals: [["gol_1", 0, total(3, 19, 3)]] })).toEqual([
+      "e counts 19 contributed to gol_1, there are 15",
+      "e counts 3 contributors to gol_1, there are 2",
+    ])
+    // What is gone of an earlier period is over.
+    const past = { ...gone, period: 2 }
+    expect(
+      faults([ada], { goals: [["gol_1", 0, total(3, 10, 1)]], goalsGone: [["gol_1", 0, past]] }),
+    ).toEqual([])
+    expect(faults([user([[3, 7, 2]])()], {})).toEqual([
+      "e counts 0 contributed to gol_1 by team 7, there are 2",
+      "e counts 0 contributors to gol_1 by team 7, there are 1",
+    ])
+    // Midway in a merge: the user who stays may have the contribution already.
+    const frozen = user([[3, 0, 10]])(merging)
+    const absorbed = [{ userId: "bob", frozen: 7, merged: 8 }]
+    expect(faults([ada, frozen], { goals: [["gol_1", 0, total(3, 20, 2)]] })).toEqual([])
+    const both = user([[3, 0, 20]])({ absorbed })
+    expect(faults([both, frozen], { goals: [["gol_1", 0, total(3, 20, 1)]] })).toEqual([])
   })
 })

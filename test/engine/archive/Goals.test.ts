@@ -16,14 +16,14 @@ import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import { goalWith } from "../../domain/definitions.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { reward, sandbox } from "../fixture.ts"
-import { alone, found, running } from "./fixture.ts"
+import { alone, eraseFrom, found, running } from "./fixture.ts"
 
 const shop = { id: "prj_1", name: "shop" }
 const users = ["ada", "bob", "cyd", "dan"]
 const goals = ["gol_1", "gol_2"]
 
-const earn = (engine: Engine["Service"], userId: string, xp: number) =>
-  engine.askUser(sandbox, reward(userId, xp))
+const earn = (engine: Engine["Service"], userId: string, xp: number, id?: string) =>
+  engine.askUser(sandbox, reward(userId, xp, id))
 
 /** The totals, and what each user contributed and was paid. */
 const seen = Effect.fnUntraced(function* (engine: Engine["Service"]) {
@@ -68,15 +68,14 @@ const written = Effect.gen(function* () {
     yield* engine.askUser(sandbox, { userId: "ada", command: { kind: "join", teamId } })
     yield* earn(engine, "ada", 10)
   }
+  yield* earn(engine, "bob", 5)
   yield* archives.create({ reason: "request" })
   yield* note
-  yield* Effect.andThen(earn(engine, "bob", 20), note)
-  const { reply } = yield* earn(engine, "cyd", 5)
-  const { rewardId } = reply as { rewardId: string }
-  yield* note
-  const undo = { kind: "revocation", of: "reward", sequence: 0, at: 0, ownId: rewardId } as const
-  yield* Effect.ignore(engine.askUser(sandbox, { userId: "cyd", command: undo }))
-  yield* note
+  yield* Effect.andThen(earn(engine, "bob", 15), note)
+  yield* Effect.andThen(earn(engine, "cyd", 5, "undone"), note)
+  yield* Effect.andThen(earn(engine, "cyd", 5), note)
+  const undo = { kind: "revocation", of: "reward", sequence: 0, at: 0, ownId: "undone" } as const
+  yield* Effect.andThen(engine.askUser(sandbox, { userId: "cyd", command: undo }), note)
   const merge = { kind: "merge", into: "bob" } as const
   yield* Effect.andThen(engine.askUser(sandbox, { userId: "cyd", command: merge }), note)
   yield* Effect.andThen(earn(engine, "dan", 60), paid(engine))
@@ -84,7 +83,7 @@ const written = Effect.gen(function* () {
   yield* engine.askUser(sandbox, { userId: "dan", command: { kind: "erasure" } })
   yield* note
   const reads = yield* seen(engine)
-  expect(reads.totals[0]).toMatchObject([[0, { reached: 100, rewarded: 3 }]])
+  expect(reads.totals[0]).toMatchObject([[0, { total: 105, reached: 100, rewarded: 3 }]])
   expect(reads.totals[1]).toMatchObject([
     [1, { total: 10 }],
     [2, { total: 10 }],
@@ -171,6 +170,57 @@ describe("Shared goals in a data directory", () => {
         expect(findings).toMatchObject({ faults: [] })
         yield* installDraft(nodeDisk, copy, Date.now())
         expect(yield* readIn(copy, host)).toEqual(reads)
+      }
+    }),
+  )
+})
+
+describe("Shared goals whose contributors left the journal", () => {
+  const erasedFrom = Effect.gen(function* () {
+    const all = yield* written
+    yield* eraseFrom(all.directory, "bob", "cyd", "dan")
+    return all
+  })
+  const totalsIn = (directory: string, host: Parameters<typeof readIn>[1]) =>
+    Effect.map(readIn(directory, host), ({ totals }) => totals)
+
+  it.live("have the totals of the moment to which an archive is restored", () =>
+    Effect.gen(function* () {
+      const { directory, host, reads, then } = yield* erasedFrom
+      const last = yield* restored(directory, { kind: "last" })
+      expect(yield* totalsIn(last, host)).toEqual(reads.totals)
+      for (const [sequence, { totals }] of then) {
+        const copy = yield* restored(directory, { kind: "sequence", sequence })
+        expect([sequence, yield* totalsIn(copy, host)]).toEqual([sequence, totals])
+      }
+    }),
+  )
+
+  it.live("have the totals of the moment to which the project alone is restored", () =>
+    Effect.gen(function* () {
+      const { directory, host, then } = yield* erasedFrom
+      for (const [sequence, { totals }] of [...then].slice(1, 6)) {
+        const copy = yield* restored(directory, { kind: "sequence", sequence }, shop)
+        expect([sequence, yield* totalsIn(copy, host)]).toEqual([sequence, totals])
+      }
+    }),
+  )
+
+  it.live("have the same totals after a start, and in an export and its import", () =>
+    Effect.gen(function* () {
+      const { directory, host, reads } = yield* erasedFrom
+      const file = path.join(yield* temporaryFolder, "export.ndjson")
+      for (const scope of [null, { project: "shop", environment: "sandbox" }]) {
+        const asked = { folder: directory, file, laurel: "1.2.3", at: 0, scope }
+        yield* Effect.scoped(exportLines(asked, alone))
+        const copy = yield* temporaryFolder
+        const findings = yield* Effect.scoped(importLines({ directory: copy, file }, alone))
+        expect(findings).toMatchObject({ faults: [] })
+        yield* installDraft(nodeDisk, copy, Date.now())
+        expect(yield* totalsIn(copy, host)).toEqual(reads.totals)
+      }
+      for (let start = 0; start < 2; start++) {
+        expect(yield* totalsIn(directory, host)).toEqual(reads.totals)
       }
     }),
   )

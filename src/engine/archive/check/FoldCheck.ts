@@ -44,6 +44,8 @@ export interface FoldCheckOptions {
   readonly onRecord: (record: UserRecord) => void
   /** Called with each erased record that is folded, once in each pass. */
   readonly onErased: (sequence: number) => void
+  /** Called with each erased record after the watermark, once. */
+  readonly onLateErased: (record: StoredRecord) => void
   /** Called with the state of each user as of the last record. */
   readonly onUser: (environment: string, state: UserState) => void
   readonly progress: (done: number, total: number) => void
@@ -139,11 +141,15 @@ export class FoldCheck {
     }
   }
 
-  #takeErased(pass: number, { previous, sequence }: Pick<StoredRecord, "previous" | "sequence">) {
+  #takeErased(pass: number, record: StoredRecord) {
+    const { previous, sequence } = record
     this.#options.onErased(sequence)
-    const ends = sequence > this.#saved.watermark ? this.#ended : this.#gone
+    const isLate = sequence > this.#saved.watermark
+    const ends = isLate ? this.#ended : this.#gone
     ends.add(previous)
-    if (pass === 0) this.#erased++
+    if (pass > 0) return
+    this.#erased++
+    if (isLate) this.#options.onLateErased(record)
   }
 
   #take(name: string, { previous }: FoldedRecord, record: UserRecord): void {

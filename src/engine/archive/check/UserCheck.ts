@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { BoardBuilder, type Leaderboard } from "../../../domain/board/Leaderboard.ts"
 import { xpBoard } from "../../../domain/project/BoardDefinition.ts"
 import type { JournalRecord } from "../../../domain/record/Record.ts"
+import type { Remains } from "../../../domain/record/Remains.ts"
 import {
   heldNames,
   isAlias,
@@ -15,6 +16,7 @@ import { keyParts } from "../../../storage/Keys.ts"
 import { openValue } from "../../../storage/Values.ts"
 import { yieldToEventLoop } from "../../../storage/yieldToEventLoop.ts"
 import { Counts, countsPrefix } from "../../actor/Counts.ts"
+import { GoalCheck } from "./GoalCheck.ts"
 import type { Fault } from "./JournalTail.ts"
 import type { SavedState } from "./SavedState.ts"
 
@@ -85,9 +87,13 @@ interface Counted {
   readonly badges: Map<string, number>
   /** Units of items. */
   readonly units: Map<string, number>
+  readonly goals: GoalCheck
 }
 
-/** A user who is being merged: the units count for the other user as well once that one has them. */
+/**
+ * A user who is being merged: the units and the contributions count for the other user as well once
+ * that one has them.
+ */
 interface Merging {
   readonly environment: string
   readonly user: UserState
@@ -114,6 +120,7 @@ export class CountsCheck {
         completed: new Map(),
         badges: new Map(),
         units: new Map(),
+        goals: new GoalCheck(),
       }
       this.#counted.set(environment, counted)
     }
@@ -125,14 +132,15 @@ export class CountsCheck {
       if (isMidway(state)) more(counted.inProgress, id)
       if (state.times > 0) more(counted.completed, id)
     }
-    if (leadsTo === null) this.#addUnits(counted, user)
+    if (leadsTo === null) this.#addOwned(counted, user)
     else this.#merging.push({ environment, user, frozen: leadsTo.frozen })
   }
 
-  #addUnits({ units }: Counted, { purchases }: UserState): void {
-    for (const [itemId, { times }] of purchases) {
+  #addOwned({ goals, units }: Counted, user: UserState): void {
+    for (const [itemId, { times }] of user.purchases) {
       units.set(itemId, (units.get(itemId) ?? 0) + times)
     }
+    goals.add(user)
   }
 
   /** Takes the counts of a snapshot. */
@@ -149,6 +157,11 @@ export class CountsCheck {
     this.#storedOf(environment).fold(record)
   }
 
+  /** Adds what an erased record after the watermark left. */
+  left(remains: Remains): void {
+    this.#storedOf(remains.environment).left(remains)
+  }
+
   #storedOf(environment: string): Counts {
     let counts = this.#stored.get(environment)
     if (counts === undefined) {
@@ -161,10 +174,10 @@ export class CountsCheck {
   end(fault: Fault): void {
     for (const { environment, frozen, user } of this.#merging) {
       const isCounted = this.#merged.has(mergeName(environment, frozen))
-      if (!isCounted) this.#addUnits(this.#counted.get(environment)!, user)
+      if (!isCounted) this.#addOwned(this.#counted.get(environment)!, user)
     }
     for (const environment of new Set([...this.#stored.keys(), ...this.#counted.keys()])) {
-      const { badges, quests, sales, users } = this.#storedOf(environment)
+      const { badges, goals, quests, sales, users } = this.#storedOf(environment)
       const counted = this.#counted.get(environment)
       const differs = (what: string, stored: number, found: number) => {
         if (stored !== found) fault(`${environment} counts ${stored} ${what}, there are ${found}`)
@@ -190,6 +203,8 @@ export class CountsCheck {
         const found = (counted?.units.get(id) ?? 0) + (gone.get(id) ?? 0)
         differs(`sold units of ${id}`, sold.get(id) ?? 0, found)
       }
+      const contributions = counted?.goals ?? new GoalCheck()
+      contributions.end(goals, differs)
     }
   }
 }

@@ -32,6 +32,7 @@ import {
 import { checkFiles } from "../../../storage/archive/Files.ts"
 import { type DiskError, isMissing, readSmallFile, removeTree } from "../../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
+import { remainsIn } from "../../../storage/Frames.ts"
 import { damageOf, faultText } from "../../../storage/journal/JournalScan.ts"
 import { compositeKey, keyParts } from "../../../storage/Keys.ts"
 import type { Table } from "../../../storage/Storage.ts"
@@ -167,6 +168,10 @@ class Check {
       progress: this.#progress,
       onRecord: (record) => this.#checkRecord(record),
       onErased: (sequence) => this.#idCheck.erased(sequence),
+      onLateErased: (record) => {
+        const remains = remainsIn(record)
+        if (remains !== undefined) this.#counts.left(remains)
+      },
       onUser: (environment, state) => {
         this.#environments.add(environment)
         this.#users++

@@ -218,12 +218,14 @@ const writeRecords = Effect.fnUntraced(function* (
     // The entries may still have the user.
     erased: (stored) => {
       const { previous, sequence } = stored
-      if (sequence <= saved.watermark || previous === 0) return
-      gapTo(sequence - 1)
+      if (sequence <= saved.watermark) return
       const remains = remainsIn(stored)
       const isLeftOut = only !== undefined && remains?.environment !== only.environment
       const left = remains !== undefined && !isLeftOut && { remains }
-      writer.write({ kind: "gap", through: sequence, previous, ...left })
+      if (previous === 0 && left === false) return
+      gapTo(sequence - 1)
+      const before = previous > 0 && { previous }
+      writer.write({ kind: "gap", through: sequence, ...before, ...left })
       last = sequence
     },
     rest: Effect.suspend(() => (writer.isFull ? writer.flush : Effect.void)),

@@ -15,8 +15,8 @@
  *   `json`; a value that these forms would lose is `base64`.
  * - `record`: a record of the journal, in order. `gap`: the next records, up to `through`, are not
  *   in the export: they were erased, or belong to others. `previous`: the record `through` was
- *   erased after the export began, and its user has this record before it. `remains`: the sale that it
- *   had, which stays.
+ *   erased after the export began, and its user has this record before it. `remains`: the sale and the
+ *   contributions to goals that it had, which stay.
  * - `end`: the number of lines before it, and the SHA-256 of their bytes; remove `sha256` after an
  *   edit by hand to skip the comparison.
  *
@@ -32,7 +32,7 @@ import { idPairs, idsBody, isRunHead } from "../../dedupe/IdRun.ts"
 import { Names } from "../../records/Names.ts"
 import { decodeUser, encodeUser } from "../../records/UserCodec.ts"
 
-export const exportFormat = 56
+export const exportFormat = 57
 
 /** The tables in the order of an export. Users are one by one, in place of buckets. */
 export const exportedTables = tables
@@ -99,10 +99,13 @@ const Gap = Schema.Struct({
   remains: Schema.optionalKey(
     Schema.Struct({
       environment: Schema.String,
-      sold: Schema.Tuple([Schema.String, Schema.Literals([1, -1])]),
+      sold: Schema.optionalKey(Schema.Tuple([Schema.String, Schema.Literals([1, -1])])),
+      goals: Schema.optionalKey(Schema.Struct({ at: Schema.Int, facts: Schema.Array(kinds) })),
     }),
   ),
 })
+
+export type Gap = typeof Gap.Type
 
 const End = Schema.Struct({
   kind: Schema.Literal("end"),
@@ -111,7 +114,7 @@ const End = Schema.Struct({
 })
 export type End = typeof End.Type
 
-export type Line = Header | Entry | typeof RecordLine.Type | typeof Gap.Type | End
+export type Line = Header | Entry | typeof RecordLine.Type | Gap | End
 
 const decoderOf = <A>(schema: Schema.ConstraintDecoder<A>) =>
   Schema.decodeUnknownResult(schema, { errors: "all" })

@@ -5,13 +5,13 @@
  */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../../domain/record/Record.ts"
-import type { Remains } from "../../../domain/record/Remains.ts"
 import type { DiskError } from "../../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
 import { batchOfRecords, remainsBytes } from "../../../storage/Frames.ts"
 import { SegmentWriter } from "../../../storage/journal/SegmentWriter.ts"
 import type { StoredRecord } from "../../../storage/Storage.ts"
 import { nameOf } from "../check/FoldCheck.ts"
+import type { Gap } from "./ExportLines.ts"
 
 const batchRecordsMax = 1_000
 const batchBytesMax = 262_144
@@ -62,7 +62,7 @@ export class RecordWriter {
   readonly gap = Effect.fnUntraced(function* (
     this: RecordWriter,
     through: number,
-    { previous = 0, remains }: { readonly previous?: number; readonly remains?: Remains } = {},
+    { previous = 0, remains }: Pick<Gap, "previous" | "remains"> = {},
   ): Effect.fn.Return<void, DiskError> {
     while (this.lastSequence < through - 1) yield* this.#put({ previous: 0, body: nothing })
     if (this.lastSequence === through) return

@@ -41,7 +41,7 @@ export const without = (batch: JournalBatch, { after, id }: ProjectGoesBack): Jo
   const records = (batchRecords(batch, firstSequence) ?? []).map((stored) => {
     if (stored.sequence <= after) return stored
     if (stored.body.length === 0) {
-      // A tombstone stays: the user of an erased record is erased. The sale that it had is lost.
+      // A tombstone stays: the user of an erased record is erased. What else it left is lost.
       const remains = remainsIn(stored)
       if (remains === undefined || !isEnvironmentOf(id, remains.environment)) return stored
       changed = true
