@@ -16,4 +16,10 @@ export const warehouseLimits = {
   syncRetryMs: 5_000,
   /** How often a copy asks the server which of its users still exist. */
   syncCompareEveryMs: 86_400_000,
+  /** How often a copy reads the windows of leaderboards that are not final. */
+  syncBoardsEveryMs: 300_000,
+  /** The entries of each window that a copy has unless told otherwise. */
+  syncBoardEntriesDefault: 1_000,
+  /** The most entries of each window that a copy can have. */
+  syncBoardEntriesMax: 1_000_000,
 }

@@ -1,4 +1,5 @@
 /** `laurel sync postgres`: the real command beside a real server and a real PostgreSQL. */
+import { readFile } from "node:fs/promises"
 import { afterAll, describe, expect, it } from "vitest"
 import { Postgres } from "../storage/postgres/Postgres.ts"
 import { Running, run, Server, sharedByAll, temporaryFolder } from "./program.ts"
@@ -52,6 +53,19 @@ describe("laurel sync postgres", () => {
     )
     expect([once.code, once.stdout]).toEqual([0, expect.stringMatching(/The copy is complete/)])
     expect(await copied("kills")).toEqual({ events: sent, xp: 2 * sent, of_users: 2 * sent })
+    const ranks = await postgres.query(
+      `SELECT "window", rank::int, user_id, score::int FROM leaderboard_entries
+WHERE leaderboard = 'xp' AND "window" = 'all_time' ORDER BY rank`,
+      "kills",
+    )
+    expect(ranks).toEqual([
+      { window: "all_time", rank: 1, user_id: "ann", score: 8_000 },
+      { window: "all_time", rank: 2, user_id: "bob", score: 4_000 },
+    ])
+    // What the page asks of the copy.
+    const page = await readFile(new URL("../../src/cli/warehouse.md", import.meta.url), "utf8")
+    const [, question] = page.match(/```sql\n(select [^`]*laurel\.leaderboard_entries[^`]*);\n```/)!
+    expect(await postgres.query(question!.replaceAll("laurel.", "kills."), "kills")).toEqual([])
 
     const command = new Running(["sync", "postgres", "--schema", "kills"], variables(key))
     await track(key, "ann", 1)
@@ -73,6 +87,15 @@ describe("laurel sync postgres", () => {
       69,
       expect.stringMatching(/ECONNREFUSED.*127\.0\.0\.1:1/),
     ])
+    for (const [entries, code] of [
+      ["-1", 64],
+      ["0", 0],
+      ["1000000", 0],
+      ["1000001", 64],
+    ] as const) {
+      const limited = await run([...command, `--board-entries=${entries}`], folder, variables(key))
+      expect([entries, limited.code]).toEqual([entries, code])
+    }
     const unknown = await run(command, folder, variables("lk_test_nobody"))
     expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringMatching(/key/i)])
   })

@@ -10,6 +10,7 @@ import { CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { amountOf, countText } from "../output/Table.ts"
 import { serverFlags } from "../process/ApiClient.ts"
 import { firstSignal } from "../process/Signals.ts"
+import type { BoardsCopy } from "../sync/BoardsCopy.ts"
 import type { PostgresCopy } from "../sync/PostgresCopy.ts"
 
 const to = Flag.Redacted("to").pipe(
@@ -36,7 +37,16 @@ const reset = Flag.Boolean("reset").pipe(
   Flag.withDefault(false),
 )
 
+const boardEntries = Flag.Int("board-entries").pipe(
+  Flag.withMetavar("N"),
+  Flag.withDescription(
+    `How many entries of each window of a leaderboard are copied, best rank first; 0: no leaderboards. Default: ${countText(limits.syncBoardEntriesDefault)}`,
+  ),
+  Flag.withDefault(limits.syncBoardEntriesDefault),
+)
+
 interface Options {
+  readonly boardEntries: number
   readonly to: string
   readonly schema: string
   readonly once: boolean
@@ -61,12 +71,13 @@ const refusalOf = (error: unknown): CommandFailed | undefined => {
 
 // The library of PostgreSQL is loaded by this command alone.
 const load = async () => {
-  const [connection, copies, tables] = await Promise.all([
+  const [connection, copies, boards, tables] = await Promise.all([
     import("../../storage/postgres/PgConnection.ts"),
     import("../sync/PostgresCopy.ts"),
+    import("../sync/BoardsCopy.ts"),
     import("../sync/tables.ts"),
   ])
-  return { ...connection, ...copies, ...tables }
+  return { ...connection, ...copies, ...boards, ...tables }
 }
 
 /** The same for the other errors: those of PostgreSQL, and defects. */
@@ -114,7 +125,7 @@ class Sync {
 
   /** One connection to PostgreSQL. Returns whether the copy is done. */
   async #session(): Promise<boolean> {
-    const { migrate, newClient, PostgresCopy } = await load()
+    const { BoardsCopy, migrate, newClient, PostgresCopy } = await load()
     const { environment, id } = await this.#laurel.project.get()
     const client = newClient(this.#options.to, { application_name: "laurel sync" })
     const lost = new Promise<never>((_, reject) => client.on("error", reject))
@@ -122,16 +133,18 @@ class Sync {
     try {
       await client.connect()
       await migrate(client, this.#options.schema)
-      const copy = new PostgresCopy(client, this.#laurel, { project: id, environment })
+      const place = { project: id, environment }
+      const copy = new PostgresCopy(client, this.#laurel, place)
+      const boards = new BoardsCopy(client, this.#laurel, place, this.#options.boardEntries)
       if (this.#reset) await copy.reset()
       this.#reset = false
-      return await Promise.race([this.#follow(copy), lost])
+      return await Promise.race([this.#follow(copy, boards), lost])
     } finally {
       await client.end().catch(() => {})
     }
   }
 
-  async #follow(copy: PostgresCopy): Promise<boolean> {
+  async #follow(copy: PostgresCopy, boards: BoardsCopy): Promise<boolean> {
     while (!this.#signal.aborted) {
       const { facts, hasMore, through } = await copy.round()
       this.#facts += facts
@@ -142,6 +155,11 @@ class Sync {
       const deleted = await copy.compare(limits.syncCompareEveryMs)
       if (deleted)
         console.log(`Deleted ${amountOf(deleted, "user")} whom the server does not have.`)
+      if (this.#options.boardEntries > 0) {
+        const every = this.#options.once ? 0 : limits.syncBoardsEveryMs
+        const windows = await boards.round(every)
+        if (windows) console.log(`Copied ${amountOf(windows, "window")} of leaderboards.`)
+      }
       if (this.#options.once) {
         console.log(`The copy is complete: ${amountOf(this.#facts, "new fact")}.`)
         return true
@@ -154,9 +172,16 @@ class Sync {
 
 const postgres = Command.make(
   "postgres",
-  { to, schema, once, reset, ...serverFlags },
+  { to, schema, once, reset, boardEntries, ...serverFlags },
   Effect.fnUntraced(function* ({ key, reset, to, ...given }) {
     const options = { ...given, to: Redacted.value(to), key: Redacted.value(key) }
+    const { syncBoardEntriesMax } = limits
+    if (options.boardEntries < 0 || options.boardEntries > syncBoardEntriesMax) {
+      return yield* commandFailed(
+        exitCodes.usage,
+        `--board-entries must be from 0 to ${countText(syncBoardEntriesMax)}.`,
+      )
+    }
     yield* Console.error(`Server: ${options.url}`)
     const stopped = new AbortController()
     const running = Effect.tryPromise({
@@ -172,9 +197,11 @@ const postgres = Command.make(
     yield* Effect.raceFirst(running, Effect.andThen(stop, Effect.never))
   }),
 ).pipe(
-  Command.withShortDescription("Copy facts, users and balances into PostgreSQL, and follow"),
+  Command.withShortDescription(
+    "Copy facts, users, balances and leaderboards into PostgreSQL, and follow",
+  ),
   Command.withDescription(
-    "Copy the facts of all histories, the users and their balances of the key's environment into tables of a PostgreSQL, and keep them up to date. Each fact is there once, whatever crashes; the command goes on where it ended. A key with the scope read is enough. Ends with Ctrl+C.",
+    "Copy the facts of all histories, the users with their balances and the leaderboards of the key's environment into tables of a PostgreSQL, and keep them up to date. Each fact is there once, whatever crashes; the command goes on where it ended. A key with the scope read is enough. Ends with Ctrl+C.",
   ),
   Command.withExamples([
     {

@@ -20,15 +20,8 @@ import type { FactsPage, User } from "../../client/generated/types.ts"
 import type { Laurel } from "../../client/Laurel.ts"
 import { factColumns } from "../../engine/archive/exports/factColumns.ts"
 import { limits } from "../../Limits.ts"
-import type { newClient } from "../../storage/postgres/PgConnection.ts"
+import { type Client, insertRows, inTransaction, type Place } from "./rows.ts"
 import { tables, userTables } from "./tables.ts"
-
-export type Client = ReturnType<typeof newClient>
-
-export interface Place {
-  readonly project: string
-  readonly environment: string
-}
 
 /** Another process has moved the cursor. */
 export class OtherCopy extends Error {}
@@ -73,7 +66,7 @@ export class PostgresCopy {
     const { gone, users } = await this.#read(namedBy(page))
     const through = page.facts.at(-1)?.fact.sequence ?? Number(before)
     if (page.nextCursor !== cursor) {
-      await this.#inTransaction(async () => {
+      await inTransaction(this.#client, async () => {
         const moved = await this.#client.query(
           `UPDATE sync SET cursor = $3, through = $4, synced_at = now()
 WHERE project = $1 AND environment = $2 AND cursor IS NOT DISTINCT FROM $5`,
@@ -88,7 +81,7 @@ WHERE project = $1 AND environment = $2 AND cursor IS NOT DISTINCT FROM $5`,
 
   /** Deletes all that the copy has of the environment. */
   async reset(): Promise<void> {
-    await this.#inTransaction(async () => {
+    await inTransaction(this.#client, async () => {
       for (const table of tables) {
         const text = `DELETE FROM ${table} WHERE project = $1 AND environment = $2`
         await this.#client.query(text, [...this.#values])
@@ -120,7 +113,7 @@ UNION ALL
       if (rows.length === 0) break
       last = rows.at(-1)!.id
       const { gone } = await this.#read(new Set(rows.map(({ id }) => id)))
-      if (gone.length > 0) await this.#inTransaction(() => this.#delete(gone))
+      if (gone.length > 0) await inTransaction(this.#client, () => this.#delete(gone))
       deleted += gone.length
     }
     await this.#client.query(
@@ -169,7 +162,7 @@ UNION ALL
         metadata: columns.metadata,
       }
     })
-    await this.#insert("facts", inColumns)
+    await insertRows(this.#client, this.#place, "facts", inColumns)
     await this.#replaceUsers(users)
     for (const { fact, userId } of facts) {
       if (fact.kind === "user.merged") await this.#merge(fact.from, userId)
@@ -196,7 +189,7 @@ UNION ALL
       created_at: user.createdAt,
       updated_at: user.updatedAt,
     }))
-    await this.#insert("users", profiles)
+    await insertRows(this.#client, this.#place, "users", profiles)
     const balances = users.flatMap(({ balances, id, pending = {} }) =>
       Object.entries(balances).map(([currency, amount]) => ({
         user_id: id,
@@ -205,7 +198,7 @@ UNION ALL
         pending: pending[currency]?.amount ?? 0,
       })),
     )
-    await this.#insert("balances", balances)
+    await insertRows(this.#client, this.#place, "balances", balances)
   }
 
   /** `from` leads to `into` from now on, and so does each id that led to `from`. */
@@ -243,27 +236,6 @@ ON CONFLICT (project, environment, former_id) DO UPDATE SET user_id = excluded.u
       )
     }
   }
-
-  /** The columns of `rows` have the names of those of the table. */
-  async #insert(table: string, rows: ReadonlyArray<object>): Promise<void> {
-    if (rows.length === 0) return
-    const placed = rows.map((row) => ({ ...this.#place, ...row }))
-    await this.#client.query(
-      `INSERT INTO ${table} SELECT * FROM jsonb_populate_recordset(NULL::${table}, $1::jsonb)`,
-      [JSON.stringify(storable(placed))],
-    )
-  }
-
-  async #inTransaction(work: () => Promise<void>): Promise<void> {
-    await this.#client.query("BEGIN")
-    try {
-      await work()
-      await this.#client.query("COMMIT")
-    } catch (error) {
-      await this.#client.query("ROLLBACK").catch(() => {})
-      throw error
-    }
-  }
 }
 
 /** The users that a page tells something about. */
@@ -287,14 +259,4 @@ function* inRequests(ids: ReadonlySet<string>): Generator<string> {
     characters += length
   }
   if (some.length > 0) yield some.join(",")
-}
-
-/** `value` without what text of PostgreSQL cannot have: NUL, and halves of surrogate pairs. */
-const storable = (value: unknown): unknown => {
-  if (typeof value === "string") return value.toWellFormed().replaceAll("\0", "\ufffd")
-  if (Array.isArray(value)) return value.map(storable)
-  if (typeof value !== "object" || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [storable(name), storable(member)]),
-  )
 }

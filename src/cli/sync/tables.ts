@@ -37,6 +37,20 @@ CREATE TABLE former_ids (
   ${place}, former_id text NOT NULL, user_id text NOT NULL, PRIMARY KEY (project, environment, former_id)
 );
 CREATE INDEX former_ids_user ON former_ids (project, environment, user_id);`,
+  `
+ALTER TABLE sync ADD COLUMN boards_at timestamptz;
+CREATE TABLE leaderboard_windows (
+  ${place}, leaderboard text NOT NULL, "window" text NOT NULL, starts_at timestamptz NOT NULL,
+  ends_at timestamptz, closed boolean NOT NULL, total bigint NOT NULL, entrants text NOT NULL,
+  read_at timestamptz NOT NULL, PRIMARY KEY (project, environment, leaderboard, "window", starts_at)
+);
+CREATE TABLE leaderboard_entries (
+  ${place}, leaderboard text NOT NULL, "window" text NOT NULL, starts_at timestamptz NOT NULL,
+  entrant text NOT NULL, user_id text, team_id text, rank bigint NOT NULL,
+  score double precision NOT NULL, prizes jsonb NOT NULL,
+  PRIMARY KEY (project, environment, leaderboard, "window", starts_at, entrant)
+);
+CREATE INDEX leaderboard_entries_user ON leaderboard_entries (project, environment, user_id);`,
 ]
 
 /** The tables that have rows of users, with the column that names the user. */
@@ -44,12 +58,21 @@ export const userTables = [
   ["facts", "user_id"],
   ["users", "user_id"],
   ["balances", "user_id"],
+  ["leaderboard_entries", "user_id"],
   ["former_ids", "user_id"],
   ["former_ids", "former_id"],
 ] as const
 
 /** All tables but that of the form. */
-export const tables = ["sync", "facts", "users", "balances", "former_ids"] as const
+export const tables = [
+  "sync",
+  "facts",
+  "users",
+  "balances",
+  "former_ids",
+  "leaderboard_windows",
+  "leaderboard_entries",
+] as const
 
 /** The form of the tables that this version writes. */
 export const form = steps.length

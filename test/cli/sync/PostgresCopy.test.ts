@@ -1,6 +1,7 @@
 /** Copies of an environment in a real PostgreSQL, over failures at each statement. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
-import { type Client, OtherCopy, PostgresCopy } from "../../../src/cli/sync/PostgresCopy.ts"
+import { OtherCopy, PostgresCopy } from "../../../src/cli/sync/PostgresCopy.ts"
+import type { Client } from "../../../src/cli/sync/rows.ts"
 import { form, migrate, NewerForm } from "../../../src/cli/sync/tables.ts"
 import { createLaurel } from "../../../src/client/index.ts"
 import type { Laurel } from "../../../src/client/Laurel.ts"

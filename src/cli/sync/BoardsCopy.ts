@@ -1,0 +1,189 @@
+/**
+ * The leaderboards of an environment in the copy.
+ *
+ * A window is written in one transaction, which replaces what the copy had of it. A window whose ranks
+ * are final, and whose prizes are paid, is written once. The others are written again in each round.
+ *
+ * Invariants:
+ * - A row of `leaderboard_windows` with `closed` is final, and so are all earlier windows of its kind:
+ *   past windows are written from the oldest to the newest.
+ * - `leaderboard_entries` has each entrant of a window at most once.
+ *
+ * The pages of an open window are read one after another while ranks move, so an entrant may be missing
+ * until the next round. Entries of closed windows do not move.
+ *
+ * Cost: for each window that is written, a request for 100 entries, up to `entries` of them.
+ */
+import type {
+  BoardEntries,
+  LeaderboardDefinition,
+  TeamBoardEntries,
+} from "../../client/generated/types.ts"
+import type { Laurel } from "../../client/Laurel.ts"
+import { limits } from "../../Limits.ts"
+import { type Client, insertRows, inTransaction, type Place } from "./rows.ts"
+
+type Kind = LeaderboardDefinition["windows"][number]
+type Page = BoardEntries | TeamBoardEntries
+
+export class BoardsCopy {
+  readonly #client: Client
+  readonly #laurel: Laurel
+  readonly #place: Place
+  readonly #values: readonly [project: string, environment: string]
+  readonly #entries: number
+
+  /** `entries`: the most of each window that are copied. */
+  constructor(client: Client, laurel: Laurel, place: Place, entries: number) {
+    this.#client = client
+    this.#laurel = laurel
+    this.#place = place
+    this.#values = [place.project, place.environment]
+    this.#entries = entries
+  }
+
+  /**
+   * Writes the windows that are not final, if none was written for `everyMs`. Returns how many were
+   * written; `undefined`: the last round is not that long ago.
+   */
+  async round(everyMs: number): Promise<number | undefined> {
+    const due = await this.#client.query(
+      `SELECT 1 FROM sync WHERE project = $1 AND environment = $2
+AND (boards_at IS NULL OR boards_at < now() - make_interval(secs => $3))`,
+      [...this.#values, everyMs / 1_000],
+    )
+    if (due.rowCount === 0) return undefined
+    let written = 0
+    const keys: Array<string> = []
+    for await (const board of this.#laurel.leaderboards.list({ limit: limits.pageMax })) {
+      if (board.status === "draft") continue
+      keys.push(board.key)
+      for (const kind of board.windows) written += await this.#writeKind(board, kind)
+    }
+    await this.#deleteOthers(keys)
+    await this.#client.query(
+      "UPDATE sync SET boards_at = now() WHERE project = $1 AND environment = $2",
+      [...this.#values],
+    )
+    return written
+  }
+
+  /** Writes the windows of a kind, the oldest first. Returns how many there were. */
+  async #writeKind(board: LeaderboardDefinition, kind: Kind): Promise<number> {
+    const { rows } = await this.#client.query<{ readonly starts_at: Date | null }>(
+      `SELECT NULLIF(starts_at, '-infinity') AS starts_at FROM leaderboard_windows
+WHERE project = $1 AND environment = $2 AND leaderboard = $3 AND "window" = $4 AND closed
+ORDER BY leaderboard_windows.starts_at DESC LIMIT 1`,
+      [...this.#values, board.key, kind],
+    )
+    const final = rows.length === 0 ? undefined : (rows[0]!.starts_at?.getTime() ?? 0)
+    const starts = await this.#startsAfter(board, kind, final)
+    for (const at of starts) await this.#write(board, kind, at)
+    return starts.length
+  }
+
+  /**
+   * The beginnings of the windows after the last final one, the oldest first; `undefined` for the
+   * present window. Windows before the board was made are empty and left out.
+   */
+  async #startsAfter(
+    board: LeaderboardDefinition,
+    kind: Kind,
+    final: number | undefined,
+  ): Promise<ReadonlyArray<string | undefined>> {
+    const begin = Date.parse(board.startsAt ?? board.createdAt)
+    const starts: Array<string | undefined> = []
+    let at: string | undefined
+    const kept = kind === "all_time" ? 0 : (board.keepWindows ?? keptByDefault[kind])
+    for (let past = 0; past <= kept; past++) {
+      const { window } = await this.#page(board, kind, at, 0, 1)
+      const start = window.startsAt === null ? 0 : Date.parse(window.startsAt)
+      if (final !== undefined && start <= final) break
+      if (window.endsAt !== null && Date.parse(window.endsAt) <= begin) break
+      starts.unshift(at)
+      if (window.startsAt === null) break
+      at = new Date(start - 1).toISOString()
+    }
+    return starts
+  }
+
+  async #write(board: LeaderboardDefinition, kind: Kind, at: string | undefined): Promise<void> {
+    const read = new Map<string, object>()
+    let page: Page
+    let offset = 0
+    do {
+      const limit = Math.min(limits.pageMax, this.#entries - offset)
+      page = await this.#page(board, kind, at, offset, limit)
+      for (const row of rowsOf(page)) read.set(row.entrant, row)
+      offset += page.entries.length
+    } while (page.hasMore && offset < this.#entries)
+    const { closed, paying, total, window } = page
+    const startsAt = window.startsAt ?? "-infinity"
+    const place = { leaderboard: board.key, window: kind, starts_at: startsAt }
+    await inTransaction(this.#client, async () => {
+      // The lock of the row makes a second process wait that writes the same window.
+      await this.#client.query(
+        `INSERT INTO leaderboard_windows VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now())
+ON CONFLICT (project, environment, leaderboard, "window", starts_at) DO UPDATE SET
+ends_at = excluded.ends_at, closed = excluded.closed, total = excluded.total, read_at = excluded.read_at`,
+        [
+          ...this.#values,
+          board.key,
+          kind,
+          startsAt,
+          window.endsAt,
+          closed && !paying,
+          total,
+          board.entrants,
+        ],
+      )
+      await this.#client.query(
+        `DELETE FROM leaderboard_entries WHERE project = $1 AND environment = $2
+AND leaderboard = $3 AND "window" = $4 AND starts_at = $5`,
+        [...this.#values, board.key, kind, startsAt],
+      )
+      const entries = [...read.values()].map((row) => ({ ...place, ...row }))
+      await insertRows(this.#client, this.#place, "leaderboard_entries", entries)
+    })
+  }
+
+  /** Deletes archived boards. */
+  async #deleteOthers(keys: ReadonlyArray<string>): Promise<void> {
+    await inTransaction(this.#client, async () => {
+      for (const table of ["leaderboard_windows", "leaderboard_entries"]) {
+        await this.#client.query(
+          `DELETE FROM ${table} WHERE project = $1 AND environment = $2 AND leaderboard <> ALL($3)`,
+          [...this.#values, keys],
+        )
+      }
+    })
+  }
+
+  #page(
+    { entrants, key }: LeaderboardDefinition,
+    window: Kind,
+    at: string | undefined,
+    offset: number,
+    limit: number,
+  ): Promise<Page> {
+    const { leaderboards } = this.#laurel
+    const query = { window, offset, limit, ...(at !== undefined && { at }) }
+    return entrants === "teams" ? leaderboards.teams(key, query) : leaderboards.entries(key, query)
+  }
+}
+
+/** How many past windows of a kind the server keeps unless the board says otherwise. */
+const keptByDefault = {
+  daily: limits.boardDailyWindowsKept,
+  weekly: limits.boardWeeklyWindowsKept,
+  monthly: limits.boardMonthlyWindowsKept,
+}
+
+const rowsOf = ({ entries }: Page) =>
+  entries.map((entry) => {
+    const ids =
+      "team" in entry
+        ? { entrant: entry.team.id, user_id: null, team_id: entry.team.id }
+        : { entrant: entry.userId, user_id: entry.userId, team_id: null }
+    return { ...ids, rank: entry.rank, score: entry.score, prizes: entry.prizes }
+  })

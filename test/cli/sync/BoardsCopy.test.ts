@@ -1,0 +1,248 @@
+/** Leaderboards in a copy in a real PostgreSQL, over failures at each statement. */
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import { BoardsCopy } from "../../../src/cli/sync/BoardsCopy.ts"
+import { PostgresCopy } from "../../../src/cli/sync/PostgresCopy.ts"
+import type { Client } from "../../../src/cli/sync/rows.ts"
+import { migrate } from "../../../src/cli/sync/tables.ts"
+import { createLaurel } from "../../../src/client/index.ts"
+import type { Laurel } from "../../../src/client/Laurel.ts"
+import { newClient } from "../../../src/storage/postgres/PgConnection.ts"
+import { Place } from "../../http/definitions.ts"
+import { startServer, type TestServer } from "../../http/fixture.ts"
+import { limitedInFile } from "../../limited.ts"
+import { Postgres } from "../../storage/postgres/Postgres.ts"
+
+// Few entries make several pages.
+limitedInFile({ pageMax: 2, pageDefault: 2 })
+
+let server: TestServer
+let postgres: Postgres
+beforeAll(async () => {
+  server = await startServer()
+  postgres = await Postgres.make()
+})
+afterAll(async () => {
+  await server.stop()
+  await postgres.stop()
+})
+
+const columns = '"window", starts_at, rank, entrant, user_id, team_id, score, prizes'
+
+class Warehouse {
+  readonly name: string
+  readonly place: Place
+  readonly laurel: Laurel
+
+  constructor(name: string) {
+    this.name = name
+    this.place = new Place(server, name)
+    this.laurel = createLaurel({ url: server.url, key: this.place.key })
+  }
+
+  get own() {
+    return { project: `prj_${this.name}`, environment: "sandbox" }
+  }
+
+  async connect(): Promise<Client> {
+    const client = newClient(postgres.urlOf("public"), {})
+    await client.connect()
+    onTestFinished(() => client.end())
+    await migrate(client, this.name)
+    return client
+  }
+
+  /** A copy whose facts are up to date, and its boards. */
+  async begin(entries = 100, laurel = this.laurel) {
+    const client = await this.connect()
+    const facts = new PostgresCopy(client, this.laurel, this.own)
+    while ((await facts.round()).hasMore);
+    return { facts, boards: new BoardsCopy(client, laurel, this.own, entries) }
+  }
+
+  async define(): Promise<void> {
+    const { place } = this
+    await place.post("/v1/test-clock", { advanceTo: "2030-01-09T10:00:00Z" })
+    await place.post("/v1/rules", { action: "RUN", reward: { xp: 10 } })
+    await place.post("/v1/leaderboards", {
+      key: "runs",
+      name: "Runs",
+      score: { currency: "xp" },
+      windows: ["weekly", "all_time"],
+      prizes: [{ window: "weekly", ranks: [1, 1], reward: { points: 5 } }],
+    })
+  }
+
+  async run(user: string, times: number): Promise<void> {
+    for (let n = 0; n < times; n++) await this.place.track(user, "RUN")
+  }
+
+  rows(board: string, shown = columns) {
+    return postgres.query(
+      `SELECT ${shown} FROM leaderboard_entries WHERE leaderboard = '${board}' ORDER BY "window", starts_at, rank, entrant COLLATE "C"`,
+      this.name,
+    )
+  }
+
+  windows(board: string, shown: string) {
+    return postgres.query(
+      `SELECT ${shown} FROM leaderboard_windows WHERE leaderboard = '${board}' ORDER BY "window", starts_at`,
+      this.name,
+    )
+  }
+}
+
+const short = '"window", rank, entrant, score'
+
+describe("The leaderboards of a copy in PostgreSQL", () => {
+  it("have what the API shows, each past window once it is final, with its prizes", async () => {
+    const warehouse = new Warehouse("boards")
+    await warehouse.define()
+    for (const [user, times] of [
+      ["ann", 3],
+      ["bob", 2],
+      ["cyd", 2],
+    ] as const) {
+      await warehouse.run(user, times)
+    }
+    const { boards } = await warehouse.begin()
+    expect(await boards.round(0)).toBeGreaterThan(1)
+    const first = [
+      { rank: "1", entrant: "ann", score: 30 },
+      { rank: "2", entrant: "bob", score: 20 },
+      { rank: "2", entrant: "cyd", score: 20 },
+    ]
+    expect(await warehouse.rows("runs", short)).toEqual([
+      ...first.map((row) => ({ window: "all_time", ...row })),
+      ...first.map((row) => ({ window: "weekly", ...row })),
+    ])
+    expect(await warehouse.windows("runs", '"window", closed, total, ends_at')).toEqual([
+      { window: "all_time", closed: false, total: "3", ends_at: null },
+      { window: "weekly", closed: false, total: "3", ends_at: new Date("2030-01-14T00:00:00Z") },
+    ])
+    expect(await boards.round(60_000)).toBeUndefined()
+
+    await warehouse.place.post("/v1/test-clock", { advanceTo: "2030-01-16T10:00:00Z" })
+    await warehouse.run("bob", 1)
+    await expect
+      .poll(async () => {
+        await boards.round(0)
+        return warehouse.windows("runs", '"window", closed, total')
+      })
+      .toEqual([
+        { window: "all_time", closed: false, total: "3" },
+        { window: "weekly", closed: true, total: "3" },
+        { window: "weekly", closed: false, total: "1" },
+      ])
+    const weekly = (await warehouse.rows("runs")).filter((row) => row.window === "weekly")
+    expect(weekly.map(({ entrant, prizes, score }) => [entrant, score, prizes])).toEqual([
+      ["ann", 30, [{ xp: 0, points: 5, badgeId: null }]],
+      ["bob", 20, []],
+      ["cyd", 20, []],
+      ["bob", 10, []],
+    ])
+    // The final window is not read again: what the copy has of it stays.
+    await postgres.query(
+      "UPDATE leaderboard_entries SET score = -1 WHERE starts_at < '2030-01-14' AND \"window\" = 'weekly'",
+      "boards",
+    )
+    await boards.round(0)
+    expect((await warehouse.rows("runs", short)).filter(({ score }) => score === -1)).toHaveLength(
+      3,
+    )
+  })
+
+  it("lose a user who is erased, in final windows too", async () => {
+    const warehouse = new Warehouse("erased")
+    await warehouse.define()
+    await warehouse.run("ann", 2)
+    await warehouse.run("bob", 1)
+    await warehouse.place.post("/v1/test-clock", { advanceTo: "2030-01-16T10:00:00Z" })
+    const { boards, facts } = await warehouse.begin()
+    await boards.round(0)
+    await warehouse.place.delete("/v1/users/ann")
+    while ((await facts.round()).hasMore);
+    const left = await warehouse.rows("runs", "entrant")
+    expect(new Set(left.map(({ entrant }) => entrant))).toEqual(new Set(["bob"]))
+  })
+
+  it("rank teams by their ids, and at most as many entries as asked for", async () => {
+    const warehouse = new Warehouse("teams")
+    const { place } = warehouse
+    await warehouse.define()
+    await place.post("/v1/leaderboards", {
+      key: "cup",
+      name: "Cup",
+      score: { currency: "xp" },
+      entrants: "teams",
+      teamKind: "house",
+      windows: ["all_time"],
+    })
+    for (const [team, user] of [
+      ["owls", "ann"],
+      ["lions", "bob"],
+      ["bats", "cyd"],
+    ] as const) {
+      await place.put(`/v1/teams/${team}`, { kind: "house", name: team })
+      await place.put(`/v1/teams/${team}/members/${user}`, undefined)
+    }
+    await warehouse.run("ann", 3)
+    await warehouse.run("bob", 2)
+    await warehouse.run("cyd", 1)
+    const { boards } = await warehouse.begin(2)
+    await boards.round(0)
+    expect(await warehouse.rows("cup", "rank, user_id, team_id, score")).toEqual([
+      { rank: "1", user_id: null, team_id: "owls", score: 30 },
+      { rank: "2", user_id: null, team_id: "lions", score: 20 },
+    ])
+    expect(await warehouse.windows("cup", "total, entrants")).toEqual([
+      { total: "3", entrants: "teams" },
+    ])
+    expect(await warehouse.rows("runs", short)).toHaveLength(4)
+    const { id } = (await place.get("/v1/leaderboards/cup")).json
+    await place.delete(`/v1/leaderboards/${id}`)
+    await boards.round(0)
+    expect(await warehouse.windows("cup", "total")).toEqual([])
+    expect(await warehouse.rows("cup", "rank")).toEqual([])
+  })
+
+  it("are whole in each window, whichever statement fails in each round", async () => {
+    const warehouse = new Warehouse("cut")
+    await warehouse.define()
+    await warehouse.run("ann", 2)
+    await warehouse.run("bob", 1)
+    await warehouse.place.post("/v1/test-clock", { advanceTo: "2030-01-16T10:00:00Z" })
+    await warehouse.run("bob", 1)
+    await warehouse.begin()
+    let isDone = false
+    for (let failing = 1; !isDone; failing++) {
+      const client = await warehouse.connect()
+      const query = client.query.bind(client)
+      let statements = 0
+      const failingClient = Object.assign(client, {
+        query: (...args: Parameters<typeof query>) => {
+          if (++statements !== failing) return query(...args)
+          client.end()
+          return Promise.reject(new Error("cut"))
+        },
+      })
+      const boards = new BoardsCopy(failingClient as Client, warehouse.laurel, warehouse.own, 100)
+      isDone = await boards.round(0).then(
+        () => true,
+        () => false,
+      )
+      const torn = await postgres.query(
+        `SELECT leaderboard FROM leaderboard_windows w WHERE total <> (SELECT count(*) FROM leaderboard_entries e
+WHERE e.leaderboard = w.leaderboard AND e."window" = w."window" AND e.starts_at = w.starts_at)`,
+        "cut",
+      )
+      expect(torn).toEqual([])
+    }
+    expect(await warehouse.rows("runs", short)).toEqual([
+      { window: "all_time", rank: "1", entrant: "ann", score: 20 },
+      { window: "all_time", rank: "1", entrant: "bob", score: 20 },
+      { window: "weekly", rank: "1", entrant: "ann", score: 20 },
+      { window: "weekly", rank: "2", entrant: "bob", score: 10 },
+      { window: "weekly", rank: "1", entrant: "bob", score: 10 },
+    ])
+  })
+})
