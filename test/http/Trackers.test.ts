@@ -102,6 +102,18 @@ describe("PostHog's library", () => {
 })
 
 describe("A tracker's batch", () => {
+  it("creates no user by an alias of an unknown one, and one by an alias of a known one", async () => {
+    const place = await newPlace()
+    const alias = (previousId: string) => [{ type: "alias", userId: "eve", previousId }]
+    expect((await segment(place, alias("nobody"))).json).toMatchObject({
+      refusals: [{ code: "user_not_found" }],
+    })
+    expect((await place.get("/v1/users/eve")).status).toBe(404)
+    await place.track("visitor", "ORDER_COMPLETED")
+    expect((await segment(place, alias("visitor"))).json).toMatchObject({ accepted: 1 })
+    expect((await place.get("/v1/users/eve")).status).toBe(200)
+  })
+
   it("counts once, however often it is sent", async () => {
     const place = await newPlace()
     const event = { type: "track", userId: "ada", event: "Order Completed", timestamp: time() }

@@ -58,7 +58,7 @@ const apply = Effect.fnUntraced(function* (
     if ("_tag" in message) continue
     if (item.kind === "merge") {
       yield* send
-      yield* begin(engine, environment, item.into)
+      yield* begin(engine, environment, item)
     }
     waiting.push(message)
   }
@@ -68,15 +68,19 @@ const apply = Effect.fnUntraced(function* (
   return replyTo(items, messages, answers)
 })
 
-/** Creates the user if there is none: an alias is sent at a sign-up, before anything else. */
+/**
+ * Creates the user into whom a known one is merged: an alias is sent at a sign-up, before anything
+ * else. A merge of an unknown user is refused, and must leave none behind.
+ */
 const begin = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   environment: string,
-  userId: string,
+  { into, userId }: { readonly into: string; readonly userId: string },
 ) {
-  if ((yield* engine.readUser(environment, userId)) !== undefined) return
+  if ((yield* engine.readUser(environment, userId)) === undefined) return
+  if ((yield* engine.readUser(environment, into)) !== undefined) return
   const command = { kind: "profile", change: {} } as const
-  yield* engine.askUsers(environment, [{ userId, command }])
+  yield* engine.askUsers(environment, [{ userId: into, command }])
 })
 
 const messageOf = Effect.fnUntraced(function* (
