@@ -33,6 +33,17 @@ const copyButton = (button: HTMLButtonElement): void => {
   })
 }
 
+/**
+ * The side column scrolls on its own, and the link of this page may be below its end. `scrollIntoView`
+ * would move the start of Tab, too.
+ */
+const showHere = (): void => {
+  const side = document.querySelector<HTMLElement>(".side")
+  const link = side?.querySelector<HTMLElement>("[aria-current]")
+  if (!side || !link || link.offsetTop + link.offsetHeight < side.clientHeight) return
+  side.scrollTop = link.offsetTop - side.clientHeight / 2
+}
+
 const typing =
   "form[method=post] :is(input:not([type=hidden], [type=password], [data-token]), select, textarea)[id]"
 type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement
@@ -61,6 +72,7 @@ for (const field of document.querySelectorAll<HTMLInputElement>("input[data-toke
   fillToken(field)
 }
 keepTyping()
+showHere()
 for (const element of document.querySelectorAll("time")) localTime(element)
 for (const button of document.querySelectorAll<HTMLButtonElement>("button[data-copy]")) {
   copyButton(button)

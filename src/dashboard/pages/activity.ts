@@ -6,7 +6,7 @@ import type { BodyOf } from "../../http/contract/Operations.ts"
 import { csvFile } from "../request/csvFile.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { lineChart, type Point } from "../view/Charts.ts"
-import { type Html, html } from "../view/Html.ts"
+import { type Content, type Html, html } from "../view/Html.ts"
 import { figures, tabs } from "../view/Lists.ts"
 import { count, dayLabel, isoTime, percent } from "../view/Quantities.ts"
 
@@ -22,14 +22,15 @@ const periodOf = ({ request }: PlaceVisit): number => {
 }
 
 /** "+12 % from 1,100": how a number compares with that of the period before. */
-const change = (now: number, before: number): string => {
-  if (before === 0) return now === 0 ? "as before" : "none before"
+const change = (now: number, before: number): Html => {
+  if (before === 0)
+    return html`<span class="hint">${now === 0 ? "as before" : "none before"}</span>`
   const share = now / before - 1
-  return `${share < 0 ? "−" : "+"}${percent(Math.abs(share))} from ${count(before)}`
+  const direction = share < 0 ? "down" : "up"
+  return html`<span class="hint"><span class="${direction}">${share < 0 ? "−" : "+"}${percent(Math.abs(share))}</span> from ${count(before)}</span>`
 }
 
-const compared = (now: number, before: number): Html =>
-  html`${count(now)} <span class="hint">${change(now, before)}</span>`
+const compared = (now: number, before: number): Html => html`${count(now)} ${change(now, before)}`
 
 const average = (days: ReadonlyArray<Day>): number =>
   Math.round(sum(days, ({ dau }) => dau) / Math.max(1, days.length))
@@ -49,9 +50,13 @@ const pointsOf = (
     open: !day.complete,
   }))
 
-/** The history of an environment, for its overview. */
+/**
+ * The history of an environment, for its overview: charts, and below them `totals` and other
+ * figures.
+ */
 export const activitySection = Effect.fnUntraced(function* (
   visit: PlaceVisit,
+  totals: ReadonlyArray<readonly [name: string, value: Content]>,
 ): Effect.fn.Return<Html, LaurelError> {
   const { ask, base, time } = visit
   const length = periodOf(visit)
@@ -63,28 +68,27 @@ export const activitySection = Effect.fnUntraced(function* (
   const before = read.days.slice(0, length)
   const [now, then] = [days.at(-1)!, before.at(-1)!]
   const sums = (of: (day: Day) => number) => compared(sum(days, of), sum(before, of))
-  const chart = (label: string, of: (day: Day) => number) =>
-    lineChart({ label, points: pointsOf(days, before, of), shown: count })
-  return html`<h2 id="activity">Activity</h2>
+  const chart = (label: string, figure: Html, of: (day: Day) => number) =>
+    lineChart({ label, figure, points: pointsOf(days, before, of), shown: count })
+  const summed = (label: string, of: (day: Day) => number) => chart(label, sums(of), of)
+  const mean = html`${compared(average(days), average(before))} <span class="hint">a day, on average</span>`
+  return html`<div class="head"><h2 id="activity">Activity</h2>
 ${tabs(
   "Period",
   periods.map((days) => [String(days), `${days} days`, `${base}?days=${days}#activity`]),
   String(length),
-)}
+)}</div>
+<div class="charts">${chart("Daily active users", mean, ({ dau }) => dau)}
+${summed("New users", ({ newUsers }) => newUsers)}
+${summed("Events", ({ events }) => events)}
+${summed("Xp earned", ({ xp }) => xp)}</div>
 ${figures([
-  ["Active a month (30 days)", compared(now.mau, then.mau)],
-  ["Active a week (7 days)", compared(now.wau, then.wau)],
-  ["Active a day, on average", compared(average(days), average(before))],
-  ["New users", sums(({ newUsers }) => newUsers)],
-  ["Events", sums(({ events }) => events)],
-  ["Xp earned", sums(({ xp }) => xp)],
+  ...totals,
+  ["Active in 7 days", compared(now.wau, then.wau)],
+  ["Active in 30 days", compared(now.mau, then.mau)],
   ["Badges earned", sums(({ badges }) => badges)],
   ["Quests completed", sums(({ quests }) => quests)],
 ])}
-<div class="charts">${chart("Daily active users", ({ dau }) => dau)}
-${chart("New users", ({ newUsers }) => newUsers)}
-${chart("Events", ({ events }) => events)}
-${chart("Xp earned", ({ xp }) => xp)}</div>
 <p class="hint">The last ${length} days up to today, beside the ${length} days before. A day is that of each user's calendar. Users were counted ${isoTime(read.countedAt)}. <a href="${base}/activity.csv?from=${from}&amp;to=${dateOf(today)}">Save these days as CSV</a> · <a href="${base}/retention">Retention</a></p>`
 })
 

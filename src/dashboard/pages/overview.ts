@@ -9,7 +9,7 @@ import type { BodyOf } from "../../http/contract/Operations.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { seenActions, unmatchedOf } from "../view/Actions.ts"
 import { type Html, html, visible } from "../view/Html.ts"
-import { figures, table } from "../view/Lists.ts"
+import { table } from "../view/Lists.ts"
 import { count } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
 import { userLink } from "../view/Users.ts"
@@ -45,53 +45,54 @@ const overviewPage = Effect.fnUntraced(function* (
   const environment = environmentId(place.project.id, place.environment)
   const { users } = yield* reads.readCounts(environment)
   const perMinute = yield* reads.readActivity(environment)
-  const today = yield* ask("leaderboard.get", { query: { window: "daily", limit: "1" } })
   const week = yield* ask("leaderboard.get", { query: { window: "weekly", limit: shownUsers } })
   const rules = yield* ask("rules.list", { query: { limit: "1" } })
   const { webhooks } = yield* ask("webhooks.list", { query: { limit: shownWebhooks } })
   const lastHour = perMinute.reduce((sum, events) => sum + events, 0)
   const failing = yield* failingWebhooks(visit, webhooks)
   const actions = yield* seenActions(ask)
-  const activity = yield* activitySection(visit)
+  const totals = [
+    ["Users", count(users)],
+    ["Events in the last hour", count(lastHour)],
+  ] as const
   return show(
     "Overview",
     html`${archiveAlert(visit)}
 ${webhooks.map((webhook) => stoppedAlert(base, webhook))}
 ${failing.map((webhook) => failingAlert(base, webhook))}
 ${unmatchedAlert(base, unmatchedOf(actions))}
-${figures([
-  ["Users", count(users)],
-  ["Users with xp today", count(today.total)],
-  ["Users with xp this week", count(week.total)],
-  ["Events in the last hour", count(lastHour)],
-  ["Events in the last full minute", count(perMinute.at(-2) ?? 0)],
-])}
-${users > 0 && activity}
-<h2>Events a minute</h2>
+${(users === 0 || rules.total === 0) && nextSteps(base, users > 0, rules.total > 0)}
+${users > 0 && (yield* activitySection(visit, totals))}
 ${
-  lastHour === 0
-    ? html`<p>No event in the last hour.</p>`
-    : html`${bars(`Events a minute over the last ${perMinute.length} minutes, at most ${Math.max(...perMinute)}`, perMinute)}
-<p class="hint">The last ${perMinute.length} minutes. Highest bar: ${Math.max(...perMinute)}.</p>`
+  users > 0 &&
+  html`<div class="charts">
+<section><h2>Events a minute</h2>
+${lastHour === 0 ? html`<p>No event in the last hour.</p>` : lastMinutes(perMinute)}</section>
+${week.entries.length > 0 && weekSection(base, week.entries)}</div>`
+}`,
+  )
+})
+
+const lastMinutes = (perMinute: ReadonlyArray<number>): Html => {
+  const highest = Math.max(...perMinute)
+  return html`${bars(`Events a minute over the last ${perMinute.length} minutes, at most ${highest}`, perMinute)}
+<p class="hint ends"><span>${perMinute.length} minutes ago</span> <span>now</span></p>
+<p class="hint">Highest bar: ${count(highest)}. The last full minute: ${count(perMinute.at(-2) ?? 0)}.</p>`
 }
-${users === 0 || rules.total === 0 ? nextSteps(base, users > 0, rules.total > 0) : undefined}
-${
-  week.entries.length > 0 &&
-  html`<h2>Most xp this week</h2>
+
+const weekSection = (base: string, entries: BodyOf<"leaderboard.get">["entries"]): Html =>
+  html`<section><h2>Most xp this week</h2>
 ${table(
   "Most xp this week",
   ["Rank", "User", "Xp", "Level"],
-  week.entries.map(({ displayName, level, rank, userId, xp }) => [
+  entries.map(({ displayName, level, rank, userId, xp }) => [
     count(rank),
     userLink(base, userId, displayName),
     count(xp),
     count(level),
   ]),
 )}
-<p><a href="${base}/leaderboard?window=weekly">To the leaderboard</a></p>`
-}`,
-  )
-})
+<p class="after"><a href="${base}/leaderboard?window=weekly">To the leaderboard</a></p></section>`
 
 /** Archives are of the whole server, so that its owners see it. */
 const archiveAlert = ({ member, prefix, server }: PlaceVisit): Html | undefined => {
@@ -157,9 +158,9 @@ const unmatchedAlert = (
 }
 
 const nextSteps = (base: string, hasUsers: boolean, hasRules: boolean): Html =>
-  html`<h2>Next steps</h2><ul>
-${!hasRules && html`<li><a href="${base}/rules">Create a rule</a> that gives xp for an action.</li>`}
+  html`<section class="card"><h2>Next steps</h2><ol class="steps">
+${!hasRules && html`<li><a href="${base}/rules">Create a rule</a> that gives xp for an action of your users.</li>`}
 ${!hasUsers && html`<li><a href="${base}/start">Get started</a>: create an API key, and send the first event with it.</li>`}
-${!hasUsers && html`<li><a href="${base}/live">Watch</a> events as they arrive.</li>`}</ul>`
+${!hasUsers && html`<li><a href="${base}/live">Watch</a> events as they arrive.</li>`}</ol></section>`
 
 export const overviewRoutes: ReadonlyArray<Route> = [placePage("", overviewPage)]

@@ -7,7 +7,7 @@
  * A library would bring 20 KiB of script, draw nothing without it, and keep its values from screen
  * readers and from print.
  */
-import { type Html, html } from "./Html.ts"
+import { type Content, type Html, html } from "./Html.ts"
 import { table } from "./Lists.ts"
 
 export interface Point {
@@ -31,18 +31,20 @@ export interface Chart {
   readonly axis?: string
   /** The scale ends here at least. */
   readonly least?: number
+  /** The sum or the mean of the values, large above the chart. */
+  readonly figure?: Content
 }
 
 const width = 1_000
 const height = 200
 
 /**
- * The least of 1, 2, 2.5 and 5 times a power of ten that is not below `value`; below 10 without 2.5,
+ * The least of 1, 2, 2.5, 3, 4 and 5 times a power of ten that is not below `value`; below 10 without 2.5,
  * unless the scale is one of shares.
  */
 const roundUp = (value: number, isOfShares: boolean): number => {
   const power = 10 ** Math.floor(Math.log10(value))
-  const factors = isOfShares || power >= 10 ? [1, 2, 2.5, 5] : [1, 2, 5]
+  const factors = isOfShares || power >= 10 ? [1, 2, 2.5, 3, 4, 5] : [1, 2, 3, 4, 5]
   return (factors.find((one) => one * power >= value) ?? 10) * power
 }
 
@@ -52,21 +54,42 @@ const scaleEnd = (values: ReadonlyArray<number>, least: number): number =>
 
 const place = (value: number): string => value.toFixed(1).replace(/\.0$/, "")
 
-/** Lines through the values that follow each other; a value alone is a short line. */
-const linesOf = (
+interface Line {
+  readonly xOf: (index: number) => number
+  readonly yOf: (value: number) => number
+}
+
+/** The values that follow each other, each with its index. */
+const runsOf = (
   values: ReadonlyArray<number | null>,
-  xOf: (index: number) => number,
-  yOf: (value: number) => number,
-): string => {
-  let path = ""
+): ReadonlyArray<ReadonlyArray<readonly [index: number, value: number]>> => {
+  const runs: Array<Array<readonly [number, number]>> = []
   for (const [index, value] of values.entries()) {
     if (value === null) continue
-    const begins = index === 0 || values[index - 1] === null
-    path += `${begins ? "M" : "L"}${place(xOf(index))} ${place(yOf(value))}`
-    if (begins && (values[index + 1] ?? null) === null) path += "h2"
+    if (index === 0 || values[index - 1] === null) runs.push([])
+    runs.at(-1)!.push([index, value])
   }
-  return path
+  return runs
 }
+
+/** Lines through the values that follow each other; a value alone is a short line. */
+const linesOf = (values: ReadonlyArray<number | null>, { xOf, yOf }: Line): string =>
+  runsOf(values)
+    .map((run) => {
+      const path = run.map(([index, value]) => `${place(xOf(index))} ${place(yOf(value))}`)
+      return `M${path.join("L")}${run.length === 1 ? "h2" : ""}`
+    })
+    .join("")
+
+/** The areas between the lines and zero. */
+const areasOf = (values: ReadonlyArray<number | null>, { xOf, yOf }: Line): string =>
+  runsOf(values)
+    .filter((run) => run.length > 1)
+    .map((run) => {
+      const path = run.map(([index, value]) => `L${place(xOf(index))} ${place(yOf(value))}`)
+      return `M${place(xOf(run[0]![0]))} ${height}${path.join("")}V${height}Z`
+    })
+    .join("")
 
 const known = (values: ReadonlyArray<number | null | undefined>): ReadonlyArray<number> =>
   values.filter((value) => value != null)
@@ -100,7 +123,7 @@ export const shareBar = (share: number): Html =>
 
 /** A line of values, a dashed line of those of the period before, and a table of both. */
 export const lineChart = (chart: Chart): Html => {
-  const { axis = "Day", label, least = 4, points, shown } = chart
+  const { axis = "Day", figure, label, least = 4, points, shown } = chart
   const hasBefore = points.some(({ before }) => before != null)
   const values = points.map(({ value }) => value)
   const before = points.map((point) => point.before ?? null)
@@ -108,19 +131,27 @@ export const lineChart = (chart: Chart): Html => {
   const step = width / points.length
   const xOf = (index: number) => (index + 0.5) * step
   const yOf = (value: number) => height - (value / end) * height
+  const line = { xOf, yOf }
+  // The way to a value that may still change is dotted, so that it does not look like a fall.
+  const isOpen = (index: number) => points[index]?.open === true
+  const settled = values.map((value, index) => (isOpen(index) ? null : value))
+  const open = values.map((value, index) => (isOpen(index) || isOpen(index + 1) ? value : null))
   const ticks = [1, 0.75, 0.5, 0.25, 0].map((share) => share * end)
   return html`<figure class="chart" data-chart>
 <figcaption>${label}</figcaption>
+${figure !== undefined && html`<p class="figure">${figure}</p>`}
 <div class="plot"><div class="scale" aria-hidden="true">${ticks.map((tick) => html`<span>${shown(tick)}</span>`)}</div>
 <svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${summaryOf(chart)}">
 <path class="grid" d="${ticks.map((tick) => `M0 ${place(yOf(tick))}H${width}`).join("")}"/>
-${hasBefore && html`<path class="line before" d="${linesOf(before, xOf, yOf)}"/>`}
-<path class="line" d="${linesOf(values, xOf, yOf)}"/>
+${hasBefore && html`<path class="line before" d="${linesOf(before, line)}"/>`}
+<path class="area" d="${areasOf(values, line)}"/>
+${open.some((value) => value !== null) && html`<path class="line open" d="${linesOf(open, line)}"/>`}
+<path class="line" d="${linesOf(settled, line)}"/>
 ${points.map((point, index) => html`<rect x="${place(index * step)}" y="0" width="${place(step)}" height="${height}"><title>${readingOf(point, shown)}</title></rect>`)}
 </svg>
 <div class="days" aria-hidden="true">${axisLabels(points).map((text) => html`<span>${text}</span>`)}</div></div>
 <p class="hint reading" role="status">${hasBefore ? "Dashed: the period before." : ""}</p>
-<details><summary>Table of ${label.toLowerCase()}</summary>
+<details class="data"><summary>Table<span class="unseen"> of ${label.toLowerCase()}</span></summary>
 ${table(
   label,
   [axis, label, ...(hasBefore ? ["Before"] : [])],

@@ -17,13 +17,34 @@ const isLong = (cell: Content): boolean => {
 
 const cellOf = (cell: Content): Html => html`<td${isLong(cell) && html` class="long"`}>${cell}</td>`
 
+const isAmount = (cell: Content): boolean =>
+  typeof cell === "number" || (typeof cell === "string" && /^[+−-]?[\d,]+(\.\d+)?%?$/.test(cell))
+
+/** A column without a text, such as an empty cell, may be one of numbers. */
+const isEmpty = (cell: Content): boolean =>
+  cell === null || cell === undefined || cell === false || cell === "" || cell === "–"
+
+/**
+ * A class for each column of numbers, `n2` for the second, which the style sheet aligns right. The
+ * first column names its row.
+ */
+const numberColumns = (rows: ReadonlyArray<ReadonlyArray<Content>>): Html | undefined => {
+  const columns = (rows[0] ?? []).flatMap((_, column) => {
+    const cells = rows.map((row) => row[column])
+    const isOfNumbers =
+      column > 0 && cells.some(isAmount) && cells.every((cell) => isAmount(cell) || isEmpty(cell))
+    return isOfNumbers ? [`n${column + 1}`] : []
+  })
+  return columns.length === 0 ? undefined : html` class="${columns.join(" ")}"`
+}
+
 /** A table. `label` names it for screen readers. A `null` cell is empty. */
 export const table = (
   label: string,
   heads: ReadonlyArray<string>,
   rows: ReadonlyArray<ReadonlyArray<Content>>,
 ): Html =>
-  html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
+  html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table${numberColumns(rows)}>
 <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
 <tbody>${rows.map((cells) => html`<tr>${cells.map(cellOf)}</tr>\n`)}</tbody></table></div>`
 
@@ -40,7 +61,7 @@ export const sortTable = (
   heads: ReadonlyArray<SortHead>,
   rows: ReadonlyArray<ReadonlyArray<Content>>,
 ): Html =>
-  html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
+  html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table${numberColumns(rows)}>
 <thead><tr>${heads.map(
     ({ address, label, sorted }) =>
       html`<th scope="col"${sorted !== undefined && html` aria-sort="${sorted}"`}>${address === undefined ? label : html`<a href="${address}">${label}</a>`}</th>`,

@@ -43,59 +43,110 @@ const link = (frame: Frame, address: string, label: string): Html => {
   return html`<li><a href="${address}"${mark}>${label}</a></li>`
 }
 
-/** Pages of an environment in the side column: path relative to the environment's, and label. */
-const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
-  ["", "Overview"],
-  ["/live", "Live"],
-  ["/retention", "Retention"],
-  ["/reminders", "Reminders"],
-  ["/recap", "Recap"],
-  ["/mechanics", "Mechanics"],
-  ["/actions", "Actions"],
-  ["/users", "Users"],
-  ["/teams", "Teams"],
-  ["/leaderboard", "Leaderboard"],
-  ["/leaderboards", "Leaderboards"],
-  ["/leagues", "Leagues"],
-  ["/rules", "Rules"],
-  ["/quests", "Quests"],
-  ["/badges", "Badges"],
-  ["/boosts", "Boosts"],
-  ["/goals", "Goals"],
-  ["/items", "Items"],
-  ["/currencies", "Currencies"],
-  ["/segments", "Segments"],
-  ["/experiments", "Experiments"],
-  ["/metrics", "Metrics"],
-  ["/streaks", "Streaks"],
-  ["/webhooks", "Webhooks"],
-  ["/keys", "API keys"],
-  ["/settings", "Settings"],
-  ["/clock", "Test clock"],
-  ["/log", "Audit log"],
+type PlaceLink = readonly [path: string, label: string]
+
+/**
+ * Pages of an environment in the side column, in groups: paths relative to the environment's, and
+ * labels. The first group needs no title.
+ */
+const placeGroups: ReadonlyArray<readonly [title: string, links: ReadonlyArray<PlaceLink>]> = [
+  [
+    "",
+    [
+      ["", "Overview"],
+      ["/live", "Live"],
+      ["/users", "Users"],
+      ["/teams", "Teams"],
+    ],
+  ],
+  [
+    "Insight",
+    [
+      ["/retention", "Retention"],
+      ["/mechanics", "Mechanics"],
+      ["/actions", "Actions"],
+      ["/experiments", "Experiments"],
+      ["/reminders", "Reminders"],
+      ["/recap", "Recap"],
+    ],
+  ],
+  [
+    "Rewards",
+    [
+      ["/rules", "Rules"],
+      ["/quests", "Quests"],
+      ["/badges", "Badges"],
+      ["/streaks", "Streaks"],
+      ["/boosts", "Boosts"],
+      ["/goals", "Goals"],
+      ["/items", "Items"],
+      ["/currencies", "Currencies"],
+    ],
+  ],
+  [
+    "Competition",
+    [
+      ["/leaderboard", "Leaderboard"],
+      ["/leaderboards", "Leaderboards"],
+      ["/leagues", "Leagues"],
+    ],
+  ],
+  [
+    "Measures",
+    [
+      ["/segments", "Segments"],
+      ["/metrics", "Metrics"],
+    ],
+  ],
+  [
+    "Environment",
+    [
+      ["/webhooks", "Webhooks"],
+      ["/keys", "API keys"],
+      ["/settings", "Settings"],
+      ["/clock", "Test clock"],
+      ["/log", "Audit log"],
+    ],
+  ],
 ]
 
+/** On a narrow screen the links are in a menu, which opens without a script; Escape closes it. */
 const sideColumn = (frame: Frame): Html => {
   const { account, place, prefix } = frame
   return html`<nav class="side" aria-label="Dashboard">
 <p class="brand"><a href="${prefix}">Laurel</a></p>
+${place !== undefined && placeName(place)}
+<button type="button" class="menu" popovertarget="menu">Menu</button>
+<div class="menu" id="menu" popover>
 ${place !== undefined && placeLinks(frame, place)}
-<p class="heading" id="server">Server</p>
-<ul aria-labelledby="server">${link(frame, prefix, "Projects")}
-${
-  account?.access.owner === true && [
-    link(frame, `${prefix}/team`, "Team"),
-    link(frame, `${prefix}/log`, "Audit log"),
-    link(frame, `${prefix}/operations`, "Operations"),
-  ]
-}
-${link(frame, `${prefix}/account`, "Account")}
-<li><a href="/docs">API reference</a></li></ul>
-<form method="post" action="${prefix}/sign-out"><button class="quiet">Sign out ${account?.name}</button></form>
-</nav>`
+${navGroup("Server", [
+  link(frame, prefix, "Projects"),
+  ...(account?.access.owner === true
+    ? [
+        link(frame, `${prefix}/team`, "Team"),
+        link(frame, `${prefix}/log`, "Audit log"),
+        link(frame, `${prefix}/operations`, "Operations"),
+      ]
+    : []),
+  link(frame, `${prefix}/account`, "Account"),
+  html`<li><a href="/docs">API reference</a></li>`,
+])}
+<form method="post" action="${prefix}/sign-out"><button>Sign out <span>${account?.name}</span></button></form>
+</div></nav>`
 }
 
-/** Links to the pages of the environment, and to the same page of the other environment. */
+const navGroup = (title: string, links: ReadonlyArray<Html>): Html | undefined => {
+  if (links.length === 0) return undefined
+  if (title === "") return html`<ul>${links}</ul>`
+  const id = `nav-${title.toLowerCase()}`
+  return html`<p class="heading" id="${id}">${title}</p>
+<ul aria-labelledby="${id}">${links}</ul>`
+}
+
+const placeName = ({ environment, project }: Place): Html =>
+  html`<p class="place"><strong title="${project.name}">${project.name}</strong> ${badge(environment)}</p>`
+
+/** Links to the same page of the other environment, and to the pages of this one. */
 const placeLinks = (frame: Frame, place: Place): Html => {
   const { path, prefix } = frame
   const base = placePath(prefix, place)
@@ -103,13 +154,16 @@ const placeLinks = (frame: Frame, place: Place): Html => {
   const same = frame.placePages.has(below) ? below : ""
   const environment = place.environment === "sandbox" ? "production" : "sandbox"
   const other = placePath(prefix, { ...place, environment })
-  return html`<p class="place"><strong>${place.project.name}</strong> ${badge(place.environment)}</p>
-<p class="place"><a href="${other}${same}">Switch to ${environment}</a></p>
-${frame.advancedTo !== undefined && html`<p class="place">Test clock: ${time(frame.advancedTo)}</p>`}
-<ul>${placePages
-    .filter(([page]) => frame.placePages.has(page))
-    .filter(([page]) => page !== "/clock" || place.environment === "sandbox")
-    .map(([page, label]) => link(frame, `${base}${page}`, label))}</ul>`
+  const isShown = ([page]: PlaceLink) =>
+    frame.placePages.has(page) && (page !== "/clock" || place.environment === "sandbox")
+  return html`<p class="switch"><a href="${other}${same}">Switch to ${environment}</a></p>
+${frame.advancedTo !== undefined && html`<p class="switch">Test clock: ${time(frame.advancedTo)}</p>`}
+${placeGroups.map(([title, links]) =>
+  navGroup(
+    title,
+    links.filter(isShown).map(([page, label]) => link(frame, `${base}${page}`, label)),
+  ),
+)}`
 }
 
 /** The badge of an environment. Word and mark tell environments apart, not colour alone. */

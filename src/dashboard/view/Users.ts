@@ -9,8 +9,8 @@ export const userPath = (base: string, userId: string): string =>
 export const teamPath = (base: string, teamId: string): string =>
   `${base}/teams/${encodeURIComponent(teamId)}`
 
-/** A link to a user's page, with the id and, if the user has one, the name. */
+/** A link to a user's page: the name and then the id, or the id alone. */
 export const userLink = (base: string, userId: string, displayName: string | null): Html =>
-  html`<a href="${userPath(base, userId)}">${isolated(userId)}</a>${
-    displayName !== null && html` <span class="quiet">${isolated(displayName)}</span>`
+  html`<a href="${userPath(base, userId)}">${isolated(displayName ?? userId)}</a>${
+    displayName !== null && html` <span class="quiet">${isolated(userId)}</span>`
   }`

@@ -62,7 +62,7 @@ describe("A chart", () => {
         )
         expect([path, width, wider]).toEqual([path, width, 0])
         const box = await page.locator(".plot svg").first().boundingBox()
-        expect(box!.width).toBeGreaterThan(width > 1_000 ? 400 : 240)
+        expect(box!.width).toBeGreaterThan(width > 1_000 ? 320 : 240)
       }
       await page.emulateMedia({ media: "print" })
       expect(await page.locator("nav.side").isVisible()).toBe(false)

@@ -167,6 +167,23 @@ describe("In a browser", () => {
     }
   })
 
+  it("the menu of a narrow screen opens by a key, is accessible, and closes with Escape", async () => {
+    const { owner, server } = sample
+    const page = await tabs.open({ url: server.url, cookiesOf: owner })
+    await page.setViewportSize(narrow)
+    await page.goto("/dashboard/shop/sandbox/rules")
+    const badges = page.getByRole("link", { name: "Badges", exact: true })
+    expect(await badges.isVisible()).toBe(false)
+    await page.getByRole("button", { name: "Menu" }).press("Enter")
+    await badges.waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await page.keyboard.press("Escape")
+    await badges.waitFor({ state: "hidden" })
+    await page.getByRole("button", { name: "Menu" }).press("Enter")
+    await badges.click()
+    await page.getByRole("heading", { level: 1, name: "Badges" }).waitFor()
+  })
+
   it("a page of production says so in a word, is accessible, and fits a narrow screen", async () => {
     const { owner, server } = sample
     const page = await tabs.open({ url: server.url, cookiesOf: owner })

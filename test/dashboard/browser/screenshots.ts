@@ -1,5 +1,5 @@
 /**
- * Writes a PNG of each page of the dashboard, wide and narrow, light and dark, with a school's
+ * Writes a PNG of each page of the dashboard at three widths, light and dark, with a school's
  * data: `npm run screenshots -- FOLDER`, and after it parts of the paths that are wanted.
  */
 import { mkdir } from "node:fs/promises"
@@ -8,57 +8,16 @@ import type { Browser as Chromium } from "playwright-core"
 import { routes } from "../../../src/dashboard/Dashboard.ts"
 import { environmentPath } from "../../../src/dashboard/request/Route.ts"
 import { dashboardPrefix } from "../../../src/dashboard/view/Assets.ts"
-import { Random } from "../../simulation/random.ts"
 import { findChromium, launch } from "./chromium.ts"
 import { localhostOf } from "./localhost.ts"
 import { ask, type Sample, samplePath, startSample } from "./sample.ts"
+import { fillSchool, setWebhooks } from "./school.ts"
 
 const windows = [
+  { width: 375, height: 812 },
   { width: 1280, height: 800 },
-  { width: 390, height: 844 },
+  { width: 1920, height: 1080 },
 ]
-const names = [
-  "Ada Lovelace",
-  "Grace Hopper",
-  "Alan Turing",
-  "Barbara Liskov",
-  "Edsger Dijkstra",
-  "Frances Allen",
-  "Donald Knuth",
-  "Margaret Hamilton",
-  "Tony Hoare",
-  "Radia Perlman",
-  "Niklaus Wirth",
-  "Karen Spärck Jones",
-  "John Backus",
-  "Adele Goldberg",
-  "Robin Milner",
-  "Mary Shaw",
-]
-
-/** Adds pupils with events of many lessons. */
-const fillSchool = async ({ key, server }: Sample): Promise<void> => {
-  const random = new Random(7)
-  const pupils = names.map((name) => ({ name, userId: name.toLowerCase().replaceAll(" ", "-") }))
-  const events = pupils.flatMap(({ userId }) =>
-    Array.from({ length: random.integer(2, 18) }, () => ({
-      userId,
-      action: random.chance(0.8) ? "LESSON_DONE" : "SHARED",
-      metadata: { score: random.integer(40, 100) },
-    })),
-  )
-  await ask(server.url, key, "POST", "/events/batch", { events })
-  for (const { name, userId } of pupils) {
-    await ask(server.url, key, "PUT", `/users/${userId}`, { displayName: name })
-  }
-}
-
-/** The receivers of the sample do not exist: an enabled webhook puts an alert on the overview. */
-const setWebhooks = async ({ key, server }: Sample, status: "disabled" | "enabled") => {
-  const { webhooks } = await ask(server.url, key, "GET", "/webhooks")
-  for (const { id } of webhooks) await ask(server.url, key, "PATCH", `/webhooks/${id}`, { status })
-}
-
 const fileName = (address: string): string =>
   address
     .slice(dashboardPrefix.length + 1)
@@ -84,7 +43,7 @@ const shoot = async (
       await page.goto(address)
       if (address.endsWith("/live")) {
         await page.getByRole("status").filter({ hasText: "Connected." }).waitFor()
-        const event = { userId: "grace-hopper", action: "LESSON_DONE", metadata: { score: 93 } }
+        const event = { userId: "pupil-1", action: "LESSON_DONE", metadata: { score: 93 } }
         for (let sent = 0; sent < 3; sent++) {
           await ask(sample.server.url, sample.key, "POST", "/events", event)
         }
@@ -105,7 +64,7 @@ await mkdir(folder, { recursive: true })
 const browser = await launch(await findChromium(process.env))
 const sample = await startSample()
 try {
-  await fillSchool(sample)
+  await fillSchool(sample, { longNames: true })
   for (const route of routes) {
     const address = route.method === "GET" ? samplePath(route, sample.params) : undefined
     if (address === undefined) continue

@@ -56,7 +56,7 @@ describe("The leaderboard", () => {
     await places.api("shop", "production")("POST", "/users/y/rewards", { type: "xp", amount: 999 })
     const { rows, text } = await board()
     expect(rows).toEqual([
-      { rank: "1", user: "first", xp: "300" },
+      { rank: "1", user: "The &lt;first&gt;", xp: "300" },
       { rank: "2", user: "tie b", xp: "200" },
       { rank: "2", user: "tie a", xp: "200" },
       { rank: "4", user: "&lt;i&gt;last&lt;/i&gt;", xp: "5" },

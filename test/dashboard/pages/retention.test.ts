@@ -19,7 +19,8 @@ const dateIn = (days: number) => new Date(now + days * dayMs).toISOString().slic
 
 /** The text of a figure, without marks. */
 const figure = (page: string, name: string): string => {
-  const [, value] = new RegExp(`<dt>${name}</dt><dd>(.*?)</dd>`).exec(page)!
+  const start = `(?:<dt>${name}</dt><dd>|<figcaption>${name}</figcaption>\\s*<p class="figure">)`
+  const [, value] = new RegExp(`${start}(.*?)</(?:dd|p)>`).exec(page)!
   return value!.replaceAll(/<[^>]+>/g, "")
 }
 
@@ -41,7 +42,7 @@ describe("The activity of an environment", () => {
     ]
     await sandbox("POST", "/events/import", { events })
     const overview = await read(base)
-    expect(figure(overview, "Active a month \\(30 days\\)")).toBe("3 +50% from 2")
+    expect(figure(overview, "Active in 30 days")).toBe("3 +50% from 2")
     expect(figure(overview, "New users")).toBe("1 −50% from 2")
     expect(figure(overview, "Events")).toBe("7 +75% from 4")
     expect(figure(overview, "Xp earned")).toBe("70 +75% from 40")

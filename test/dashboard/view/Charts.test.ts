@@ -36,7 +36,7 @@ describe("A chart", () => {
       ["8", "6", "4", "2", "0"],
     ],
     [[81], ["100", "75", "50", "25", "0"]],
-    [[101], ["200", "150", "100", "50", "0"]],
+    [[101], ["120", "90", "60", "30", "0"]],
     [[4_000], ["4,000", "3,000", "2,000", "1,000", "0"]],
   ])("of %j has a scale of round numbers that holds all values", (values, scale) => {
     expect(scaleOf(chartOf(points(...values)))).toEqual(scale)
@@ -50,6 +50,13 @@ describe("A chart", () => {
       "25%",
       "0%",
     ])
+  })
+
+  it("has a dotted way to a value that may still change, and a solid one to the others", () => {
+    const text = chartOf([...points(4, 2), { at: "Nov 3", value: 0, open: true }])
+    expect(text).toContain('class="line" d="M166.7 0L500 100"')
+    expect(text).toContain('class="line open" d="M500 100L833.3 200"')
+    expect(chartOf(points(4, 2))).not.toContain("line open")
   })
 
   it("leaves a gap where a value is unknown, and shows a value alone", () => {
