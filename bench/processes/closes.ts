@@ -111,23 +111,27 @@ const processorMs = (): number => {
   return (system + user) / 1_000
 }
 
-/** Sends commands at a steady rate until `isOver`; returns their latencies. */
+/**
+ * Sends commands at a steady rate until `isOver`; returns their latencies. Each counts from the moment
+ * when its command is due: the command waits for long turns of the event loop too.
+ */
 const command = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   users: number,
   isOver: () => boolean,
 ) {
   const latencies: Array<number> = []
+  const beganAt = performance.now()
   for (let sent = 0; !isOver(); sent++) {
     const userId = userIdOf((sent * 7_919) % users)
-    const startedAt = performance.now()
+    const dueAt = beganAt + sent * betweenMs
+    yield* Effect.sleep(Math.max(0, dueAt - performance.now()))
     const reward = { kind: "reward", type: "points", amount: 1 } as const
     yield* Effect.forkChild(
       Effect.map(engine.askUser(environment, { userId, command: reward }), () => {
-        latencies.push(performance.now() - startedAt)
+        latencies.push(performance.now() - dueAt)
       }),
     )
-    yield* Effect.sleep(betweenMs)
   }
   return latencies
 })
