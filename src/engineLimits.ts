@@ -68,6 +68,15 @@ export const engineLimits = {
   agendaGroupUsersMax: 200,
   agendaPauseMs: 100,
   agendaRetryMs: 5_000,
+  /**
+   * Work that asks many users in the background (`actor/Pace.ts`): how many users are in a group, how many
+   * groups may be without an answer, and how long a group waits for commands of others. A group takes about a
+   * millisecond of the processor. Most commands are answered within the wait, and under a load that never
+   * ends the work has about a tenth of the processor.
+   */
+  backgroundGroupUsersMax: 32,
+  backgroundGroupsMax: 4,
+  backgroundWaitMs: 10,
   /** Members of an agenda that are checked per turn after an edit of definitions. */
   agendaScanMembersMax: 20_000,
 

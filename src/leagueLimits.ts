@@ -10,7 +10,7 @@ export const leagueLimits = {
   leagueRewardsMax: 60,
   /** Past windows of a league that a user's state keeps. */
   leagueResultsKept: 8,
-  /** Users who are settled together, in one turn of the event loop. */
+  /** Users whose settling is asked for together. */
   leagueSettledMax: 200,
   /** Ranks of users who are gone that are kept for the latest closed window. */
   leagueLostSeatsMax: 10_000,

@@ -144,7 +144,7 @@ const follow = (
 /** The clocks that close windows, and that of sandboxes which leads them. */
 const clocksOf = (
   state: EngineState,
-  { commit, requests }: Pick<Writes, "commit" | "requests">,
+  { commit, pace, requests }: Pick<Writes, "commit" | "pace" | "requests">,
   clockCheckMs: number,
 ) => {
   const windowClock = new WindowClock({
@@ -158,7 +158,7 @@ const clocksOf = (
     clockCheckMs,
     afterCommit: commit.afterCommit,
     close: ({ project }: Environment, command, over) => requests.tell(project, command, over),
-    askUsers: ({ id }, messages) => requests.many(id, messages),
+    askUsers: ({ id }, messages) => pace.many(id, messages),
   })
   const testClocks = new TestClocks<Environment>({
     ...state,
@@ -184,7 +184,7 @@ const clocksOf = (
 /** What pays many users in the background. */
 const payoutsOf = (
   state: EngineState,
-  requests: Writes["requests"],
+  { pace, requests }: Pick<Writes, "pace" | "requests">,
   options: EngineOptions,
 ): ReadonlyArray<Payouts | GoalRewards> => {
   const parts = {
@@ -192,7 +192,7 @@ const payoutsOf = (
     groupUsersMax: options.payoutGroupUsersMax ?? limits.payoutGroupUsersMax,
     stepRows: options.payoutStepRows ?? limits.payoutStepRows,
     askUsers: (environment: string, messages: ReadonlyArray<PaymentTo>) =>
-      requests.many(environment, messages),
+      pace.many(environment, messages),
     askProject: (environment: string, command: ProjectCommand) =>
       requests.one(requests.to(state.environments.of(environment).project), command),
   }
@@ -213,7 +213,7 @@ const countsOf = (state: EngineState, history: Writes["history"]) => ({
 /** Starts the work that writes records in the surrounding scope. */
 export const startBackground = Effect.fnUntraced(function* (
   state: EngineState,
-  { batches, commit, feed, history, pipeline, requests }: Writes,
+  { batches, commit, feed, history, pace, pipeline, requests }: Writes,
   upkeep: Upkeep,
   options: EngineOptions,
 ): Effect.fn.Return<Background, never, Scope.Scope> {
@@ -227,7 +227,7 @@ export const startBackground = Effect.fnUntraced(function* (
   })
   const { leagueClock, testClocks, windowClock } = clocksOf(
     state,
-    { commit, requests },
+    { commit, pace, requests },
     clockCheckMs,
   )
   const recounts = yield* MetricRecounts.make({
@@ -244,7 +244,7 @@ export const startBackground = Effect.fnUntraced(function* (
       return actor?.loaded ? actor.state : states.read(userId)
     },
     recount: (environment, userId) => recounts.ask(environment, userId),
-    askUsers: ({ id }, messages) => requests.many(id, messages),
+    askUsers: ({ id }, messages) => pace.many(id, messages),
   })
   const backfills = new Backfills({
     ...state,
@@ -259,7 +259,7 @@ export const startBackground = Effect.fnUntraced(function* (
       requests.one(requests.to(environments.of(environment).project), command),
   })
   const boardFills = new BoardFills(environments)
-  const payouts = payoutsOf(state, requests, options)
+  const payouts = payoutsOf(state, { pace, requests }, options)
   follow(pipeline, "windows", [windowClock, leagueClock, testClocks])
   follow(pipeline, "backfills", [backfills, boardFills, ...payouts])
   const counts = countsOf(state, history)

@@ -11,6 +11,7 @@ import { Intake } from "./actor/Actor.ts"
 import { ActorSystem } from "./actor/ActorSystem.ts"
 import type { CommitEntry } from "./actor/Answers.ts"
 import { BatchRoom } from "./actor/BatchRoom.ts"
+import { Pace } from "./actor/Pace.ts"
 import { Requests } from "./actor/Requests.ts"
 import { Feed } from "./commit/Feed.ts"
 import { CommitPipeline, type GroupCommit, makeGroupCommit } from "./commit/GroupCommit.ts"
@@ -29,6 +30,7 @@ export interface Writes {
   readonly actors: ActorSystem
   readonly batches: BatchRoom
   readonly requests: Requests
+  readonly pace: Pace
 }
 
 /** Starts the commit loop over a recovered state, and makes the actor system above it. */
@@ -71,7 +73,10 @@ export const takeWrites = Effect.fnUntraced(function* (
     history,
     intake,
     onBroken,
-    onAnswered: () => batches.changed(),
+    onAnswered: () => {
+      batches.changed()
+      pace.answered()
+    },
     run: (effect) => {
       const fiber = runFork(effect)
       if (fiber.pollUnsafe() === undefined) Fiber.runIn(fiber, scope)
@@ -81,6 +86,7 @@ export const takeWrites = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() => Effect.sync(() => actors.turns.end(state.environments)))
   const batches = new BatchRoom({ ...state, actors, intake, metrics })
   const requests = new Requests(actors, batches, idempotency, onBroken)
+  const pace = new Pace({ ...state, requests, answers: actors.answers })
 
   followRecords(pipeline, state)
   pipeline.on("erasure", ({ record }) => erasures.committed(record))
@@ -90,5 +96,5 @@ export const takeWrites = Effect.fnUntraced(function* (
   )
   if (onCommitted !== undefined) pipeline.on("observer", ({ record }) => onCommitted(record))
   pipeline.on("caller", (entry) => actors.answers.committed(entry))
-  return { pipeline, commit, feed, history, intake, actors, batches, requests }
+  return { pipeline, commit, feed, history, intake, actors, batches, requests, pace }
 })

@@ -92,7 +92,7 @@ export class ActorCache {
     this.#renew(actor)
   }
 
-  /** Evicts an actor that has no state: no command created the user. */
+  /** Evicts an actor that nobody is about to use, or that has no state, unless it must stay. */
   release(actor: AnyActor): void {
     const { subject } = actor
     if (subject.actor !== "user" || !this.#isEvictable(actor)) return

@@ -4,7 +4,7 @@
  */
 import { Effect, Fiber, References } from "effect"
 import type { Repeat } from "../../domain/decide/Repeat.ts"
-import { type ReplyTo, replyOf, type UserReply } from "../../domain/message/UserReply.ts"
+import { type ReplyTo, replyOf } from "../../domain/message/UserReply.ts"
 import type { JournalRecord, UserCommand } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { type Broken, isDamagedRecord } from "../../storage/Storage.ts"
@@ -166,19 +166,29 @@ export class Requests {
     room?: Room,
   ): Effect.Effect<ReadonlyArray<Outcome<Command>>> {
     return Effect.callback((resume) => {
-      const outcomes: Array<UserReply | LaurelError> = new Array(messages.length)
-      const gathered = new Gathered(
-        messages.length,
-        (index, record, repeat) => {
-          outcomes[index] = replyOf(record, repeat)
-        },
-        (index, error) => {
-          outcomes[index] = error
-        },
-        () => resume(Effect.succeed(outcomes as ReadonlyArray<Outcome<Command>>)),
-      )
-      this.#send(environment, messages, gathered, room)
+      const outcomes = new Array<Outcome<Command>>(messages.length)
+      const given = (index: number, outcome: Outcome<Command>): void => {
+        outcomes[index] = outcome
+      }
+      this.each(environment, messages, given, () => resume(Effect.succeed(outcomes)), room)
     })
+  }
+
+  /** `many` without a fiber: calls `given` with each outcome as it comes, and last `over`. */
+  each<Command extends UserCommand>(
+    environment: string,
+    messages: ReadonlyArray<UserMessage<Command>>,
+    given: (index: number, outcome: Outcome<Command>) => void,
+    over: () => void,
+    room?: Room,
+  ): void {
+    const gathered = new Gathered(
+      messages.length,
+      (index, record, repeat) => given(index, replyOf(record, repeat) as Outcome<Command>),
+      (index, error) => given(index, error as Outcome<Command>),
+      over,
+    )
+    this.#send(environment, messages, gathered, room)
   }
 
   /** `batch` without replies. */

@@ -12,8 +12,8 @@
  * During an advance of a test clock, the steps of the advance close windows (`closeEnded`), and
  * move on only when they are settled (`nextEnd`).
  *
- * Cost: it looks at the end of each window with members, at most a few for a league. Users are settled
- * `leagueSettledMax` at a time, each group in a turn of the event loop of its own.
+ * Cost: it looks at the end of each window with members, at most a few for a league. It asks
+ * `leagueSettledMax` users at a time; `actor/Pace.ts` decides how many of them in a turn of the event loop.
  */
 import { Effect, Latch } from "effect"
 import { type CloseLeagues, leagueClosesAt } from "../../domain/decide/Leagues.ts"
