@@ -114,6 +114,24 @@ describe("A recap", () => {
     expect(await bestIn(-4, -2)).toEqual([])
   })
 
+  it("has a run that a later pause made the longest, in the range of the pause", async () => {
+    const place = await newPlace()
+    const day = { key: "daily", name: "Daily", needs: [{ action: "RUN" }] }
+    await place.post("/v1/streaks", day)
+    for (const daysAgo of [9, 8, 6, 5]) await did(place, "ann", "RUN", daysAgo)
+    const bestIn = async (from: number, to: number) =>
+      (await recapOf(place, "ann", `?from=${dateIn(from)}&to=${dateIn(to)}`)).json.streaks
+    expect(await bestIn(-30, 0)).toEqual([{ key: "daily", best: 2 }])
+    const pause = { from: dateIn(-7), to: dateIn(-7) }
+    await place.post("/v1/users/ann/streaks/daily/pauses", pause)
+    expect(await bestIn(-30, 0)).toEqual([{ key: "daily", best: 4 }])
+    expect(await bestIn(-30, -1)).toEqual([{ key: "daily", best: 2 }])
+    // A pause that makes no run longer is none that was reached.
+    const next = { from: dateIn(1), to: dateIn(1) }
+    await place.post("/v1/users/ann/streaks/daily/pauses", next)
+    expect(await bestIn(0, 0)).toEqual([{ key: "daily", best: 4 }])
+  })
+
   it("lacks revoked events, and what was lost with them", async () => {
     const place = await newPlace()
     await place.post("/v1/badges", {

@@ -73,6 +73,9 @@ export class Recap {
       if (fact.kind === "level.changed") this.#addLevel(fact, decidedOn)
       if (fact.kind === "streak.extended" || fact.kind === "streak.counted") {
         this.#addStreak(fact, isInRange)
+        if (isInRange) this.#reach(fact.key, fact.current)
+      } else if (fact.kind === "streak.paused" || (fact.kind === "streak.repaired" && !isRevoked)) {
+        this.#addStreak(fact, isInRange)
       }
       if (!this.#isKept(fact, isRevoked) || !isInRange) continue
       this.#addFact(fact, day, at)
@@ -99,12 +102,11 @@ export class Recap {
   }
 
   /** An undo never removes a streak day, so the facts of revoked records count, too. */
-  #addStreak({ current, key, streak }: StreakGrowth, isInRange: boolean): void {
+  #addStreak({ key, streak }: StreakGrowth, isInRange: boolean): void {
     const later = this.#longest.get(key)
     if (later !== undefined && later > streak.best) this.#reach(key, later)
-    // A late event may have made a run of the past the longest.
+    // A late event, a pause or a repair may have made a run of the past the longest.
     this.#longest.set(key, isInRange ? streak.best : 0)
-    if (isInRange) this.#reach(key, current)
   }
 
   #reach(key: string, length: number): void {
@@ -204,7 +206,8 @@ export class Recap {
   }
 }
 
-type StreakGrowth = FactOf<"streak.counted" | "streak.extended">
+/** A fact that may make a run of the streak longer. */
+type StreakGrowth = Pick<FactOf<"streak.extended">, "key" | "streak">
 
 /** The badge, or the period of a quest, that a fact gives. */
 const givenKey = (fact: Fact): string | undefined => {
