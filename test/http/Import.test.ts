@@ -45,6 +45,29 @@ describe("POST /v1/events/import", () => {
     expect(batch.json.results[0]).toMatchObject({ status: 400, code: "invalid_request" })
   })
 
+  it("dates badges and quests with the events that earned and completed them", async () => {
+    const action = "DATED"
+    const body = { name: "Dated", criteria: { kind: "action_count", action, target: 2 } }
+    await server.call("POST", "/v1/badges", { body })
+    const steps = [{ key: "do", action, target: 2 }]
+    const startsAt = "0001-01-01T00:00:00.000Z"
+    const quest = { key: "dated", title: "Dated", reward: { xp: 1 }, steps, startsAt }
+    await server.call("POST", "/v1/quests", { body: quest })
+    const times = [startsAt, "2019-06-30T23:59:59.999Z"]
+    for (const [userId, order] of [
+      ["dated", times],
+      ["dated-backwards", times.toReversed()],
+    ] as const) {
+      const { json } = await send(order.map((occurredAt) => event(userId, { action, occurredAt })))
+      const [, at] = order
+      expect(json.results[1].badges).toMatchObject([{ name: "Dated", earnedAt: at }])
+      const { json: user } = await server.call("GET", `/v1/users/${userId}`)
+      expect(user.badges).toMatchObject([{ name: "Dated", earnedAt: at }])
+      const { json: quests } = await server.call("GET", `/v1/users/${userId}/progress`)
+      expect(quests.quests).toMatchObject([{ key: "dated", completedAt: at }])
+    }
+  })
+
   it("pays a limited rule for each period, in each order of arrival, and says why a rule paid nothing", async () => {
     const limited = { action: "DAILY", reward: { xp: 10 }, limit: { times: 1, per: "day" } }
     const { json: made } = await server.call("POST", "/v1/rules", { body: limited })

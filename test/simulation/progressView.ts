@@ -10,7 +10,7 @@ import { statusOf } from "./model/Definitions.ts"
 import type { Log } from "./model/log.ts"
 import {
   claimOf,
-  completionsOf,
+  completedIn,
   latestPeriod,
   periodEndsAt,
   periodOf,
@@ -105,7 +105,7 @@ const questsShown = (
         status,
         steps,
         periodEndsAt: quest.set === "archived" ? null : ends,
-        completedAt: completionsOf(log, id, period).at(-1)?.at ?? null,
+        completedAt: completedIn(log, id, period),
         ...(canClaim && { claimable: true }),
       },
     ]

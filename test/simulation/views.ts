@@ -69,6 +69,7 @@ import { cutOf, nothingDone, type Outcome, type Refused } from "./model/Model.ts
 import { metricsShown } from "./model/metrics.ts"
 import {
   claimOf,
+  completedIn,
   completionsOf,
   periodOf,
   questCount,
@@ -343,7 +344,7 @@ export const modelView = (
           {
             status,
             claim: shownClaim(quest, claimOf(log, quest.id, period)),
-            completedAt: completionsOf(log, quest.id, period).at(-1)?.at ?? null,
+            completedAt: completedIn(log, quest.id, period),
             times: completionsOf(log, quest.id).length,
             steps:
               status === "completed"

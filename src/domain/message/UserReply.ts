@@ -6,6 +6,7 @@ import type { Repeat } from "../decide/Repeat.ts"
 import type { AppliedBoost } from "../project/Boost.ts"
 import type { Gives } from "../project/Definition.ts"
 import { unscaled } from "../project/Metric.ts"
+import { gaveAt } from "../record/EventDay.ts"
 import type { Merge } from "../record/MergeRecord.ts"
 import type { Opening } from "../record/Opening.ts"
 import type { Purchase } from "../record/Purchase.ts"
@@ -323,7 +324,7 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
         if (fact.balances !== undefined) further = { ...further, balances: allBalances(fact) }
         break
       default:
-        achieve(achieved, fact, decidedAt(record))
+        achieve(achieved, fact, gaveAt(record))
     }
   }
   const { badges, badgesRevoked, boostsRevoked, metrics, quests, streaks } = achieved

@@ -1,6 +1,6 @@
-/** The local day of the event of a record. `user/ActiveDays.ts` has the days of a user. */
+/** The local day of the event of a record, and when it gave what it gave. `user/ActiveDays.ts` has the days of a user. */
 import { occurredAtOf } from "./MetricRecount.ts"
-import type { JournalRecord } from "./Record.ts"
+import { decidedAt, type JournalRecord } from "./Record.ts"
 
 const dayMs = 86_400_000
 
@@ -19,3 +19,12 @@ export const eventDayOf = (record: JournalRecord): number | undefined => {
   if (sum?.kind !== "event.tracked") return undefined
   return sum.day ?? Math.floor(occurredAtOf(record) / dayMs)
 }
+
+/**
+ * When a record begins and completes quests and gives badges: imported history does when its event
+ * occurred, all others when they are decided.
+ */
+export const gaveAt = (record: JournalRecord): number =>
+  record.cause.kind === "event" && record.cause.imported === true
+    ? occurredAtOf(record)
+    : decidedAt(record)

@@ -24,7 +24,7 @@ import {
 import { countEarning, foldBalance, forgive } from "./applyBalances.ts"
 import { applyMerge } from "./applyMerge.ts"
 import { countPurchase } from "./countPurchase.ts"
-import { eventDayOf } from "./EventDay.ts"
+import { eventDayOf, gaveAt } from "./EventDay.ts"
 import { type Folding, own } from "./Folding.ts"
 import { disqualify, scoreOn, windowsAfter } from "./foldBoards.ts"
 import { foldGoal, isOfPart } from "./foldGoal.ts"
@@ -90,7 +90,7 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       break
     case "badge.earned":
     case "badge.revoked":
-      foldBadge(own(state, before, "badges"), fact, decidedAt(record))
+      foldBadge(own(state, before, "badges"), fact, gaveAt(record))
       break
     case "badge.paid":
       setPaid(own(state, before, "badgesPaid"), awardName(fact.badgeId, fact.tier), fact.paid)
@@ -163,7 +163,7 @@ const foldProgress = (
     case "quest.expired":
     case "quest.claim_lapsed":
     case "quest.reverted":
-      state.questsCompleted += foldQuest(own(state, before, "quests"), fact, decidedAt(record))
+      state.questsCompleted += foldQuest(own(state, before, "quests"), fact, gaveAt(record))
       break
     case "team.joined": {
       const { number, teamId, teamKind } = fact

@@ -5,7 +5,7 @@
  * - What was undone is in no state, so it is in no number. A merged user counts as the one who stays.
  * - The time to completion of a quest is that from its start to its completion, in the latest period
  *   in which the user is; that of a badge from the creation of the user to the first award, unless the award is older: of a
- *   merged user, or from before the user came to Laurel. Times are
+ *   merged user, or of imported history. Imported events date both (`record/EventDay.ts`). Times are
  *   rounded down by less than 1 % (`roundedSeconds`), so that a percentile needs no list of them.
  * - A rule reached a user if it rewarded an event that stands. Its first day moves with an undo only if no
  *   such event is left (`RuleReach`).

@@ -328,7 +328,7 @@ export const Events = HttpApiGroup.make("events")
         OpenApi.annotations({
           summary: "Import history",
           description:
-            "Applies past events as a batch does, without messages to webhooks and streams. `occurredAt` may be of any age. Rules, badges, quests and streaks apply; closed windows of the leaderboard do not change.",
+            "Applies past events as a batch does, without messages to webhooks and streams. `occurredAt` may be of any age. Rules, badges, quests and streaks apply; closed windows of the leaderboard do not change. Badges are earned, and quests begun and completed, when the events occurred.",
         }),
       ),
   )

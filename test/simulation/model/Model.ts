@@ -305,6 +305,7 @@ export class Model {
       kind: "event",
       // An event cannot occur in the future: the client's clock is wrong.
       occurredAt: Math.min(occurredAt, now),
+      ...(imported === true && { gaveAt: Math.min(occurredAt, now) }),
       action: command.action,
       metadata: command.metadata,
       date: dateAt(zoneNow(this.profile(userId), definitions), Math.min(occurredAt, now)),
@@ -960,7 +961,11 @@ export class Model {
       levels: levelChanges(levelsBefore, after, place, now),
       balances: shownBalances(after, place, now),
       level: { before: levelOf(levelCurve, xpBefore), after: levelOf(levelCurve, xp) },
-      badges: shownAwards(after, entry.badges, now),
+      badges: shownAwards(
+        after,
+        entry.badges,
+        (entry.kind === "undone" ? undefined : entry.gaveAt) ?? now,
+      ),
       boosts:
         entry.kind === "undone" ? [] : [...entry.boosts].map(([key, factor]) => ({ key, factor })),
       badgesRevoked:

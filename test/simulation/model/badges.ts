@@ -57,7 +57,8 @@ const awardsOf = (log: Log): ReadonlyMap<string, HeldAward> => {
       }
     }
     if ("badges" in entry) {
-      const { at, badges, sequence } = entry
+      const { badges, sequence } = entry
+      const at = ("gaveAt" in entry ? entry.gaveAt : undefined) ?? entry.at
       for (const award of badges) {
         const name = nameOf(award)
         const before = held.get(name)

@@ -74,6 +74,8 @@ export interface Happened extends Amounting {
   readonly sequence: number
   readonly at: number
   readonly occurredAt: number
+  /** When it gave badges and completed quests; absent: at `at`. */
+  readonly gaveAt?: number
   readonly action: string | undefined
   readonly metadata: Metadata | undefined
   /** The date of an event by the user's calendar at the decision. */

@@ -37,6 +37,12 @@ export const completionsOf = (
     ),
   )
 
+/** When the quest was completed in a period. */
+export const completedIn = (log: Log, questId: string, period: string): number | null => {
+  const last = completionsOf(log, questId, period).at(-1)
+  return last === undefined ? null : (last.gaveAt ?? last.at)
+}
+
 const isOf =
   (questId: string, period: string) =>
   (one: InPeriod): boolean =>
