@@ -19,6 +19,7 @@ import { definitions } from "./definitions.ts"
 import { disk } from "./disk.ts"
 import { failover } from "./failover.ts"
 import { forwarding } from "./forwarding.ts"
+import { goals } from "./goals.ts"
 import { growth } from "./growth.ts"
 import { hostile } from "./hostile.ts"
 import { journal } from "./journal.ts"
@@ -81,6 +82,7 @@ const short: Readonly<Record<string, Bench>> = {
   growth,
   boards,
   commits: boardCommits,
+  goals,
   pipeline,
   overload,
   hostile,

@@ -7,7 +7,8 @@
  *
  * Invariants:
  * - Each durable record is counted once, so no read scans all users.
- * - A snapshot has the counts as of its watermark, in the transaction that sets the watermark.
+ * - A snapshot has the counts as of its watermark, in the transaction that sets the watermark. The
+ *   totals of goals have rows of their own (`GoalRows.ts`).
  *   Recovery counts every record after it, also if an interrupted snapshot already has newer states
  *   of users.
  *
@@ -31,7 +32,7 @@ import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { eachBody, encodeValue, jsonOf } from "../../storage/Values.ts"
 import { DayCounts, dayOfRecord, type StoredDays } from "./DayCounts.ts"
 import { ErasedUsers, type StoredErased } from "./ErasedUsers.ts"
-import { GoalTotals, type StoredGoals } from "./GoalTotals.ts"
+import { GoalTotals } from "./GoalTotals.ts"
 import { LostSeats, type StoredSeats } from "./LostSeats.ts"
 import { MechanicDays, type StoredMechanics } from "./MechanicDays.ts"
 import { RecapDays, type StoredRecapDays } from "./RecapDays.ts"
@@ -261,7 +262,7 @@ export class Counts implements EnvironmentCounts {
 
   /** Counts what a record of a user or of the project has of shared goals. */
   foldGoals(record: JournalRecord): void {
-    for (const fact of record.facts) if (this.goals.durable(fact, record)) this.changed = true
+    for (const fact of record.facts) this.goals.durable(fact, record)
   }
 
   #fold(fact: Fact, sequence: number): void {
@@ -286,7 +287,7 @@ export class Counts implements EnvironmentCounts {
         for (const seat of fact.seats ?? []) this.lostSeats.add(seat)
         if (fact.kind === "user.deleted") {
           this.sales.erased(fact.units)
-          this.goals.gone.erased(fact.goals)
+          this.goals.erased(fact.goals)
         }
         break
       case "user.opened":
@@ -369,7 +370,6 @@ export class Counts implements EnvironmentCounts {
       seats = [],
       sold = [],
       users,
-      ...goals
     } = stored
     this.users = users
     for (const [questId, inProgress, completed] of quests) {
@@ -377,7 +377,6 @@ export class Counts implements EnvironmentCounts {
     }
     for (const [name, holders] of badges) this.badges.set(name, holders)
     this.sales.load(sold)
-    this.goals.load(goals)
     this.actions.load(actions, others)
     this.activity.load(minutes)
     this.days.load(days)
@@ -407,7 +406,6 @@ export class Counts implements EnvironmentCounts {
       ...this.recapDays.stored(),
       ...this.erased.stored(),
       ...this.lostSeats.stored(),
-      ...this.goals.stored(),
     }
     const key = compositeKey(countsPrefix, environment)
     return { table: "meta", key, value: encodeValue(JSON.stringify(stored)) }
@@ -420,7 +418,7 @@ const openedNames = ({ badges }: FactOf<"user.opened">): ReadonlySet<string> =>
 
 const nobody: QuestCounts = { inProgress: 0, completed: 0 }
 
-interface Stored extends Partial<StoredGoals> {
+interface Stored {
   readonly users: number
   readonly quests: ReadonlyArray<readonly [questId: string, inProgress: number, completed: number]>
   readonly badges: ReadonlyArray<readonly [name: string, holders: number]>

@@ -493,16 +493,18 @@ export class Environments {
   }
 
   /**
-   * A snapshot begins. Returns the entries to write with its watermark, and callbacks for its
-   * outcome.
+   * A snapshot begins. Returns the entries to write with its watermark, some of which are encoded when
+   * they are read, and callbacks for its outcome.
    */
   beginSnapshot() {
     const counted: Array<Counts> = []
     const entries: Array<Entry> = []
+    const rows: Array<Iterable<Entry>> = []
     for (const { counts, fresh, id, teamMembers, teamScores } of this) {
       fresh.seal()
       for (const entry of teamScores.begin(id)) entries.push(entry)
       for (const entry of teamMembers.begin(id)) entries.push(entry)
+      rows.push(counts.goals.rows.begin(id))
       if (counts.erased.forget(this.#options.now())) counts.changed = true
       if (!counts.changed) continue
       counts.changed = false
@@ -510,10 +512,11 @@ export class Environments {
       entries.push(counts.entry(id))
     }
     return {
-      entries,
+      entries: concat(entries, rows),
       ended: () => {
-        for (const { fresh, teamMembers, teamScores } of this) {
+        for (const { counts, fresh, teamMembers, teamScores } of this) {
           fresh.drop()
+          counts.goals.rows.ended()
           teamMembers.ended()
           teamScores.ended()
         }
@@ -527,4 +530,9 @@ export class Environments {
   [Symbol.iterator](): IterableIterator<Environment> {
     return this.#byId.values()
   }
+}
+
+function* concat(entries: Iterable<Entry>, more: Iterable<Iterable<Entry>>): Generator<Entry> {
+  yield* entries
+  for (const each of more) yield* each
 }

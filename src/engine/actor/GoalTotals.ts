@@ -4,7 +4,7 @@
  *
  * Invariants:
  * - The durable totals count each durable record of a user and of the project once, and a snapshot has
- *   them as of its watermark, with the other counts.
+ *   them as of its watermark (`GoalRows.ts`).
  * - A decision also sees the records that were appended and are not durable (`#ahead`). The commits
  *   follow the appends in their order, so what is ahead is dropped when its last record is durable.
  * - A total stays when its contributors are erased, or contribute elsewhere; `gone` has their share.
@@ -12,10 +12,9 @@
  * - A goal has one total for each team, of the latest period that somebody contributed to. A place that
  *   is owed stays in `owed` when a later period begins.
  *
- * Cost: one total for each goal and team that has one. A snapshot writes all of them after a change.
+ * Cost: one total for each goal and team that has one. A snapshot writes those that changed.
  */
 import type { GoalTotals as DecisionTotals } from "../../domain/decide/Goals.ts"
-import type { Gives } from "../../domain/project/Definition.ts"
 import {
   assertTotal,
   foldTotal,
@@ -23,28 +22,16 @@ import {
   isOfTotal,
   type TotalFact,
 } from "../../domain/record/foldGoal.ts"
-import type { RewardedGoal } from "../../domain/record/Payment.ts"
-import { decidedAt, type Fact, type JournalRecord } from "../../domain/record/Record.ts"
+import {
+  decidedAt,
+  type Fact,
+  type FactOf,
+  type JournalRecord,
+} from "../../domain/record/Record.ts"
 import type { RemainsOfGoals } from "../../domain/record/Remains.ts"
 import type { GoalPlace } from "../../domain/user/GoalPart.ts"
-import { GoneParts, type StoredGone } from "./GoneParts.ts"
-
-/** The rewards of a place that is complete. */
-export interface OwedGoal {
-  readonly goal: RewardedGoal
-  readonly reward: Gives
-  /** The contribution, scaled, that the reward needs. */
-  readonly min: number
-  /** When it was completed. Users who were created later are others with the same id. */
-  readonly madeAt: number
-}
-
-/** Empty lists may be absent. */
-export interface StoredGoals {
-  readonly goals: ReadonlyArray<readonly [goalId: string, team: number, total: GoalTotal]>
-  readonly goalsOwed: ReadonlyArray<OwedGoal>
-  readonly goalsGone: StoredGone
-}
+import { type GoalRow, GoalRows, type OwedGoal } from "./GoalRows.ts"
+import { GoneParts } from "./GoneParts.ts"
 
 /** Names a place. No id has a space. */
 export const placeName = ({ goalId, period, team = 0 }: GoalPlace): string =>
@@ -63,6 +50,7 @@ export class GoalTotals implements DecisionTotals {
   readonly #owed = new Map<string, OwedGoal>()
   /** Of the durable totals. */
   readonly gone = new GoneParts()
+  readonly rows = new GoalRows()
   /** Places that records made owed, or paid, that are not durable. */
   readonly #owedAhead = new Map<string, { readonly owed: boolean; readonly through: number }>()
 
@@ -121,9 +109,9 @@ export class GoalTotals implements DecisionTotals {
     }
   }
 
-  /** Counts a fact of a durable record; returns whether it is one of a total. */
-  durable(fact: Fact, record: JournalRecord): boolean {
-    if (!isOfTotal(fact)) return false
+  /** Counts a fact of a durable record. */
+  durable(fact: Fact, record: JournalRecord): void {
+    if (!isOfTotal(fact)) return
     const { goalId, team = 0 } = fact
     this.#fold(fact, decidedAt(record))
     const ahead = this.#ahead.get(goalId)
@@ -134,7 +122,15 @@ export class GoalTotals implements DecisionTotals {
     if ((this.#owedAhead.get(name)?.through ?? Number.POSITIVE_INFINITY) <= record.sequence) {
       this.#owedAhead.delete(name)
     }
-    return true
+  }
+
+  /** A durable record erased a user who had these contributions. */
+  erased(parts: FactOf<"user.deleted">["goals"]): void {
+    this.#note(this.gone.erased(parts))
+  }
+
+  #note(places: ReadonlyArray<GoalPlace>): void {
+    for (const { goalId, team = 0 } of places) this.#noteRow(goalId, team)
   }
 
   /** Counts what an erased record left. */
@@ -146,37 +142,40 @@ export class GoalTotals implements DecisionTotals {
     const { goalId, team = 0 } = fact
     const total = foldTotal(this.durableOf(goalId, team), fact, at)
     if (total !== undefined) within(this.#durable, goalId).set(team, total)
-    if (fact.kind === "goal.contributed") this.gone.fold(fact)
+    if (fact.kind === "goal.contributed") this.#note(this.gone.fold(fact))
+    this.#noteRow(goalId, team)
     this.#owe(fact, at)
   }
 
   #owe(fact: TotalFact, madeAt: number): void {
     const { goalId, key, name, period, team, teamId } = fact
-    if (fact.kind === "goal.rewards_paid") this.#owed.delete(placeName(fact))
+    if (fact.kind === "goal.rewards_paid") {
+      this.#owed.delete(placeName(fact))
+      this.rows.owed(placeName(fact), null)
+    }
     if (fact.kind !== "goal.completed" || fact.owed === undefined) return
     const ofTeam = { ...(team !== undefined && { team }), ...(teamId !== undefined && { teamId }) }
     const goal = { goalId, key, name, period, ...ofTeam }
-    this.#owed.set(placeName(fact), { goal, ...fact.owed, madeAt })
+    const owed = { goal, ...fact.owed, madeAt }
+    this.#owed.set(placeName(fact), owed)
+    this.rows.owed(placeName(fact), owed)
   }
 
-  load({ goals = [], goalsGone = [], goalsOwed = [] }: Partial<StoredGoals>): void {
-    this.gone.load(goalsGone)
-    for (const [goalId, team, total] of goals) within(this.#durable, goalId).set(team, total)
-    for (const owed of goalsOwed) this.#owed.set(placeName(owed.goal), owed)
+  /** Takes a row of the snapshot. */
+  load({ goalId, gone, team, total }: GoalRow): void {
+    if (total !== undefined) within(this.#durable, goalId).set(team, total)
+    if (gone !== undefined) this.gone.load(goalId, team, gone)
   }
 
-  /** The members for the snapshot. */
-  stored(): Partial<StoredGoals> {
-    const goals = [...this.#durable].flatMap(([goalId, totals]) =>
-      Array.from(totals, ([team, total]) => [goalId, team, total] as const),
-    )
-    const goalsOwed = [...this.#owed.values()]
-    const goalsGone = this.gone.stored()
-    return {
-      ...(goals.length > 0 && { goals }),
-      ...(goalsOwed.length > 0 && { goalsOwed }),
-      ...(goalsGone.length > 0 && { goalsGone }),
-    }
+  loadOwed(owed: OwedGoal): void {
+    this.#owed.set(placeName(owed.goal), owed)
+  }
+
+  /** Notes the row of a goal and a team for the next snapshot. */
+  #noteRow(goalId: string, team: number): void {
+    const total = this.durableOf(goalId, team)
+    const gone = this.gone.latestOf(goalId, team)
+    this.rows.total({ goalId, team, ...(total && { total }), ...(gone && { gone }) })
   }
 }
 

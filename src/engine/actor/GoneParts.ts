@@ -16,8 +16,6 @@ export interface Gone {
   readonly contributors: number
 }
 
-export type StoredGone = ReadonlyArray<readonly [goalId: string, team: number, gone: Gone]>
-
 export class GoneParts {
   readonly #byGoal = new Map<string, Map<number, Gone>>()
 
@@ -27,52 +25,49 @@ export class GoneParts {
     return known?.period === period ? known : nothing
   }
 
-  /** Takes what a record did to a user's parts. */
-  fold(fact: FactOf<"goal.contributed">): void {
-    const { amount, drops = [], gone, mine } = fact
-    if (mine === undefined)
-      this.#add(fact, amount, Number(fact.first ?? 0) - Number(fact.last ?? 0))
-    else if (gone !== undefined) this.#add(fact, gone, 0)
-    for (const { amount, period, team } of drops) {
-      this.#add(placeOf(fact.goalId, period, team), amount, Number(amount > 0))
-    }
+  /** What is gone from the latest period; `undefined`: nothing. */
+  latestOf(goalId: string, team: number): Gone | undefined {
+    return this.#byGoal.get(goalId)?.get(team)
   }
 
-  /** A durable record erased a user who had these parts. */
-  erased(parts: FactOf<"user.deleted">["goals"] = []): void {
-    for (const [goalId, period, team, amount] of parts) {
-      this.#add(placeOf(goalId, period, team), amount, 1)
+  /** Takes what a record did to a user's parts; returns the places that it touched. */
+  fold(fact: FactOf<"goal.contributed">): ReadonlyArray<GoalPlace> {
+    const { amount, drops = [], gone = 0, mine } = fact
+    if (mine !== undefined) this.#add(fact, gone, 0)
+    else this.#add(fact, amount, Number(fact.first ?? 0) - Number(fact.last ?? 0))
+    const places = drops.map(({ period, team = 0 }) => ({ goalId: fact.goalId, period, team }))
+    for (const [index, place] of places.entries()) {
+      const { amount } = drops[index]!
+      this.#add(place, amount, Number(amount > 0))
     }
+    return places
+  }
+
+  /** A durable record erased a user who had these parts; returns their places. */
+  erased(parts: FactOf<"user.deleted">["goals"] = []): ReadonlyArray<GoalPlace> {
+    return parts.map(([goalId, period, team, amount]) => {
+      const place = { goalId, period, team }
+      this.#add(place, amount, 1)
+      return place
+    })
   }
 
   #add({ goalId, period, team = 0 }: GoalPlace, amount: number, contributors: number): void {
     if (amount === 0 && contributors === 0) return
-    const all = this.#byGoal.get(goalId) ?? new Map<number, Gone>()
-    this.#byGoal.set(goalId, all)
-    const known = all.get(team)
+    const known = this.latestOf(goalId, team)
     if (known !== undefined && period < known.period) return
     const before = known?.period === period ? known : nothing
-    all.set(team, {
+    this.load(goalId, team, {
       period,
       total: before.total + amount,
       contributors: before.contributors + contributors,
     })
   }
 
-  load(stored: StoredGone): void {
-    for (const [goalId, team, { contributors, period, total }] of stored) {
-      this.#add(placeOf(goalId, period, team), total, contributors)
-    }
-  }
-
-  /** The value for the snapshot. */
-  stored(): StoredGone {
-    return [...this.#byGoal].flatMap(([goalId, all]) =>
-      Array.from(all, ([team, gone]) => [goalId, team, gone] as const),
-    )
+  load(goalId: string, team: number, gone: Gone): void {
+    const all = this.#byGoal.get(goalId) ?? new Map<number, Gone>()
+    this.#byGoal.set(goalId, all.set(team, gone))
   }
 }
 
 const nothing = { total: 0, contributors: 0 }
-
-const placeOf = (goalId: string, period: number, team = 0): GoalPlace => ({ goalId, period, team })

@@ -57,6 +57,7 @@ import type { AnyActor } from "../actor/Actor.ts"
 import { fillBoards, fillCohorts } from "../actor/BoardFills.ts"
 import { loadCounts } from "../actor/Counts.ts"
 import type { Environment, UserActor } from "../actor/Environments.ts"
+import { loadGoals } from "../actor/GoalRows.ts"
 import { loadUser } from "../actor/Supervisor.ts"
 import type { FurtherBoards } from "../boards/Boards.ts"
 import { readWindows } from "../boards/StoredBoard.ts"
@@ -269,6 +270,7 @@ const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed
   const { environments, storage } = state
   yield* loadActors(state)
   yield* loadCounts(storage, (environment) => environments.of(environment).counts)
+  yield* loadGoals(storage, (environment) => environments.of(environment).counts.goals)
   for (const { boards, project } of environments) {
     for (const board of project.durable.leaderboards.values()) boards.define(board)
   }

@@ -189,7 +189,10 @@ export class Snapshotter {
         yield* ids.write(environment, list, through, slices.addGroup)
       }
       const mark: SnapshotMark = { watermark, at: now() }
-      for (const entry of part.entries) slices.add(entry)
+      for (const entry of part.entries) {
+        slices.add(entry)
+        if (self.#turns.isOver) yield* self.#turns.next
+      }
       const value = encodeValue(JSON.stringify(mark))
       slices.add({ table: "meta", key: snapshotKey, value })
       yield* slices.flush

@@ -3,7 +3,7 @@ import { emptyTotal } from "../../../src/domain/record/foldGoal.ts"
 import type { QuestState, UserState } from "../../../src/domain/user/User.ts"
 import { newcomer } from "../../../src/domain/user/User.ts"
 import { Counts } from "../../../src/engine/actor/Counts.ts"
-import type { StoredGoals } from "../../../src/engine/actor/GoalTotals.ts"
+import { type GoalRow, GoalRows } from "../../../src/engine/actor/GoalRows.ts"
 import type { StoredSales } from "../../../src/engine/actor/Sales.ts"
 import type { SavedState } from "../../../src/engine/archive/check/SavedState.ts"
 import { CountsCheck } from "../../../src/engine/archive/check/UserCheck.ts"
@@ -28,16 +28,17 @@ const faultsOf = (
   stored: { readonly inProgress: number; readonly completed: number },
   holders: ReadonlyArray<readonly [name: string, count: number]> = [],
   sales: StoredSales = [],
-  goals: Partial<StoredGoals> = {},
+  goals: ReadonlyArray<GoalRow> = [],
 ) => {
   const counts = new Counts()
   counts.sales.load(sales)
-  counts.goals.load(goals)
+  const rows = new GoalRows()
+  for (const row of goals) rows.total(row)
   counts.users = users.length
   counts.quests.set("q", stored)
   for (const [name, count] of holders) counts.badges.set(name, count)
-  const { key, value } = counts.entry("e")
-  const saved = { entries: () => [[key, value]] } as unknown as SavedState
+  const entries = [counts.entry("e"), ...rows.begin("e")].map(({ key, value }) => [key, value])
+  const saved = { entries: () => entries } as unknown as SavedState
   const check = new CountsCheck()
   check.load(saved)
   for (const user of users) check.add("e", user)
@@ -127,7 +128,7 @@ describe("A check of the counts", () => {
       total: sum,
       contributors,
     })
-    const faults = (users: ReadonlyArray<UserState>, goals: Partial<StoredGoals>) =>
+    const faults = (users: ReadonlyArray<UserState>, goals: ReadonlyArray<GoalRow>) =>
       faultsOf(users, { inProgress: users.length, completed: 0 }, [], [], goals)
     const [ada, bob, none] = [
       user([[3, 0, 10]])(),
@@ -138,30 +139,24 @@ describe("A check of the counts", () => {
       user([[3, 0, 0]])(),
     ]
     const gone = { period: 3, total: 4, contributors: 1 }
-    expect(
-      faults([ada, bob, none], {
-        goals: [["gol_1", 0, total(3, 19, 3)]],
-        goalsGone: [["gol_1", 0, gone]],
-      }),
-    ).toEqual([])
-    expect(faults([ada, bob], { goals: [["gol_1", 0, total(3, 19, 3)]] })).toEqual([
+    const row = { goalId: "gol_1", team: 0 }
+    expect(faults([ada, bob, none], [{ ...row, total: total(3, 19, 3), gone }])).toEqual([])
+    expect(faults([ada, bob], [{ ...row, total: total(3, 19, 3) }])).toEqual([
       "e counts 19 contributed to gol_1, there are 15",
       "e counts 3 contributors to gol_1, there are 2",
     ])
     // What is gone of an earlier period is over.
     const past = { ...gone, period: 2 }
-    expect(
-      faults([ada], { goals: [["gol_1", 0, total(3, 10, 1)]], goalsGone: [["gol_1", 0, past]] }),
-    ).toEqual([])
-    expect(faults([user([[3, 7, 2]])()], {})).toEqual([
+    expect(faults([ada], [{ ...row, total: total(3, 10, 1), gone: past }])).toEqual([])
+    expect(faults([user([[3, 7, 2]])()], [])).toEqual([
       "e counts 0 contributed to gol_1 by team 7, there are 2",
       "e counts 0 contributors to gol_1 by team 7, there are 1",
     ])
     // Midway in a merge: the user who stays may have the contribution already.
     const frozen = user([[3, 0, 10]])(merging)
     const absorbed = [{ userId: "bob", frozen: 7, merged: 8 }]
-    expect(faults([ada, frozen], { goals: [["gol_1", 0, total(3, 20, 2)]] })).toEqual([])
+    expect(faults([ada, frozen], [{ ...row, total: total(3, 20, 2) }])).toEqual([])
     const both = user([[3, 0, 20]])({ absorbed })
-    expect(faults([both, frozen], { goals: [["gol_1", 0, total(3, 20, 1)]] })).toEqual([])
+    expect(faults([both, frozen], [{ ...row, total: total(3, 20, 1) }])).toEqual([])
   })
 })

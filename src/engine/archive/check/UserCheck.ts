@@ -16,6 +16,7 @@ import { keyParts } from "../../../storage/Keys.ts"
 import { openValue } from "../../../storage/Values.ts"
 import { yieldToEventLoop } from "../../../storage/yieldToEventLoop.ts"
 import { Counts, countsPrefix } from "../../actor/Counts.ts"
+import { loadGoalRow } from "../../actor/GoalRows.ts"
 import { GoalCheck } from "./GoalCheck.ts"
 import type { Fault } from "./JournalTail.ts"
 import type { SavedState } from "./SavedState.ts"
@@ -147,8 +148,10 @@ export class CountsCheck {
   load(saved: Pick<SavedState, "entries">): void {
     for (const [key, value] of saved.entries("meta")) {
       const [kind, environment] = keyParts(key)
-      const body = kind === countsPrefix ? openValue(value) : ""
-      if (typeof body !== "string") this.#storedOf(environment as string).load(body)
+      const body = openValue(value)
+      if (typeof body === "string") continue
+      if (kind === countsPrefix) this.#storedOf(environment as string).load(body)
+      else loadGoalRow(key, body, (id) => this.#storedOf(id).goals)
     }
   }
 
