@@ -13,6 +13,7 @@ import { TestClock } from "effect/testing"
 import { isAdvancing } from "../../src/domain/project/Project.ts"
 import { decidedAt, type JournalRecord } from "../../src/domain/record/Record.ts"
 import { windowKinds, zoneOf } from "../../src/domain/values/Calendar.ts"
+import { limits } from "../../src/Limits.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { streakWith } from "../domain/definitions.ts"
 import {
@@ -146,16 +147,30 @@ export const simulateTestClocks = Effect.fnUntraced(function* (seed: number, ste
 
   /** How late anything may be: all time of the server that has passed since the last check. */
   let checkedAt = now
+  const ofEnvironment = (environment: string) =>
+    recordsOf(state).filter(
+      ({ subject }) => subject.actor !== "directory" && subject.environment === environment,
+    )
+  const isMissing = (environment: string) => {
+    const decided = decidedOf(ofEnvironment(environment), zoneOfUser)
+    const due = dueOf(ofEnvironment(environment), zoneOfUser, projectZone)
+    const through = running.engine.timeIn(environment) - 1_000
+    return [...due].some(([name, at]) => at <= through && !decided.has(name))
+  }
   const check = Effect.gen(function* () {
     for (let calm = 0; calm < 5; calm++) yield* turn
+    // Time that passes at once gives the ticker no turns: what became due in it waits for the groups
+    // of other environments and their pauses.
+    for (let turns = 0; turns < 20 && environments.some(isMissing); turns++) {
+      yield* pass(limits.agendaPauseMs)
+      yield* yieldToEventLoop
+    }
     const all = recordsOf(state)
     for (const [index, { at }] of all.entries()) {
       expect(at).toBeGreaterThanOrEqual(all[index - 1]?.at ?? 0)
     }
     for (const environment of environments) {
-      const records = all.filter(
-        ({ subject }) => subject.actor !== "directory" && subject.environment === environment,
-      )
+      const records = ofEnvironment(environment)
       for (const [index, record] of records.entries()) {
         expect(decidedAt(record)).toBeGreaterThanOrEqual(
           index === 0 ? 0 : decidedAt(records[index - 1]!),
