@@ -40,6 +40,10 @@ export const boardLimits = {
   boardDailyWindowsKept: 31,
   boardWeeklyWindowsKept: 12,
   boardMonthlyWindowsKept: 12,
+  boardDaysWindowsKept: 12,
+  /** How long a window of days lasts: longer than the grace, and not much longer than a quarter of a year. */
+  boardWindowDaysMin: 2,
+  boardWindowDaysMax: 92,
   /** For how long after its end a window takes late events: less than the shortest day lasts. */
   boardGraceMinutesMax: 720,
   /** What `keepWindows` of a leaderboard may ask for. */

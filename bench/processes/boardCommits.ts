@@ -6,7 +6,12 @@
  * work evicts their memory from the caches between two commits.
  */
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
-import { newcomer, type UserState, type WindowScores } from "../../src/domain/user/User.ts"
+import {
+  newcomer,
+  noWindows,
+  type UserState,
+  type WindowScores,
+} from "../../src/domain/user/User.ts"
 import { windowKinds } from "../../src/domain/values/Calendar.ts"
 import { Boards } from "../../src/engine/boards/Boards.ts"
 import { answer } from "../children.ts"
@@ -50,7 +55,7 @@ const windowOf = (xp: number, sequence: number): WindowScores => ({
 
 const stateOf = (id: string, xp: number, sequence: number): UserState => {
   const window = windowOf(xp, sequence)
-  const windows = { daily: window, weekly: window, monthly: window }
+  const windows = { daily: window, weekly: window, monthly: window, days: noWindows.days }
   return { ...newcomer, id, xp, sequence, scoreSequence: sequence, windows }
 }
 

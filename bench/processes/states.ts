@@ -48,6 +48,7 @@ const plain: UserState = {
   xp: 1_250,
   scoreSequence: 1_234_567,
   windows: {
+    ...noWindows,
     daily: { ...noWindows.daily, index: 20_776, xp: 10, sequence: 1_234_567 },
     weekly: { ...noWindows.weekly, index: 2_968, xp: 10, sequence: 1_234_567 },
     monthly: { ...noWindows.monthly, index: 682, xp: 10, sequence: 1_234_567 },
@@ -63,7 +64,7 @@ const rich: UserState = {
   ...plain,
   points: 320,
   pointsSpent: 80,
-  windows: { daily: scores(20_776), weekly: scores(2_968), monthly: scores(682) },
+  windows: { ...noWindows, daily: scores(20_776), weekly: scores(2_968), monthly: scores(682) },
   profile: {
     displayName: "Ada Lovelace",
     timezone: "Europe/London",

@@ -93,7 +93,7 @@ export const Level = component("laurel-level")
 export const Badges = component("laurel-badges")
 export const Quests = component("laurel-quests")
 export const Leaderboard = component<{
-  readonly window?: "all_time" | "daily" | "weekly" | "monthly"
+  readonly window?: "all_time" | "daily" | "weekly" | "monthly" | "days"
   readonly limit?: number
   /** The key of a leaderboard. Default: that of xp. */
   readonly board?: string

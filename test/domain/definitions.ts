@@ -1,5 +1,5 @@
 /** Definitions with everything that a test does not care about. */
-import { type Board, boardWindows } from "../../src/domain/project/BoardDefinition.ts"
+import { type Board, namedWindows } from "../../src/domain/project/BoardDefinition.ts"
 import type { Boost } from "../../src/domain/project/Boost.ts"
 import type { Currency, NamedLevel } from "../../src/domain/project/Currency.ts"
 import type { Badge, Gives, Quest, Rule } from "../../src/domain/project/Definition.ts"
@@ -130,7 +130,7 @@ export const boardWith = ({ id = "ldb_1", ...board }: Partial<Board>): Board => 
   score: { currency: "points" },
   entrants: "users",
   teamKind: null,
-  windows: boardWindows,
+  windows: namedWindows,
   order: "desc",
   ties: "shared",
   attributes: [],

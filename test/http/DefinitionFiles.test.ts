@@ -79,7 +79,7 @@ const fill = async (place: Place) => {
   await place.create("/v1/leaderboards", {
     name: "Season",
     score: { currency: "points" },
-    windows: ["weekly"],
+    windows: ["weekly", { days: 14, anchor: "2026-01-05" }],
     order: "asc",
     ties: "first",
     attributes: ["avatarUrl"],

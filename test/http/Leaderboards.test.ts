@@ -463,6 +463,96 @@ describe("leaderboards", () => {
     expect([await readable("2026-11-23"), await readable("2026-11-22")]).toEqual([200, 400])
   })
 
+  it("rank in windows of so many days, which close, pay and stay readable", async () => {
+    const place = await placeWithGems()
+    const path = "/v1/leaderboards/gem-hunters"
+    const windows = ["all_time", { days: 14, anchor: "2027-01-04" }]
+    const prizes = [{ window: "days", ranks: [1, 1], reward: { points: 7 } }]
+    await place.post("/v1/leaderboards", { ...gems, windows, prizes, keepWindows: 3 })
+    expect((await place.get(path)).json.windows).toEqual(windows)
+    await earn(place, "ada", 5)
+    const present = (await place.get(`${path}/entries?window=days`)).json
+    expect(present.window).toEqual({
+      kind: "days",
+      startsAt: "2026-10-26T00:00:00.000Z",
+      endsAt: "2026-11-09T00:00:00.000Z",
+    })
+    await place.post("/v1/test-clock", { advanceTo: "2026-11-08T23:59:00Z" })
+    await earn(place, "bob", 3)
+    await place.post("/v1/test-clock", { advanceTo: "2026-11-09T00:00:00Z" })
+    await earn(place, "bob", 9)
+    expect(await rowsOf(place, "?window=days")).toEqual([[1, "bob", 9]])
+    expect(await rowsOf(place, "?window=days&at=2026-11-08")).toEqual([
+      [1, "ada", 5],
+      [2, "bob", 3],
+    ])
+    const [entry] = (await place.get(`${path}/entries?window=days`)).json.entries
+    expect(entry.previousRank).toBe(2)
+    expect((await place.get("/v1/users/ada")).json.points).toBe(7)
+    const looked = await place.post(`${path}/lookup`, { users: ["ada", "bob"], window: "days" })
+    expect(looked.json.users.map(({ rankAmong }: { rankAmong: number }) => rankAmong)).toEqual([
+      1,
+      null,
+    ])
+    const { participants } = (await place.get(`${path}/stats?window=days&at=2026-11-01`)).json
+    expect(participants).toBe(2)
+    const facts = (await place.get("/v1/users/ada/history")).json.facts
+    const won = facts.find(({ kind }: { kind: string }) => kind === "leaderboard.prize_won")
+    expect(won.cause).toMatchObject({
+      window: "days",
+      startsAt: "2026-10-26T00:00:00.000Z",
+      endsAt: "2026-11-09T00:00:00.000Z",
+      rank: 1,
+    })
+    const old = await place.get(`${path}/entries?window=days&at=2026-09-20`)
+    expect(faultsOf(old)).toEqual([["query/at", "out_of_range"]])
+    expect(faultsOf(await place.get(`${path}/entries?window=weekly`))).toEqual([
+      ["query/window", "invalid_value"],
+    ])
+    const change = { windows: [{ days: 7, anchor: "2027-01-04" }] }
+    expect(faultsOf(await place.patch(path, change))).toEqual([["/windows", "invalid_value"]])
+  })
+
+  it("refuse windows of days that are too short, too long, twice there or without an anchor", async () => {
+    const place = await placeWithGems()
+    const { boardWindowDaysMax: most, boardWindowDaysMin: least } = limits
+    const anchor = "2026-01-05"
+    const faultsFor = async (...windows: ReadonlyArray<unknown>) => {
+      const reply = await place.post("/v1/leaderboards", { ...gems, windows })
+      return reply.status === 201 ? [] : faultsOf(reply)
+    }
+    expect(
+      await faultsFor({ days: least - 1 }, "yearly", {
+        days: most + 1,
+        anchor: "2026-02-30",
+        to: 1,
+      }),
+    ).toEqual([
+      ["/windows/2/to", "unknown_member"],
+      ["/windows/0/days", "out_of_range"],
+      ["/windows/0/anchor", "missing"],
+      ["/windows/1", "invalid_value"],
+      ["/windows/2/days", "out_of_range"],
+      ["/windows/2/anchor", "invalid_format"],
+    ])
+    expect(await faultsFor({ days: 7, anchor }, { days: 14, anchor })).toEqual([
+      ["/windows/1", "duplicate"],
+    ])
+    const prizes = [{ window: "days", ranks: [1, 1], reward: { points: 1 } }]
+    expect(faultsOf(await place.post("/v1/leaderboards", { ...gems, prizes }))).toEqual([
+      ["/prizes/0/window", "invalid_value"],
+    ])
+    for (const days of [least, most]) {
+      const name = `Of ${days} days`
+      const reply = await place.post("/v1/leaderboards", {
+        ...gems,
+        name,
+        windows: [{ days, anchor }],
+      })
+      expect(reply.status).toBe(201)
+    }
+  })
+
   it("refuse prizes that cannot be paid, and archiving what they pay", async () => {
     const place = await placeWithGems()
     const weekly = { window: "weekly", ranks: [1, 3], reward: { points: 1 } }

@@ -3,7 +3,11 @@
  * every board sorted again for each read. A closed board is a list of rows, without hidden and
  * erased users.
  */
-import { type WindowKind, windowKinds } from "../../src/domain/values/Calendar.ts"
+import {
+  type DaysWindow,
+  type TimedWindow,
+  timedWindows,
+} from "../../src/domain/values/Calendar.ts"
 
 /** The amounts of a score, by the number of the change that gave each. */
 type Score = Map<number, number>
@@ -11,7 +15,7 @@ type Score = Map<number, number>
 const xpOf = (score: Score): number => [...score.values()].reduce((sum, xp) => sum + xp, 0)
 
 /** The change that gave an amount, and the windows for which it counts. */
-export interface Credit extends Partial<Record<WindowKind, number>> {
+export interface Credit extends Partial<Record<TimedWindow, number>> {
   readonly change: number
 }
 
@@ -22,7 +26,7 @@ interface ModelUser {
   hidden: boolean
   /** By kind and index. */
   readonly windows: Map<string, Score>
-  readonly latest: Record<WindowKind, number>
+  readonly latest: Record<TimedWindow, number>
 }
 
 interface Row {
@@ -46,8 +50,11 @@ export const localDay = (zone: string, ms: number): number => {
   return Date.parse(`${format.format(ms)}T00:00:00Z`) / 86_400_000
 }
 
-const windowOf = (kind: WindowKind, day: number): number => {
+const dayMs = 86_400_000
+
+const windowOf = (kind: TimedWindow, { anchor, days }: DaysWindow, day: number): number => {
   if (kind === "daily") return day
+  if (kind === "days") return Math.floor((day - Date.parse(anchor) / dayMs) / days)
   // 1970-01-01 was a Thursday.
   if (kind === "weekly") return Math.floor((day + 3) / 7)
   const date = new Date(day * 86_400_000)
@@ -81,15 +88,18 @@ export interface Season {
 }
 
 export class BoardModel {
+  /** How long the windows of days last, which the board `xp` has not. The window 0 begins on the anchor. */
+  readonly span: DaysWindow
   readonly seasons: Array<Season> = []
   readonly users = new Map<string, ModelUser>()
   /** The points of the prizes that each user has won. */
   readonly won = new Map<string, number>()
   readonly #closed = new Map<string, Array<Row>>()
-  readonly #closedThrough: Record<WindowKind, number> = {
+  readonly #closedThrough: Record<TimedWindow, number> = {
     daily: -Infinity,
     weekly: -Infinity,
     monthly: -Infinity,
+    days: -Infinity,
   }
   zone = "UTC"
   now: number
@@ -97,8 +107,9 @@ export class BoardModel {
   /** The time zones of the project before, and until when. */
   readonly #moves: Array<{ readonly zone: string; readonly until: number }> = []
 
-  constructor(now: number) {
+  constructor(now: number, span: DaysWindow) {
     this.now = now
+    this.span = span
   }
 
   /** Advances the time by quarters of an hour: the days of all zones begin at one. */
@@ -120,21 +131,21 @@ export class BoardModel {
     this.close()
   }
 
-  open(kind: WindowKind): number {
+  open(kind: TimedWindow): number {
     return Math.max(this.#current(kind, this.now), this.#closedThrough[kind] + 1)
   }
 
-  #current(kind: WindowKind, ms: number): number {
-    return windowOf(kind, localDay(this.zone, ms))
+  #current(kind: TimedWindow, ms: number): number {
+    return windowOf(kind, this.span, localDay(this.zone, ms))
   }
 
   /**
    * The window of an event in the project's zone of that time; for earlier events, of the user's
    * creation.
    */
-  #windowThen(kind: WindowKind, { seen }: ModelUser, ms: number): number {
+  #windowThen(kind: TimedWindow, { seen }: ModelUser, ms: number): number {
     const zone = this.#moves.find(({ until }) => Math.max(seen, ms) < until)?.zone ?? this.zone
-    return windowOf(kind, localDay(zone, ms))
+    return windowOf(kind, this.span, localDay(zone, ms))
   }
 
   xpOf(userId: string): number | undefined {
@@ -145,12 +156,12 @@ export class BoardModel {
   /** Gives xp for an event that occurred then; returns where it counts. */
   earn(userId: string, xp: number, occurredAt = this.now): Credit {
     const user = this.#user(userId)
-    const credit: { change: number } & Partial<Record<WindowKind, number>> = {
+    const credit: { change: number } & Partial<Record<TimedWindow, number>> = {
       change: ++this.#changes,
     }
     if (xp === 0) return credit
     user.all.set(credit.change, xp)
-    for (const kind of windowKinds) {
+    for (const kind of timedWindows) {
       const then = this.#windowThen(kind, user, Math.min(occurredAt, this.now))
       if (then !== this.#current(kind, this.now)) continue
       const index = Math.max(this.open(kind), user.latest[kind])
@@ -164,7 +175,7 @@ export class BoardModel {
   undo(userId: string, credit: Credit): void {
     const user = this.#user(userId)
     user.all.delete(credit.change)
-    for (const kind of windowKinds) {
+    for (const kind of timedWindows) {
       const index = credit[kind]
       if (index === undefined || index !== user.latest[kind]) continue
       if (index !== Math.max(this.open(kind), user.latest[kind])) continue
@@ -178,7 +189,7 @@ export class BoardModel {
     }
   }
 
-  #add(user: ModelUser, kind: WindowKind, index: number, change: number, xp: number): void {
+  #add(user: ModelUser, kind: TimedWindow, index: number, change: number, xp: number): void {
     const score = user.windows.get(`${kind} ${index}`) ?? new Map()
     user.windows.set(`${kind} ${index}`, score.set(change, xp))
     if (index === user.latest[kind]) return
@@ -208,7 +219,7 @@ export class BoardModel {
   }
 
   /** The rows of a window, or of all time. */
-  board(kind: "all_time" | WindowKind, index = 0): ReadonlyArray<ModelEntry> {
+  board(kind: "all_time" | TimedWindow, index = 0): ReadonlyArray<ModelEntry> {
     if (kind === "all_time") return ranked(this.#sorted(({ all }) => all))
     const closed = this.#closed.get(`${kind} ${index}`)
     if (closed !== undefined) return ranked(closed)
@@ -233,7 +244,7 @@ export class BoardModel {
     const rows = new Map([["all_time 0", this.#sorted(({ all }) => all)]])
     if (season.hasWindows) {
       for (const [name, closed] of this.#closed) rows.set(name, [...closed])
-      for (const kind of windowKinds) {
+      for (const kind of timedWindows) {
         for (const index of this.#indexes(kind)) {
           if (index <= this.#closedThrough[kind]) continue
           const name = `${kind} ${index}`
@@ -250,7 +261,7 @@ export class BoardModel {
   }
 
   /** The windows in which users have xp who are not hidden. */
-  #indexes(kind: WindowKind): ReadonlyArray<number> {
+  #indexes(kind: TimedWindow): ReadonlyArray<number> {
     const indexes = new Set<number>()
     for (const { hidden, windows } of this.users.values()) {
       for (const name of windows.keys()) {
@@ -263,13 +274,13 @@ export class BoardModel {
 
   /** Closes the windows that are over: at the end of a day, at a change of zone, and at a start. */
   close(): void {
-    for (const kind of windowKinds) {
+    for (const kind of timedWindows) {
       const open = this.open(kind)
       for (const index of this.#indexes(kind)) {
         if (index <= this.#closedThrough[kind] || index >= open) continue
         const rows = this.#sorted(({ windows }) => windows.get(`${kind} ${index}`))
         this.#closed.set(`${kind} ${index}`, rows)
-        this.#pay(ranked(rows))
+        if (kind !== "days") this.#pay(ranked(rows))
         const [first] = this.seasons
         if (kind === "weekly" && first !== undefined && first.ended === undefined) {
           this.#pay(ranked(rows))
@@ -304,7 +315,7 @@ export class BoardModel {
   #user(userId: string): ModelUser {
     let user = this.users.get(userId)
     if (user === undefined) {
-      const latest = { daily: -Infinity, weekly: -Infinity, monthly: -Infinity }
+      const latest = { daily: -Infinity, weekly: -Infinity, monthly: -Infinity, days: -Infinity }
       user = { seen: this.now, all: new Map(), hidden: false, windows: new Map(), latest }
       this.users.set(userId, user)
     }

@@ -4,8 +4,10 @@
  * day is, and its grace.
  */
 import {
-  type WindowKind,
-  windowKinds,
+  type DaysWindow,
+  dayOf,
+  type TimedWindow,
+  timedWindows,
   type Zone,
   zoneOf,
 } from "../../src/domain/values/Calendar.ts"
@@ -19,7 +21,7 @@ interface Score {
 export interface Contribution {
   readonly team: string
   readonly amount: number
-  readonly windows: ReadonlyArray<readonly [WindowKind, number]>
+  readonly windows: ReadonlyArray<readonly [TimedWindow, number]>
 }
 
 /** What a user scored for the team that got its latest score, by window. */
@@ -42,6 +44,7 @@ export class ContestModel {
   readonly #scores = new Map<string, Map<string, Score>>()
   readonly #zone: Zone
   readonly #graceMs: number
+  readonly #span: DaysWindow
   readonly #shares = new Map<string, Share>()
   readonly hidden = new Set<string>()
   /** The points of the prizes that each user has won. */
@@ -49,17 +52,20 @@ export class ContestModel {
   readonly #paid = new Set<string>()
   #changes = 0
 
-  constructor(timezone: string, graceMs: number) {
+  constructor(timezone: string, graceMs: number, span: DaysWindow) {
+    this.#span = span
     this.#zone = zoneOf(timezone)
     this.#graceMs = graceMs
   }
 
-  current(kind: WindowKind, now: number): number {
-    return this.#zone.windowAt(kind, now)
+  current(kind: TimedWindow, now: number): number {
+    if (kind !== "days") return this.#zone.windowAt(kind, now)
+    const { anchor, days } = this.#span
+    return Math.floor((this.#zone.dayAt(now) - dayOf(anchor)!) / days)
   }
 
   /** Whether a window takes scores, and undos of them. */
-  isOpen(kind: WindowKind, index: number, now: number): boolean {
+  isOpen(kind: TimedWindow, index: number, now: number): boolean {
     return index >= this.current(kind, now - this.#graceMs)
   }
 
@@ -67,7 +73,7 @@ export class ContestModel {
   earn(userId: string, amount: number, now: number, occurredAt = now): Contribution | undefined {
     const team = this.members.get(userId)
     if (team === undefined) return undefined
-    const windows = windowKinds.flatMap((kind) => {
+    const windows = timedWindows.flatMap((kind) => {
       const index = this.current(kind, occurredAt)
       return this.isOpen(kind, index, now) ? [[kind, index] as const] : []
     })
@@ -115,7 +121,7 @@ export class ContestModel {
   /** Pays what each window gives that is over: a point to the members of the first team. */
   close(now: number): void {
     for (const window of this.#scores.keys()) {
-      const [kind, index] = window.split(" ") as [WindowKind | "all_time", string]
+      const [kind, index] = window.split(" ") as [TimedWindow | "all_time", string]
       if (kind === "all_time" || this.#paid.has(window)) continue
       if (this.isOpen(kind, Number(index), now)) continue
       this.#paid.add(window)
@@ -147,7 +153,7 @@ export class ContestModel {
     for (const [userId, own] of this.members) if (own === team) this.members.delete(userId)
   }
 
-  board(kind: "all_time" | WindowKind, index: number): ReadonlyArray<ContestRow> {
+  board(kind: "all_time" | TimedWindow, index: number): ReadonlyArray<ContestRow> {
     const window = kind === "all_time" ? kind : `${kind} ${index}`
     const rows = [...(this.#scores.get(window) ?? [])].sort(
       ([, one], [, other]) => other.amount - one.amount || one.since - other.since,

@@ -120,6 +120,8 @@ export class Oracle {
         closed = new Map(closed).set(boardId, { ...closedOf(closed, boardId), over: sequence })
       }
       if (fact.kind !== "leaderboard.window_closed" || fact.window === "all_time") continue
+      // `boards.ts` compares windows of days.
+      if (fact.window === "days") continue
       const boardId = fact.board?.boardId ?? xpBoard.id
       const first = dateOf(firstDayOf(fact.window, fact.index))
       const through = { ...closedOf(closed, boardId), [fact.window]: first }

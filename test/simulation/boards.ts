@@ -13,12 +13,16 @@ import {
   type BoardWindow,
   boardOrders,
   boardWindows,
+  namedWindows,
 } from "../../src/domain/project/BoardDefinition.ts"
 import type { BoardPrize } from "../../src/domain/project/BoardPrize.ts"
 import {
+  type DaysWindow,
   dateOf,
+  dayOf,
   firstDayOf,
-  type WindowKind,
+  type TimedWindow,
+  timedWindows,
   windowKinds,
 } from "../../src/domain/values/Calendar.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
@@ -56,6 +60,17 @@ export const beginnings = [
   "2027-12-30T12:00:00Z",
 ]
 
+const spans: ReadonlyArray<DaysWindow> = [
+  { days: 2, anchor: "2026-01-05" },
+  { days: 14, anchor: "2030-12-31" },
+  { days: 3, anchor: "2009-06-01" },
+  { days: 45, anchor: "2018-11-03" },
+  { days: 92, anchor: "1969-02-28" },
+]
+
+/** Not drawn, so that a seed of earlier versions does the same. */
+const spanOf = (seed: number): DaysWindow => spans[Math.abs(seed) % spans.length]!
+
 const minute = 60_000
 const day = 1_440 * minute
 
@@ -63,7 +78,7 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
   const random = new Random(seed)
   yield* TestClock.setTime(Date.parse(random.pick(beginnings)))
   const state = new MemoryStorage.MemoryState()
-  const model = new BoardModel(yield* Clock.currentTimeMillis)
+  const model = new BoardModel(yield* Clock.currentTimeMillis, spanOf(seed))
   const disk = { writesLeft: Number.POSITIVE_INFINITY }
   const open = Effect.suspend(() => {
     disk.writesLeft = Number.POSITIVE_INFINITY
@@ -110,7 +125,15 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
   for (const order of boardOrders) {
     const id = `ldb_${order}`
     const ties = order === "asc" ? "first" : "shared"
-    const leaderboard = { id, name: order, score: { currency: "xp" }, order, ties } as const
+    const windows = [...namedWindows, model.span]
+    const leaderboard = {
+      id,
+      name: order,
+      score: { currency: "xp" },
+      windows,
+      order,
+      ties,
+    } as const
     yield* running.engine.askProject(sandbox, { kind: "createLeaderboard", leaderboard })
   }
 
@@ -125,7 +148,7 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
         id,
         name: id,
         score: { currency: "xp" },
-        windows: hasWindows ? boardWindows : ["all_time"],
+        windows: hasWindows ? [...namedWindows, model.span] : ["all_time"],
         prizes: modelPrizes.flatMap(({ points, ...wins }) =>
           (hasWindows ? (["all_time", "weekly"] as const) : (["all_time"] as const)).map(
             (window): BoardPrize => ({ window, ...wins, reward: { xp: 0, points, badgeId: null } }),
@@ -278,13 +301,16 @@ const compare = Effect.fnUntraced(function* (
     expect([userId, points]).toEqual([userId, model.won.get(userId) ?? 0])
   }
   for (const season of model.seasons) yield* compareSeason(engine, model, season)
-  for (const kind of windowKinds) {
+  for (const kind of timedWindows) {
     const open = model.open(kind)
     for (const index of [open, open - 1, open - random.integer(2, 12)]) {
       yield* compareBoard(engine, model, random, users, kind, index)
     }
   }
 })
+
+const firstDateOf = ({ span }: BoardModel, kind: TimedWindow, index: number): string =>
+  dateOf(kind === "days" ? dayOf(span.anchor)! + span.days * index : firstDayOf(kind, index))
 
 /** How many of the last windows of a season are compared. */
 const lastCompared = 3
@@ -299,7 +325,7 @@ const compareSeason = Effect.fnUntraced(function* (
     const page = yield* engine.readBoard(sandbox, {
       board: season.id,
       window,
-      ...(window !== "all_time" && { at: dateOf(firstDayOf(window, index)) }),
+      ...(window !== "all_time" && { at: firstDateOf(model, window, index) }),
       limit: 100,
       offset: 0,
     })
@@ -343,11 +369,11 @@ const compareBoard = Effect.fnUntraced(function* (
   model: BoardModel,
   random: Random,
   users: ReadonlyArray<string>,
-  kind: "all_time" | WindowKind,
+  kind: "all_time" | TimedWindow,
   index: number,
 ) {
   const window =
-    kind === "all_time" ? { window: kind } : { window: kind, at: dateOf(firstDayOf(kind, index)) }
+    kind === "all_time" ? { window: kind } : { window: kind, at: firstDateOf(model, kind, index) }
   const expected = model.board(kind, index)
   const before = kind === "all_time" ? [] : model.board(kind, index - 1)
   const isOldest = kind !== "all_time" && index === model.open(kind) - windowsKept[kind]
@@ -389,6 +415,7 @@ const compareBoard = Effect.fnUntraced(function* (
     }))
     expect(bare.sort(byUser)).toEqual(expected.map(turned).sort(byUser))
   }
+  if (kind === "days") return
   const offset = random.integer(0, expected.length + 1)
   const limit = random.integer(1, 10)
   const page = yield* engine.readBoard(sandbox, { ...window, limit, offset })

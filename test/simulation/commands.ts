@@ -6,9 +6,9 @@ import {
   type BoardScore,
   boardOrders,
   boardTies,
-  boardWindows,
   isOfPresent,
   isXpBoard,
+  namedWindows,
   type RankedKind,
   ranksBy,
   xpBoard,
@@ -844,7 +844,7 @@ const randomEntrants = ({ project, random }: Surroundings) => {
 export const randomBoard = (run: Surroundings): Board => {
   const { random, sequence } = run
   const score = randomScore(run)
-  const windows = boardWindows.filter(() => random.chance(0.7))
+  const windows = namedWindows.filter(() => random.chance(0.7))
   const board = {
     id: `ldb_${sequence}`,
     key: `board-${sequence}`,

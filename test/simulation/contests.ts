@@ -7,13 +7,14 @@
 import { expect } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { boardOrders } from "../../src/domain/project/BoardDefinition.ts"
+import { boardOrders, namedWindows } from "../../src/domain/project/BoardDefinition.ts"
 import type { BoardPrize } from "../../src/domain/project/BoardPrize.ts"
 import {
   dateOf,
+  dayOf,
   firstDayOf,
-  type WindowKind,
-  windowKinds,
+  type TimedWindow,
+  timedWindows,
 } from "../../src/domain/values/Calendar.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
 import type { UserMessage } from "../../src/engine/actor/Actor.ts"
@@ -27,6 +28,8 @@ import { hashSecretOf, Random } from "./random.ts"
 const minute = 60_000
 const day = 1_440 * minute
 const zones = ["UTC", "Europe/Berlin", "Pacific/Kiritimati", "America/St_Johns"]
+
+const span = { days: 4, anchor: "2027-01-01" }
 
 export const happened = {
   undoneOfFormer: 0,
@@ -73,7 +76,7 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
   let running = yield* open
   const timezone = random.pick(zones)
   const graceMinutes = random.pick([0, 60, 360, 720])
-  const model = new ContestModel(timezone, graceMinutes * minute)
+  const model = new ContestModel(timezone, graceMinutes * minute, span)
   const users = Array.from({ length: 8 }, (_, index) => `user${index}`)
   const present = new Set<string>()
   let undoable: Array<Done> = []
@@ -83,7 +86,7 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
   yield* ask(rule("TAP", 3))
   yield* ask(rule("PUSH", 5))
   const reward = { xp: 0, points: 1, badgeId: null }
-  const prizes = windowKinds.map((window): BoardPrize => ({ window, ranks: [1, 1], reward }))
+  const prizes = timedWindows.map((window): BoardPrize => ({ window, ranks: [1, 1], reward }))
   for (const order of boardOrders) {
     const leaderboard = {
       id: `ldb_${order}`,
@@ -94,6 +97,7 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
       order,
       ties: "first",
       graceMinutes,
+      windows: [...namedWindows, span],
       prizes: order === "desc" ? prizes : [],
     } as const
     yield* ask({ kind: "createLeaderboard", leaderboard })
@@ -258,19 +262,22 @@ const compare = Effect.fnUntraced(function* (
   }
   const now = yield* Clock.currentTimeMillis
   yield* compareBoard(engine, model, "all_time", 0)
-  for (const kind of windowKinds) {
+  for (const kind of timedWindows) {
     const open = model.current(kind, now)
     for (const index of [open, open - 1, open - 2]) yield* compareBoard(engine, model, kind, index)
   }
 })
 
+const firstOf = (kind: TimedWindow, index: number): number =>
+  kind === "days" ? dayOf(span.anchor)! + span.days * index : firstDayOf(kind, index)
+
 const compareBoard = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   model: ContestModel,
-  kind: "all_time" | WindowKind,
+  kind: "all_time" | TimedWindow,
   index: number,
 ) {
-  const at = kind === "all_time" ? {} : { at: dateOf(firstDayOf(kind, index)) }
+  const at = kind === "all_time" ? {} : { at: dateOf(firstOf(kind, index)) }
   const expected = model.board(kind, index)
   for (const order of boardOrders) {
     const page = yield* engine.readTeamBoard(sandbox, {

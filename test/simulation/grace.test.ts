@@ -6,12 +6,15 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { namedWindows } from "../../src/domain/project/BoardDefinition.ts"
 import type { BoardPrize } from "../../src/domain/project/BoardPrize.ts"
 import {
+  type DaysWindow,
   dateOf,
+  dayOf,
   firstDayOf,
-  type WindowKind,
-  windowKinds,
+  type TimedWindow,
+  timedWindows,
 } from "../../src/domain/values/Calendar.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
@@ -33,8 +36,9 @@ const localDay = (zone: string, ms: number): number => {
   return Date.parse(`${date}T00:00:00Z`) / (24 * hour)
 }
 
-const windowOf = (kind: WindowKind, day: number): number => {
+const windowOf = (kind: TimedWindow, { anchor, days }: DaysWindow, day: number): number => {
   if (kind === "daily") return day
+  if (kind === "days") return Math.floor((day - Date.parse(anchor) / (24 * hour)) / days)
   if (kind === "weekly") return Math.floor((day + 3) / 7)
   const date = new Date(day * 24 * hour)
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth()
@@ -43,7 +47,7 @@ const windowOf = (kind: WindowKind, day: number): number => {
 interface Earned {
   readonly userId: string
   readonly eventId: string
-  readonly windows: { readonly [Kind in WindowKind]?: number }
+  readonly windows: { readonly [Kind in TimedWindow]?: number }
   undone: boolean
 }
 
@@ -54,32 +58,34 @@ class GraceModel {
   readonly won = new Map<string, number>()
   readonly #zone: string
   readonly #graceMs: number
+  readonly #span: DaysWindow
   now: number
 
-  constructor(now: number, zone: string, graceMs: number) {
+  constructor(now: number, zone: string, graceMs: number, span: DaysWindow) {
+    this.#span = span
     this.now = now
     this.#zone = zone
     this.#graceMs = graceMs
   }
 
-  windowAt(kind: WindowKind, ms: number): number {
-    return windowOf(kind, localDay(this.#zone, ms))
+  windowAt(kind: TimedWindow, ms: number): number {
+    return windowOf(kind, this.#span, localDay(this.#zone, ms))
   }
 
-  isOver(kind: WindowKind, window: number): boolean {
+  isOver(kind: TimedWindow, window: number): boolean {
     return window < this.windowAt(kind, this.now - this.#graceMs)
   }
 
   earn(userId: string, eventId: string, occurredAt: number): void {
-    const windows: { [Kind in WindowKind]?: number } = {}
-    for (const kind of windowKinds) {
+    const windows: { [Kind in TimedWindow]?: number } = {}
+    for (const kind of timedWindows) {
       const window = this.windowAt(kind, occurredAt)
       if (!this.isOver(kind, window)) windows[kind] = window
     }
     this.earned.push({ userId, eventId, windows, undone: false })
   }
 
-  rows(kind: WindowKind, window: number): ReadonlyArray<readonly [string, number]> {
+  rows(kind: TimedWindow, window: number): ReadonlyArray<readonly [string, number]> {
     const closed = this.closed.get(`${kind} ${window}`)
     if (closed !== undefined) return closed
     const scores = new Map<string, number>()
@@ -94,7 +100,7 @@ class GraceModel {
   advance(to: number): void {
     while (this.now < to) {
       this.now = Math.min(to, Math.floor(this.now / quarter + 1) * quarter)
-      for (const kind of windowKinds) {
+      for (const kind of timedWindows) {
         for (const window of new Set(this.earned.map(({ windows }) => windows[kind]))) {
           if (window === undefined || !this.isOver(kind, window)) continue
           const name = `${kind} ${window}`
@@ -102,7 +108,7 @@ class GraceModel {
           const rows = this.rows(kind, window)
           this.closed.set(name, rows)
           const best = Math.max(...rows.map(([, score]) => score))
-          for (const [userId, score] of kind === "daily" ? rows : []) {
+          for (const [userId, score] of kind === "daily" || kind === "days" ? rows : []) {
             if (score === best) this.won.set(userId, (this.won.get(userId) ?? 0) + 1)
           }
         }
@@ -126,7 +132,8 @@ const simulateGrace = Effect.fnUntraced(function* (seed: number, steps: number) 
   yield* TestClock.setTime(Date.parse(random.pick(beginnings)))
   const zone = random.pick(zones)
   const graceMinutes = random.pick([15, 60, 360, 705, 720])
-  const model = new GraceModel(yield* Clock.currentTimeMillis, zone, graceMinutes * minute)
+  const span = { days: 2 + (Math.abs(seed) % 2), anchor: "2026-10-23" }
+  const model = new GraceModel(yield* Clock.currentTimeMillis, zone, graceMinutes * minute, span)
   const state = new MemoryStorage.MemoryState()
   const disk = { writesLeft: Number.POSITIVE_INFINITY }
   const open = Effect.suspend(() => {
@@ -150,10 +157,19 @@ const simulateGrace = Effect.fnUntraced(function* (seed: number, steps: number) 
   yield* running.engine.askProject(sandbox, { kind: "updateSettings", change: { timezone: zone } })
   yield* running.engine.askProject(sandbox, rule("TAP", 3))
   const reward = { xp: 0, points: 1, badgeId: null }
-  const prizes: ReadonlyArray<BoardPrize> = [{ window: "daily", ranks: [1, 1], reward }]
+  const prizes = (["daily", "days"] as const).map(
+    (window): BoardPrize => ({ window, ranks: [1, 1], reward }),
+  )
   yield* running.engine.askProject(sandbox, {
     kind: "createLeaderboard",
-    leaderboard: { id: board, name: "Grace", score: { currency: "xp" }, graceMinutes, prizes },
+    leaderboard: {
+      id: board,
+      name: "Grace",
+      score: { currency: "xp" },
+      windows: [...namedWindows, span],
+      graceMinutes,
+      prizes,
+    },
   })
 
   const settle = Effect.gen(function* () {
@@ -195,10 +211,12 @@ const simulateGrace = Effect.fnUntraced(function* (seed: number, steps: number) 
       const points = (yield* running.engine.readUser(sandbox, userId))?.points ?? 0
       expect([userId, points]).toEqual([userId, model.won.get(userId) ?? 0])
     }
-    for (const kind of windowKinds) {
+    for (const kind of timedWindows) {
       const present = model.windowAt(kind, model.now)
       for (const window of [present, present - 1, present - 2]) {
-        const at = dateOf(firstDayOf(kind, window))
+        const first =
+          kind === "days" ? dayOf(span.anchor)! + span.days * window : firstDayOf(kind, window)
+        const at = dateOf(first)
         const query = { board, window: kind, at, limit: 100, offset: 0 }
         const { closed, entries } = yield* running.engine.readBoard(sandbox, query)
         const rows = entries.map(({ score, userId }) => [userId, score] as const).sort()

@@ -134,6 +134,8 @@ const compareFurther = Effect.fnUntraced(function* (
     // The ranks of one that has ended are compared elsewhere (`boards.ts`).
     if (closedOf(closed, board.id).over !== undefined) continue
     for (const window of board.windows) {
+      // `boards.ts` compares windows of days.
+      if (typeof window === "object") continue
       const first =
         window === "all_time"
           ? ""

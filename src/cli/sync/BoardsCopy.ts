@@ -23,7 +23,7 @@ import type { Laurel } from "../../client/Laurel.ts"
 import { limits } from "../../Limits.ts"
 import { type Client, insertRows, inTransaction, type Place } from "./rows.ts"
 
-type Kind = LeaderboardDefinition["windows"][number]
+type Kind = BoardEntries["window"]["kind"]
 type Page = BoardEntries | TeamBoardEntries
 
 export class BoardsCopy {
@@ -58,7 +58,10 @@ AND (boards_at IS NULL OR boards_at < now() - make_interval(secs => $3))`,
     for await (const board of this.#laurel.leaderboards.list({ limit: limits.pageMax })) {
       if (board.status === "draft") continue
       keys.push(board.key)
-      for (const kind of board.windows) written += await this.#writeKind(board, kind)
+      for (const window of board.windows) {
+        const kind = typeof window === "object" ? "days" : window
+        written += await this.#writeKind(board, kind)
+      }
     }
     await this.#deleteOthers(keys)
     await this.#client.query(
@@ -177,6 +180,7 @@ const keptByDefault = {
   daily: limits.boardDailyWindowsKept,
   weekly: limits.boardWeeklyWindowsKept,
   monthly: limits.boardMonthlyWindowsKept,
+  days: limits.boardDaysWindowsKept,
 }
 
 const rowsOf = ({ entries }: Page) =>

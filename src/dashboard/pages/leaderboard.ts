@@ -1,13 +1,19 @@
 /**
- * The leaderboard: all time, and the day, week and month, open or past; a page of it, or the page
+ * The leaderboard: all time, and the day, week, month and span of days, open or past; a page of it, or the page
  * around a user.
  */
 import { Effect } from "effect"
 import {
+  type BoardWindow,
+  hasWindow,
+  kindOfWindow,
+  spanOf,
+} from "../../domain/project/BoardDefinition.ts"
+import {
   dateOf,
   firstDayOf,
-  type WindowKind,
-  windowKinds,
+  type TimedWindow,
+  timedWindows,
   zoneOf,
 } from "../../domain/values/Calendar.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
@@ -26,7 +32,7 @@ import { entrantHead, entrantLink, entriesOf, rankedKey } from "./definitions/bo
 import { rewardWords } from "./definitions/conditions.ts"
 
 type Definition = BodyOf<"leaderboards.get">
-type BoardKind = Definition["windows"][number]
+type BoardKind = BoardWindow
 
 /** An entry; only those of the board `xp` have a level. */
 type Entry = Pick<
@@ -45,6 +51,7 @@ const kindLabels: ReadonlyArray<readonly [BoardKind, string]> = [
   ["monthly", "Month"],
   ["weekly", "Week"],
   ["daily", "Day"],
+  ["days", "Span of days"],
 ]
 
 const leaderboardPage = Effect.fnUntraced(function* (
@@ -56,7 +63,7 @@ const leaderboardPage = Effect.fnUntraced(function* (
   const part = (name: string) => query.get(name) || undefined
   const id = part("board") ?? "xp"
   const definition = yield* ask("leaderboards.get", { params: { id } })
-  const asked = part("window") ?? definition.windows[0]!
+  const asked = part("window") ?? kindOfWindow(definition.windows[0]!)
   const around = part("around")
   const found = yield* boardOf(visit, definition, {
     window: asked,
@@ -182,7 +189,7 @@ const kindLinks = (path: string, definition: Definition, asked: string): Html =>
   return tabs<string>(
     "Windows",
     kindLabels
-      .filter(([kind]) => definition.windows.some((window) => window === kind))
+      .filter(([kind]) => hasWindow(definition, kind))
       .map(([kind, label]) => [kind, label, `${path}?window=${kind}${board}`]),
     asked,
   )
@@ -277,10 +284,11 @@ const emptyBoard = ({ base, time }: PlaceVisit, { definition, total, window }: B
     : html`<p>The leaderboard ranks users by xp. Nobody has earned xp here yet: <a href="${base}/rules">create a rule</a> that gives xp for an event.</p>`
 }
 
-const windowsKept: Readonly<Record<WindowKind, number>> = {
+const windowsKept: Readonly<Record<TimedWindow, number>> = {
   daily: limits.boardDailyWindowsKept,
   weekly: limits.boardWeeklyWindowsKept,
   monthly: limits.boardMonthlyWindowsKept,
+  days: limits.boardDaysWindowsKept,
 }
 
 /** The days of a window, with links to the previous and next windows that can be read. */
@@ -289,18 +297,19 @@ const windowLine = (
   { definition, window }: Board,
   timezone: string,
 ): Html => {
-  const kind = windowKinds.find((one) => one === window.kind)!
+  const kind = timedWindows.find((one) => one === window.kind)!
+  const span = spanOf(definition, kind)!
   const zone = zoneOf(timezone)
   // The time zone of the project at that time sets the bounds of a closed window.
   const middle = (Date.parse(window.startsAt!) + Date.parse(window.endsAt!)) / 2
-  const index = zone.windowAt(kind, middle)
+  const index = zone.windowAt(span, middle)
   const ends = definition.endsAt === null ? Number.POSITIVE_INFINITY : Date.parse(definition.endsAt)
-  const open = zone.windowAt(kind, Math.min(time(), ends - 1))
-  const first = firstDayOf(kind, index)
-  const last = firstDayOf(kind, index + 1) - 1
+  const open = zone.windowAt(span, Math.min(time(), ends - 1))
+  const first = firstDayOf(span, index)
+  const last = firstDayOf(span, index + 1) - 1
   const addressOf = (other: number): string =>
     withQuery(`${base}/leaderboard`, withoutAround(request.query), {
-      at: other >= open ? undefined : dateOf(firstDayOf(kind, other)),
+      at: other >= open ? undefined : dateOf(firstDayOf(span, other)),
       offset: undefined,
     })
   return html`<nav class="pager row" aria-label="Previous and next window">

@@ -5,6 +5,7 @@ import {
   boardDefaults,
   defaultWindows,
   hasScores,
+  hasWindow,
   isOfPresent,
   isOfTeams,
   isXpBoard,
@@ -209,7 +210,7 @@ const prizeFaults = (
       const detail = "must not be all_time: the leaderboard xp never ends"
       faults.push({ pointer: `${pointer}/window`, code: "not_allowed", detail })
     }
-    if (!board.windows.includes(window)) {
+    if (!hasWindow(board, window)) {
       const detail = "must be one of the leaderboard's windows"
       faults.push({ pointer: `${pointer}/window`, code: "invalid_value", detail })
     }

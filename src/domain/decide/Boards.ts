@@ -28,12 +28,14 @@
  * and metric that has one, and a fact for each board that is touched, at most `boardsOfCurrencyMax` of
  * a currency or a metric.
  */
-import { type BoardClose, closeOf } from "../project/BoardClose.ts"
+import { closeOf } from "../project/BoardClose.ts"
 import {
   type Board,
   boardGraceMs,
   boardIndexOf,
   isWhole,
+  kindOfWindow,
+  spanOf,
   xpBoard,
 } from "../project/BoardDefinition.ts"
 import { paysAt } from "../project/Definition.ts"
@@ -41,13 +43,19 @@ import type { ProjectState } from "../project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../record/Record.ts"
 import type { Membership } from "../user/Membership.ts"
 import { teamIn } from "../user/TeamMembership.ts"
-import { noBoardScores, noWindows, type UserState } from "../user/User.ts"
-import { type WindowKind, windowKinds, type Zone, zoneOf } from "../values/Calendar.ts"
+import { noBoardScores, noWindows, type UserState, type WindowScores } from "../user/User.ts"
+import {
+  type TimedWindow,
+  timedWindows,
+  type WindowSpan,
+  type Zone,
+  zoneOf,
+} from "../values/Calendar.ts"
 import { hasEnded } from "./CloseWindows.ts"
-import { isStillOpen, lateWindow, openWindows } from "./openWindows.ts"
+import { isStillOpen, lateWindow, openWindow, openWindows } from "./openWindows.ts"
 
 /** The index of each window that counts. */
-type Indexes = { -readonly [Kind in WindowKind]?: number }
+type Indexes = { -readonly [Kind in TimedWindow]?: number }
 
 /** The parts of a decision in progress (`Draft`) that scores need. */
 export interface Scoring {
@@ -111,16 +119,21 @@ const creditBoard = (
   const team = board.teamKind === null ? undefined : teamIn(user, project, board.teamKind)
   if (board.teamKind !== null && team === undefined) return
   const { windows } = user?.boards.get(boardId) ?? noBoardScores
-  const open = openWindows(windows, closes, today, day)
   const indexes: Indexes = {}
   let counts = false
-  for (const window of board.windows) {
+  for (const span of board.windows) {
+    const window = kindOfWindow(span)
+    if (span === "all_time" || window === "all_time") {
+      counts = true
+      continue
+    }
+    const scores = windows[window]
     const index =
-      window === "all_time"
-        ? undefined
-        : (open?.[window] ?? lateIndex(draft, board, window, windows))
-    if (window !== "all_time" && index !== undefined) indexes[window] = index
-    if (window === "all_time" || index !== undefined) counts = true
+      openWindow(span, scores, closes[window], today, day) ??
+      lateIndex(draft, board, span, scores, closes[window])
+    if (index === undefined) continue
+    indexes[window] = index
+    counts = true
   }
   if (!counts) return
   const of = team && { team: { id: team.id, number: team.number } }
@@ -129,19 +142,15 @@ const creditBoard = (
 
 /** The window that takes the event in its grace. */
 const lateIndex = (
-  { day, now, project, zone }: Scoring,
+  { day, now, zone }: Scoring,
   board: Board,
-  window: WindowKind,
-  windows: UserState["windows"],
-): number | undefined => {
-  if (board.graceMinutes === 0) return undefined
-  const closes = closeOf(project.boardCloses, board.id)
-  return lateWindow(window, windows[window], closes, day, {
-    zone,
-    now,
-    graceMs: boardGraceMs(board),
-  })
-}
+  span: WindowSpan,
+  scores: WindowScores,
+  closed: number,
+): number | undefined =>
+  board.graceMinutes === 0
+    ? undefined
+    : lateWindow(span, scores, closed, day, { zone, now, graceMs: boardGraceMs(board) })
 
 /** Credits the open windows of the board `xp` that contain the event. */
 export const creditWindows = (draft: Scoring, amount: number): void => {
@@ -171,9 +180,10 @@ export const undoneScores = (
     const closes = closeOf(project.boardCloses, boardId)
     if (closes.over) return []
     const { windows } = user.boards.get(boardId) ?? noBoardScores
-    const open = {
-      ...openAmong(fact, windows, closes, project, now),
-      ...graceAmong(fact, windows, project, now),
+    const board = project.leaderboards.get(boardId)
+    const open = board && {
+      ...openAmong(fact, windows, board, project, now),
+      ...graceAmong(fact, windows, board, project, now),
     }
     const of = { ...(team && { team }), ...(missed && { missed }) }
     return { kind, boardId, amount: -amount, ...of, ...open }
@@ -183,18 +193,19 @@ export const undoneScores = (
 const graceAmong = (
   fact: FactOf<"board.scored">,
   windows: UserState["windows"],
-  { boardCloses, leaderboards, settings }: ProjectState,
+  board: Board,
+  { boardCloses, settings }: ProjectState,
   now: number,
 ): Indexes => {
-  const board = leaderboards.get(fact.boardId)
   const debit: Indexes = {}
-  if (board === undefined || board.graceMinutes === 0) return debit
+  if (board.graceMinutes === 0) return debit
   const closes = closeOf(boardCloses, board.id)
   const grace = { zone: zoneOf(settings.timezone), now, graceMs: boardGraceMs(board) }
-  for (const kind of windowKinds) {
+  for (const kind of timedWindows) {
     const index = fact[kind]
-    if (index === undefined) continue
-    if (isStillOpen(kind, index, windows[kind], closes, grace)) debit[kind] = index
+    const span = spanOf(board, kind)
+    if (index === undefined || span === undefined) continue
+    if (isStillOpen(span, index, windows[kind], closes[kind], grace)) debit[kind] = index
   }
   return debit
 }
@@ -203,17 +214,18 @@ const graceAmong = (
 export const openAmong = (
   credit: Indexes,
   latest: UserState["windows"],
-  closes: BoardClose,
-  project: ProjectState,
+  board: Board,
+  { boardCloses, settings }: ProjectState,
   now: number,
 ): Indexes => {
-  const today = zoneOf(project.settings.timezone).dayAt(now)
-  const open = openWindows(latest, closes, today, today)
+  const today = zoneOf(settings.timezone).dayAt(now)
+  const closes = closeOf(boardCloses, board.id)
   const debit: Indexes = {}
-  for (const kind of windowKinds) {
+  for (const kind of timedWindows) {
     const index = credit[kind]
-    if (index === undefined || index !== open?.[kind]) continue
-    if (latest[kind].index === index) debit[kind] = index
+    const span = spanOf(board, kind)
+    if (index === undefined || span === undefined || latest[kind].index !== index) continue
+    if (index === openWindow(span, latest[kind], closes[kind], today, today)) debit[kind] = index
   }
   return debit
 }

@@ -15,11 +15,13 @@ import {
   type BoardWindow,
   boardGraceMs,
   hasScores,
+  hasWindow,
+  spanOf,
   xpBoard,
 } from "../project/BoardDefinition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
-import { type WindowKind, windowKinds, type Zone, zoneOf } from "../values/Calendar.ts"
+import { type TimedWindow, type WindowSpan, type Zone, zoneOf } from "../values/Calendar.ts"
 import { refuse } from "../values/Errors.ts"
 import { assertCloses } from "../values/invariants.ts"
 import type { Decided } from "./Decided.ts"
@@ -40,7 +42,7 @@ export interface CloseWindows {
   readonly windows: ReadonlyArray<WindowOver>
 }
 
-type Ending = Pick<Board, "endsAt" | "graceMinutes" | "id">
+type Ending = Pick<Board, "endsAt" | "graceMinutes" | "id" | "windows">
 
 /** Whether the leaderboard has ended, and its grace too, so that nothing scores on it any more. */
 export const hasEnded = (board: Pick<Board, "endsAt" | "graceMinutes">, now: number): boolean =>
@@ -51,26 +53,28 @@ export const oldestOpenWindow = (
   project: Pick<ProjectState, "boardCloses">,
   board: Ending,
   zone: Zone,
-  kind: WindowKind,
+  kind: TimedWindow,
   now: number,
 ): number => openWindow(project, board, zone, kind, now - boardGraceMs(board))
 
 /**
  * The index of the open window: the window of `now`. If this window is already closed, because the
  * time zone changed or the clock was set back, the window after the last closed one. Of a leaderboard
- * that has ended, its last window.
+ * that has ended, its last window, and of one without such windows, the window before all.
  */
 export const openWindow = (
   { boardCloses }: Pick<ProjectState, "boardCloses">,
-  { endsAt, id }: Ending,
+  board: Ending,
   zone: Zone,
-  kind: WindowKind,
+  kind: TimedWindow,
   now: number,
 ): number => {
+  const { endsAt, id } = board
   const closes = closeOf(boardCloses, id)
-  if (closes.over) return closes[kind]
+  const span = spanOf(board, kind)
+  if (closes.over || span === undefined) return closes[kind]
   const present = endsAt === null ? now : Math.min(now, endsAt - 1)
-  return Math.max(zone.windowAt(kind, present), closes[kind] + 1)
+  return Math.max(zone.windowAt(span, present), closes[kind] + 1)
 }
 
 /** The leaderboards that end, and have not yet. */
@@ -97,18 +101,20 @@ export const decideCloseWindows = (
 ): Decided<"conflict"> => {
   const zone = zoneOf(project.settings.timezone)
   const facts: Array<Fact> = []
-  const closed = new Map<string, Record<WindowKind, number>>()
+  const closed = new Map<string, Record<TimedWindow, number>>()
   const inOrder = windows.toSorted((one, other) => one.index - other.index)
   for (const { boardId, index, total, window } of inOrder) {
     if (window === "all_time") continue
     const board = boardOf(project, boardId)
     if (board === undefined) continue
     const closes = closed.get(board.id) ?? { ...closeOf(project.boardCloses, board.id) }
-    if (index <= closes[window] || !isOver(project, board, zone, { window, index }, now)) continue
+    const span = spanOf(board, window)
+    if (span === undefined || index <= closes[window]) continue
+    if (!isOver(project, board, zone, { window, index }, now)) continue
     assertCloses(window, index, closes[window])
     closes[window] = index
     closed.set(board.id, closes)
-    const bounds = boundsOf(board, zone, window, index)
+    const bounds = boundsOf(board, zone, span, index)
     facts.push({
       ...closedBoard(board),
       window,
@@ -136,7 +142,7 @@ const isOver = (
   project: ProjectState,
   board: Board,
   zone: Zone,
-  { index, window }: { readonly index: number; readonly window: WindowKind },
+  { index, window }: { readonly index: number; readonly window: TimedWindow },
   now: number,
 ): boolean =>
   !closeOf(project.boardCloses, board.id).over &&
@@ -149,8 +155,9 @@ const closedBoard = ({ id, key }: Board) =>
   }) as const
 
 /** The leaderboard's end may be within the window. */
-const boundsOf = ({ endsAt }: Board, zone: Zone, window: WindowKind, index: number) => {
-  const bounds = zone.windowBounds(window, index)
+const boundsOf = (board: Board, zone: Zone, span: WindowSpan, index: number) => {
+  const { endsAt } = board
+  const bounds = zone.windowBounds(span, index)
   return endsAt === null || endsAt <= bounds.startsAt || endsAt >= bounds.endsAt
     ? bounds
     : { ...bounds, endsAt }
@@ -162,23 +169,23 @@ const endOf = (
   board: Board,
   zone: Zone,
   total: number,
-  closed: Readonly<Record<WindowKind, number>> | undefined,
+  closed: Readonly<Record<TimedWindow, number>> | undefined,
 ): ReadonlyArray<Fact> => {
   const { createdAt, endsAt, id: boardId, key, startsAt } = board
-  const last = (kind: WindowKind): number =>
+  const last = (kind: TimedWindow): number =>
     Math.max(
       openWindow(project, board, zone, kind, endsAt!),
       closed?.[kind] ?? Number.NEGATIVE_INFINITY,
     )
-  const [daily, weekly, monthly] = windowKinds.map(last) as [number, number, number]
+  const days = hasWindow(board, "days") && { days: last("days") }
   const ended: Fact = {
     kind: "leaderboard.closed",
     boardId,
     key,
     endsAt: endsAt!,
-    last: { daily, weekly, monthly },
+    last: { daily: last("daily"), weekly: last("weekly"), monthly: last("monthly"), ...days },
   }
-  if (!board.windows.includes("all_time") || total === 0) return [ended]
+  if (!hasWindow(board, "all_time") || total === 0) return [ended]
   const always = { window: "all_time", index: 0, endsAt: endsAt! } as const
   const begun = startsAt ?? createdAt
   return [

@@ -46,7 +46,6 @@
  * the sum of what was earned and not revoked, whatever the order of spends and revocations.
  */
 import { Result } from "effect"
-import { closeOf } from "../project/BoardClose.ts"
 import { xpBoard } from "../project/BoardDefinition.ts"
 import type { Amounts } from "../project/Currency.ts"
 import {
@@ -583,8 +582,7 @@ class Undo {
     const credit = found.facts.find((fact) => fact.kind === "windows.credited")
     if (credit === undefined) return
     const { now, project } = this.#draft
-    const closes = closeOf(project.boardCloses, xpBoard.id)
-    const debit = openAmong(credit, this.#user.windows, closes, project, now)
+    const debit = openAmong(credit, this.#user.windows, xpBoard, project, now)
     if (Object.keys(debit).length > 0) {
       const sequences = this.#scores.windows
       this.#draft.facts.push({ kind: "windows.credited", amount: -amount, ...debit, sequences })

@@ -1,14 +1,9 @@
 /** The windows of a leaderboard that an event counts for. */
 import type { BoardClose } from "../project/BoardClose.ts"
 import type { UserState, WindowScores } from "../user/User.ts"
-import { type WindowKind, windowKinds, windowOfDay, type Zone } from "../values/Calendar.ts"
+import { type WindowSpan, windowKinds, windowOfDay, type Zone } from "../values/Calendar.ts"
 
-/**
- * The open windows that an event of the local day `day` counts for: the windows that contain both
- * `day` and `today`. If today's window is already closed because the time zone changed, the next
- * window is open instead. A user whose latest scores are of a later window, because of another zone,
- * stays in it.
- */
+/** The open windows of days, weeks and months that an event of the local day `day` counts for. */
 export const openWindows = (
   latest: UserState["windows"],
   closes: BoardClose,
@@ -17,19 +12,37 @@ export const openWindows = (
 ): { daily?: number; weekly?: number; monthly?: number } | undefined => {
   if (day === today) {
     return {
-      daily: openIndex("daily", today, latest.daily, closes),
-      weekly: openIndex("weekly", today, latest.weekly, closes),
-      monthly: openIndex("monthly", today, latest.monthly, closes),
+      daily: openIndex("daily", today, latest.daily, closes.daily),
+      weekly: openIndex("weekly", today, latest.weekly, closes.weekly),
+      monthly: openIndex("monthly", today, latest.monthly, closes.monthly),
     }
   }
   let credit: { daily?: number; weekly?: number; monthly?: number } | undefined
   for (const kind of windowKinds) {
-    if (windowOfDay(kind, day) !== windowOfDay(kind, today)) continue
+    const index = openWindow(kind, latest[kind], closes[kind], today, day)
+    if (index === undefined) continue
     credit ??= {}
-    credit[kind] = openIndex(kind, today, latest[kind], closes)
+    credit[kind] = index
   }
   return credit
 }
+
+/**
+ * The open window of the span that an event of the local day `day` counts for: the one that contains
+ * both `day` and `today`. If it is already closed because the time zone changed, the next window is
+ * open instead. A user whose latest scores are of a later window, because of another zone, stays in it.
+ * `closed`: the latest closed window.
+ */
+export const openWindow = (
+  span: WindowSpan,
+  latest: WindowScores,
+  closed: number,
+  today: number,
+  day: number,
+): number | undefined =>
+  day === today || windowOfDay(span, day) === windowOfDay(span, today)
+    ? openIndex(span, today, latest, closed)
+    : undefined
 
 /** When something is decided, and for how long after its end a window is open. */
 interface Grace {
@@ -39,8 +52,8 @@ interface Grace {
 }
 
 /** Whether the window ended no longer ago than the grace. */
-const isInGrace = (kind: WindowKind, index: number, { graceMs, now, zone }: Grace): boolean =>
-  index < zone.windowAt(kind, now) && index >= zone.windowAt(kind, now - graceMs)
+const isInGrace = (span: WindowSpan, index: number, { graceMs, now, zone }: Grace): boolean =>
+  index < zone.windowAt(span, now) && index >= zone.windowAt(span, now - graceMs)
 
 /**
  * The window of an event of the local day `day`, if it has ended and takes late events. A user has
@@ -48,41 +61,41 @@ const isInGrace = (kind: WindowKind, index: number, { graceMs, now, zone }: Grac
  * counts for none.
  */
 export const lateWindow = (
-  kind: WindowKind,
+  span: WindowSpan,
   scores: WindowScores,
-  closes: BoardClose,
+  closed: number,
   day: number,
   grace: Grace,
 ): number | undefined => {
-  const index = windowOfDay(kind, day)
-  if (index <= closes[kind] || !isInGrace(kind, index, grace)) return undefined
+  const index = windowOfDay(span, day)
+  if (index <= closed || !isInGrace(span, index, grace)) return undefined
   if (scores.sequence === 0 || index >= scores.index || scores.sequenceBefore === 0) return index
   const { indexBefore } = scores
   if (index === indexBefore) return index
-  const isFree = indexBefore < index && !isInGrace(kind, indexBefore, grace)
+  const isFree = indexBefore < index && !isInGrace(span, indexBefore, grace)
   return isFree ? index : undefined
 }
 
 /** Whether an undo takes a score back from a window that has ended: it takes late events still. */
 export const isStillOpen = (
-  kind: WindowKind,
+  span: WindowSpan,
   index: number,
   scores: WindowScores,
-  closes: BoardClose,
+  closed: number,
   grace: Grace,
 ): boolean =>
-  index > closes[kind] &&
-  isInGrace(kind, index, grace) &&
+  index > closed &&
+  isInGrace(span, index, grace) &&
   ((scores.sequence > 0 && scores.index === index) ||
     (scores.sequenceBefore > 0 && scores.indexBefore === index))
 
 /** The index of the window that counts today's events. */
 const openIndex = (
-  kind: WindowKind,
+  span: WindowSpan,
   today: number,
   latest: WindowScores,
-  closes: BoardClose,
+  closed: number,
 ): number => {
-  const index = Math.max(windowOfDay(kind, today), closes[kind] + 1)
+  const index = Math.max(windowOfDay(span, today), closed + 1)
   return latest.sequence > 0 ? Math.max(index, latest.index) : index
 }

@@ -12,7 +12,7 @@ const closed = {
 export const boardEntries = {
   "leaderboard.window_closed": {
     description:
-      "A day, week or month of a leaderboard closed, or all time of one that has ended, with a message for each leaderboard that lists users in it.",
+      "A day, week, month or window of days of a leaderboard closed, or all time of one that has ended, with a message for each leaderboard that lists users in it.",
     example: { sequence, ...closed, total: 1_432 },
   },
   "leaderboard.prize_won": {

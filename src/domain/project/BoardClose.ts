@@ -1,8 +1,8 @@
 /** What has closed of a leaderboard. Nothing that has closed takes scores again. */
-import type { WindowKind } from "../values/Calendar.ts"
+import type { TimedWindow } from "../values/Calendar.ts"
 
 /** The index of the latest closed window of each kind. */
-export interface BoardClose extends Readonly<Record<WindowKind, number>> {
+export interface BoardClose extends Readonly<Record<TimedWindow, number>> {
   /** Whether the leaderboard has ended: all its windows are closed, that of all time too. */
   readonly over: boolean
 }
@@ -14,6 +14,7 @@ export const nothingClosed: BoardClose = {
   daily: neverClosed,
   weekly: neverClosed,
   monthly: neverClosed,
+  days: neverClosed,
   over: false,
 }
 

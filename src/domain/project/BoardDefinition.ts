@@ -19,14 +19,41 @@
  * The board `xp` always exists. It has no scores of its own: it ranks by the xp and the windows that
  * each user's state has in any case.
  */
-import { type WindowKind, windowKinds } from "../values/Calendar.ts"
+import {
+  type DaysWindow,
+  type TimedWindow,
+  timedWindows,
+  type WindowKind,
+  type WindowSpan,
+  windowKinds,
+} from "../values/Calendar.ts"
 import type { BoardPrize } from "./BoardPrize.ts"
 import { type Definition, type Targeted, targetedDefaults } from "./Definition.ts"
 import { definitionWithKey } from "./DefinitionKey.ts"
 import type { Metric, MetricAggregate } from "./Metric.ts"
 
-export const boardWindows = ["all_time", ...windowKinds] as const
-export type BoardWindow = "all_time" | WindowKind
+/** The kinds of windows. A board has at most one span of `days`, so a user's state has places for it. */
+export const boardWindows = ["all_time", ...timedWindows] as const
+export type BoardWindow = (typeof boardWindows)[number]
+
+/** The windows that a definition names by a word. */
+export const namedWindows = ["all_time", ...windowKinds] as const
+
+/** A window as a definition has it. */
+export type BoardSpan = "all_time" | WindowKind | DaysWindow
+
+export const kindOfWindow = (window: BoardSpan): BoardWindow =>
+  typeof window === "object" ? "days" : window
+
+export const hasWindow = ({ windows }: Pick<Board, "windows">, kind: BoardWindow): boolean =>
+  windows.some((window) => kindOfWindow(window) === kind)
+
+/** How long the windows of a kind last on the board; `undefined`: it has no windows of days. */
+export const spanOf = (
+  { windows }: Pick<Board, "windows">,
+  kind: TimedWindow,
+): WindowSpan | undefined =>
+  kind === "days" ? windows.find((window) => typeof window === "object") : kind
 
 export const boardOrders = ["desc", "asc"] as const
 export type BoardOrder = (typeof boardOrders)[number]
@@ -91,7 +118,7 @@ export interface Board extends Targeted {
   /** The kind of the teams that the board ranks; null: it ranks users. */
   readonly teamKind: string | null
   /** At least one. */
-  readonly windows: ReadonlyArray<BoardWindow>
+  readonly windows: ReadonlyArray<BoardSpan>
   /** `asc`: the lowest score is first. */
   readonly order: BoardOrder
   /**
@@ -129,7 +156,7 @@ export const boardDefaults = {
   ...targetedDefaults,
   entrants: "users",
   teamKind: null as string | null,
-  windows: boardWindows,
+  windows: namedWindows as ReadonlyArray<BoardSpan>,
   order: "desc",
   ties: "shared",
   attributes: [] as ReadonlyArray<string>,
@@ -138,10 +165,10 @@ export const boardDefaults = {
   graceMinutes: 0 as number,
 } as const
 
-const allTimeOnly: ReadonlyArray<BoardWindow> = ["all_time"]
+const allTimeOnly: ReadonlyArray<BoardSpan> = ["all_time"]
 
 /** The windows of a board that says nothing of them. */
-export const defaultWindows = (score: BoardScore): ReadonlyArray<BoardWindow> =>
+export const defaultWindows = (score: BoardScore): ReadonlyArray<BoardSpan> =>
   "streak" in score ? allTimeOnly : boardDefaults.windows
 
 const minuteMs = 60_000

@@ -5,7 +5,7 @@
  * the close and the payment gets nothing, and nobody moves up. Who takes in a winner by a merge gets
  * the prize.
  */
-import type { WindowKind } from "../values/Calendar.ts"
+import type { TimedWindow } from "../values/Calendar.ts"
 import type { Gives } from "./Definition.ts"
 
 /** The users who win: those of some ranks, or the best share of the users, rounded up. */
@@ -15,7 +15,7 @@ export type PrizeRanks =
 
 /** A reward for the users with these ranks in each window of a kind. */
 export type BoardPrize = PrizeRanks & {
-  readonly window: "all_time" | WindowKind
+  readonly window: "all_time" | TimedWindow
   readonly reward: Gives
 }
 

@@ -39,6 +39,7 @@ export type BoardFact =
       readonly daily?: number
       readonly weekly?: number
       readonly monthly?: number
+      readonly days?: number
     }
   /** A leaderboard lists the user no more, or again. */
   | {

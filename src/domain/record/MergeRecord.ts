@@ -63,7 +63,10 @@ export interface UnitedScore {
 }
 
 /** The latest window of a kind and the one before, as far as there are any; latest first. */
-export type UnitedWindows = { readonly [Kind in WindowKind]: ReadonlyArray<UnitedScore> }
+export type UnitedWindows = { readonly [Kind in WindowKind]: ReadonlyArray<UnitedScore> } & {
+  /** Absent: none. */
+  readonly days?: ReadonlyArray<UnitedScore>
+}
 
 /** The scores on a leaderboard after a merge, which set the score of all time. */
 export interface UnitedBoard {

@@ -53,7 +53,7 @@ import {
   userZones,
   type WindowScores,
 } from "../user/User.ts"
-import type { WindowKind } from "../values/Calendar.ts"
+import type { TimedWindow } from "../values/Calendar.ts"
 import { type PeriodCounts, withCount } from "../values/Periods.ts"
 import type {
   UnitedBoard,
@@ -376,7 +376,7 @@ export const unitedWindows = (
   theirs: UserState["windows"],
   closes: BoardClose,
 ): UnitedWindows => {
-  const unite = (kind: WindowKind): ReadonlyArray<UnitedScore> => {
+  const unite = (kind: TimedWindow): ReadonlyArray<UnitedScore> => {
     const scores = new Map(scoresOf(mine[kind]).map((score) => [score.index, score]))
     for (const { index, xp } of scoresOf(theirs[kind])) {
       if (index <= closes[kind]) continue
@@ -384,7 +384,13 @@ export const unitedWindows = (
     }
     return [...scores.values()].sort((one, other) => other.index - one.index).slice(0, 2)
   }
-  return { daily: unite("daily"), weekly: unite("weekly"), monthly: unite("monthly") }
+  const days = unite("days")
+  return {
+    daily: unite("daily"),
+    weekly: unite("weekly"),
+    monthly: unite("monthly"),
+    ...(days.length > 0 && { days }),
+  }
 }
 
 /** The scores on the boards on which the merged user has some. */

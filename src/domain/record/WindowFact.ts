@@ -19,13 +19,13 @@ export type WindowFact =
       readonly total: number
       readonly prizes?: Pick<Payout, "prizes" | "ties">
     }
-  /** A leaderboard has ended. `last`: the index of the last window of each kind. */
+  /** A leaderboard has ended. `last`: the index of the last window of each kind that it may have. */
   | {
       readonly kind: "leaderboard.closed"
       readonly boardId: string
       readonly key: string
       readonly endsAt: number
-      readonly last: Readonly<Record<WindowKind, number>>
+      readonly last: Readonly<Record<WindowKind, number>> & { readonly days?: number }
     }
   /** All rows of the payout before `next` were paid, and so many users got something. */
   | {

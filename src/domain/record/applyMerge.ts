@@ -97,12 +97,13 @@ const boardsAfter = (
 }
 
 const windowsOf = (
-  { daily, monthly, weekly }: UnitedWindows,
+  { daily, days = [], monthly, weekly }: UnitedWindows,
   sequence: number,
 ): UserState["windows"] => ({
   daily: scoresOf(daily, sequence),
   weekly: scoresOf(weekly, sequence),
   monthly: scoresOf(monthly, sequence),
+  days: scoresOf(days, sequence),
 })
 
 const amountIn = (amounts: Amounts, key: string): number | undefined =>

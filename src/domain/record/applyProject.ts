@@ -3,7 +3,7 @@
  * only for a record that breaks an invariant (`invariants.ts`).
  */
 import { limits } from "../../Limits.ts"
-import { closeOf } from "../project/BoardClose.ts"
+import { closeOf, nothingClosed } from "../project/BoardClose.ts"
 import { xpBoard } from "../project/BoardDefinition.ts"
 import { type Definition, nextVersion, type Versioned } from "../project/Definition.ts"
 import { type AnyDefinition, definitionIn, type Noun, plurals } from "../project/Kinds.ts"
@@ -114,7 +114,7 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         next = withClosedWindow(next, fact, copies)
         break
       case "leaderboard.closed": {
-        const close = { ...fact.last, over: true }
+        const close = { ...nothingClosed, ...fact.last, over: true }
         next = { ...next, boardCloses: copies.of(next.boardCloses).set(fact.boardId, close) }
         break
       }

@@ -6,7 +6,7 @@ import {
   type UserState,
   type WindowScores,
 } from "../user/User.ts"
-import { type WindowKind, windowKinds } from "../values/Calendar.ts"
+import { type TimedWindow, timedWindows } from "../values/Calendar.ts"
 import { assertBalance } from "../values/invariants.ts"
 import type { FactOf } from "./Record.ts"
 
@@ -49,7 +49,7 @@ const shareAfter = (
   }
   if (before === undefined || before.team !== team) return before
   const windows = { ...before.windows }
-  for (const kind of windowKinds) windows[kind] = debited(windows[kind], fact[kind], fact.amount)
+  for (const kind of timedWindows) windows[kind] = debited(windows[kind], fact[kind], fact.amount)
   return { team, total: Math.max(0, before.total + fact.amount), windows }
 }
 
@@ -85,9 +85,9 @@ export const disqualify = (
 const emptied = (
   { windows }: BoardScores,
   fact: FactOf<"board.scored">,
-): NonNullable<FactOf<"windows.credited">["sequences"]> => {
-  const sequences: { [Kind in WindowKind]?: number } = {}
-  for (const kind of windowKinds) {
+): NonNullable<Credit["sequences"]> => {
+  const sequences: { [Kind in TimedWindow]?: number } = {}
+  for (const kind of timedWindows) {
     const { index, indexBefore, sequenceBefore, xp, xpBefore } = windows[kind]
     if (fact[kind] === index && xp + fact.amount === 0) sequences[kind] = 0
     const isBefore = sequenceBefore > 0 && fact[kind] === indexBefore && indexBefore < index
@@ -97,7 +97,9 @@ const emptied = (
 }
 
 /** A fact that counts for windows. `sequences` as in `windows.credited`. */
-type Credit = Pick<FactOf<"windows.credited">, "amount" | "sequences" | WindowKind>
+type Credit = { readonly amount: number } & {
+  readonly [Kind in TimedWindow]?: number
+} & { readonly sequences?: { readonly [Kind in TimedWindow]?: number } }
 
 export const windowsAfter = (
   windows: UserState["windows"],
@@ -107,11 +109,12 @@ export const windowsAfter = (
   daily: credited(windows.daily, "daily", fact, sequence),
   weekly: credited(windows.weekly, "weekly", fact, sequence),
   monthly: credited(windows.monthly, "monthly", fact, sequence),
+  days: credited(windows.days, "days", fact, sequence),
 })
 
 const credited = (
   scores: WindowScores,
-  kind: WindowKind,
+  kind: TimedWindow,
   fact: Credit,
   sequenceNow: number,
 ): WindowScores => {

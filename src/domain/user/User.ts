@@ -18,7 +18,7 @@ import {
 import type { Exposure } from "../project/Experiment.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { TeamMembership } from "../project/Team.ts"
-import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
+import { type PastZone, type TimedWindow, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { PeriodCounts } from "../values/Periods.ts"
 import type { ActiveDays } from "./ActiveDays.ts"
 import type { Unanswered } from "./Comeback.ts"
@@ -252,7 +252,8 @@ export interface UserState {
   readonly pending: ReadonlyMap<string, PendingLots>
   /** What ends with a day, and what has ended, by the key of the currency. */
   readonly expiring: ReadonlyMap<string, Expiring>
-  readonly windows: Readonly<Record<WindowKind, WindowScores>>
+  /** Those of the board `xp`, which has no windows of days. */
+  readonly windows: Readonly<Record<TimedWindow, WindowScores>>
   /** By the id of the leaderboard; one that no record scored on is absent. */
   readonly boards: ReadonlyMap<string, BoardScores>
   /** By the id of the league; one in which the user never had a place is absent. */
@@ -346,6 +347,7 @@ export const noWindows: UserState["windows"] = {
   daily: noScores,
   weekly: noScores,
   monthly: noScores,
+  days: noScores,
 }
 
 export const noBoardScores: BoardScores = {

@@ -11,6 +11,19 @@ import { limits } from "../../Limits.ts"
 export const windowKinds = ["daily", "weekly", "monthly"] as const
 export type WindowKind = (typeof windowKinds)[number]
 
+/** Windows of so many local days. One of them begins on the date `anchor`. */
+export interface DaysWindow {
+  readonly days: number
+  readonly anchor: string
+}
+
+/** How long the windows of a kind last. */
+export type WindowSpan = WindowKind | DaysWindow
+
+/** The windows that a leaderboard may have beside that of all time. It says itself how long its `days` last. */
+export const timedWindows = [...windowKinds, "days"] as const
+export type TimedWindow = (typeof timedWindows)[number]
+
 /** The kinds of windows by the word for one of them. */
 export const windowKindOf = { day: "daily", week: "weekly", month: "monthly" } as const
 
@@ -185,29 +198,30 @@ export class Zone {
     return has
   }
 
-  /** The index of the window of `kind` at `ms`. */
-  windowAt(kind: WindowKind, ms: number): number {
-    return windowOfDay(kind, this.dayAt(ms))
+  /** The index of the window of the span at `ms`. */
+  windowAt(span: WindowSpan, ms: number): number {
+    return windowOfDay(span, this.dayAt(ms))
   }
 
   /** The start of a window and the start of the next one, epoch milliseconds. */
   windowBounds(
-    kind: WindowKind,
+    span: WindowSpan,
     index: number,
   ): { readonly startsAt: number; readonly endsAt: number } {
     return {
-      startsAt: this.startOfDay(firstDayOf(kind, index)),
-      endsAt: this.startOfDay(firstDayOf(kind, index + 1)),
+      startsAt: this.startOfDay(firstDayOf(span, index)),
+      endsAt: this.startOfDay(firstDayOf(span, index + 1)),
     }
   }
 }
 
 /**
- * The index of the window of `kind` that contains this local day. 1970-01-01, a Thursday, was in
- * week 0.
+ * The index of the window of the span that contains this local day. 1970-01-01, a Thursday, was in
+ * week 0. The window 0 of a span of days is the first that begins on 1970-01-01 or later.
  */
-export const windowOfDay = (kind: WindowKind, day: number): number => {
-  switch (kind) {
+export const windowOfDay = (span: WindowSpan, day: number): number => {
+  if (typeof span === "object") return Math.floor((day - firstOfDays(span)) / span.days)
+  switch (span) {
     case "daily":
       return day
     case "weekly":
@@ -226,8 +240,9 @@ export const windowOfDay = (kind: WindowKind, day: number): number => {
 let month = { index: 0, from: 0, until: 31 }
 
 /** The first local day of a window. */
-export const firstDayOf = (kind: WindowKind, index: number): number => {
-  switch (kind) {
+export const firstDayOf = (span: WindowSpan, index: number): number => {
+  if (typeof span === "object") return firstOfDays(span) + index * span.days
+  switch (span) {
     case "daily":
       return index
     case "weekly":
@@ -235,6 +250,12 @@ export const firstDayOf = (kind: WindowKind, index: number): number => {
     case "monthly":
       return Date.UTC(1970, index) / dayMs
   }
+}
+
+/** The first day of the window 0. A date is the time of its midnight in UTC. */
+const firstOfDays = ({ anchor, days }: DaysWindow): number => {
+  const day = Date.parse(anchor) / dayMs
+  return day - Math.floor(day / days) * days
 }
 
 /** A time zone that held until `until`, epoch milliseconds. */

@@ -8,6 +8,7 @@ import { decideUser } from "../../domain/decide/Decide.ts"
 import { type DirectoryCommand, decideDirectory } from "../../domain/decide/Directory.ts"
 import { leagueClosesAt } from "../../domain/decide/Leagues.ts"
 import { decideProject, type ProjectCommand } from "../../domain/decide/Project.ts"
+import { spanOf, xpBoard } from "../../domain/project/BoardDefinition.ts"
 import { type DirectoryState, emptyDirectory } from "../../domain/project/Directory.ts"
 import { aheadMsOf, emptyProject, type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import { applyDirectory } from "../../domain/record/applyDirectory.ts"
@@ -27,7 +28,7 @@ import { nextAbsence } from "../../domain/user/Absence.ts"
 import { mayExpire } from "../../domain/user/Expiry.ts"
 import { reminderAt } from "../../domain/user/Reminder.ts"
 import { isAlias, recountedMetric, type UserState } from "../../domain/user/User.ts"
-import { windowKinds, zoneOf } from "../../domain/values/Calendar.ts"
+import { timedWindows, zoneOf } from "../../domain/values/Calendar.ts"
 import type { Entry } from "../../storage/Storage.ts"
 import { Boards } from "../boards/Boards.ts"
 import { Cohorts } from "../boards/Cohorts.ts"
@@ -337,10 +338,13 @@ export class Environment {
       if (lastAppended === lastDurable || user === undefined) continue
       const second = dueSecond(user, state, now)
       if (second > 0) due = Math.min(due, second * 1_000)
-      for (const windows of [user.windows, ...user.boards.values().map((one) => one.windows)]) {
-        for (const kind of windowKinds) {
+      const scores = user.boards.entries().map(([id, one]) => [id, one.windows] as const)
+      for (const [boardId, windows] of [[xpBoard.id, user.windows] as const, ...scores]) {
+        for (const kind of timedWindows) {
           const { index, sequence } = windows[kind]
-          if (sequence > lastDurable) due = Math.min(due, zone.windowBounds(kind, index).endsAt)
+          if (sequence <= lastDurable) continue
+          const span = spanOf(state.leaderboards.get(boardId) ?? xpBoard, kind)
+          if (span !== undefined) due = Math.min(due, zone.windowBounds(span, index).endsAt)
         }
       }
       for (const [leagueId, { entry }] of user.leagues) {

@@ -1,7 +1,7 @@
 /**
  * All leaderboards of one environment: those of the board `xp`, and those of each further definition
  * that was published. Each has a board of all time, and one for each day, week and month of the
- * project.
+ * project, and for each of its own windows of days.
  *
  * The board of a window passes through three states:
  * - open, from the first record that counts for the window until the record that closes it. From
@@ -27,8 +27,8 @@
  *
  * Cost: the boards share one `Members`, so a user costs about 30 bytes on each board, and a new
  * window costs nothing. A record that changes xp moves the user on up to four boards, and so does
- * a score on a further definition; other records do nothing. A board makes `boardMovesMax` moves at a time. The four boards take turns, one after
- * each quarter of as many records, so that their moves do not fall due with the same record.
+ * a score on a further definition; other records do nothing. A board makes `boardMovesMax` moves at a time. The boards take turns, one after
+ * each fifth of as many records, so that their moves do not fall due with the same record.
  * Closing a window moves a reference.
  */
 import type { Gaps } from "../../domain/board/Gaps.ts"
@@ -39,6 +39,7 @@ import {
   type Board,
   type BoardWindow,
   hasScores,
+  hasWindow,
   isOfTeams,
   isWhole,
   isXpBoard,
@@ -53,7 +54,7 @@ import type { Cause, Fact, JournalRecord, UserFact } from "../../domain/record/R
 import { metricTotal } from "../../domain/user/MetricState.ts"
 import { lastPeriodOf } from "../../domain/user/Streak.ts"
 import { earnedOf, isDisqualified, noBoardScores, type UserState } from "../../domain/user/User.ts"
-import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
+import { type TimedWindow, timedWindows, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { prefixesEnd } from "../users/BucketTable.ts"
 import { asItIs, keysOf } from "./ScoreKeys.ts"
@@ -64,7 +65,7 @@ import { type WindowClosed, Windows, windowOf } from "./Windows.ts"
 export class BoardSet {
   readonly members: Members
   allTime: Leaderboard
-  readonly windows: Readonly<Record<WindowKind, Windows>>
+  readonly windows: Readonly<Record<TimedWindow, Windows>>
   /** The board of all time after the leaderboard has ended, as the window 0; before, there is none. */
   ended: Windows | undefined
   /** The board that settles next, and how many records come before that. */
@@ -78,13 +79,14 @@ export class BoardSet {
       daily: new Windows(members),
       weekly: new Windows(members),
       monthly: new Windows(members),
+      days: new Windows(members),
     }
   }
 
   /** Whether a window waits to be stored. */
   get hasFrozen(): boolean {
     if (this.ended !== undefined && this.ended.frozen.length > 0) return true
-    return windowKinds.some((kind) => this.windows[kind].frozen.length > 0)
+    return timedWindows.some((kind) => this.windows[kind].frozen.length > 0)
   }
 
   /** The windows of a kind; `undefined`: all time, and the leaderboard has not ended. */
@@ -106,11 +108,11 @@ export class BoardSet {
     this.ended.freeze(this.allTime, window, sequence)
     this.allTime = new Leaderboard(this.members)
     // They list nobody: the record has closed those that do.
-    for (const kind of windowKinds) this.windows[kind].dropThrough(Number.POSITIVE_INFINITY)
+    for (const kind of timedWindows) this.windows[kind].dropThrough(Number.POSITIVE_INFINITY)
   }
 
   credit(
-    kind: WindowKind,
+    kind: TimedWindow,
     { index, sequence, xp }: { index: number; sequence: number; xp: number },
     member: number,
   ): void {
@@ -119,7 +121,7 @@ export class BoardSet {
 
   /** Sets the scores of the windows that are not closed. */
   creditAll(windows: UserState["windows"], member: number, keyOf = asItIs): void {
-    for (const kind of windowKinds) {
+    for (const kind of timedWindows) {
       const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } = windows[kind]
       if (sequence > 0) this.credit(kind, { index, sequence, xp: keyOf(xp) }, member)
       if (sequenceBefore === 0) continue
@@ -132,7 +134,7 @@ export class BoardSet {
   moved(): void {
     if (--this.#untilSettled > 0) return
     this.#untilSettled = settleEveryRecords
-    const kind = windowKinds[this.#settling++]
+    const kind = timedWindows[this.#settling++]
     if (kind !== undefined) {
       this.windows[kind].settle()
       return
@@ -150,7 +152,7 @@ export class BoardSet {
   /** Removes a user from the board of all time and the open windows. */
   leaveOpen(member: number | undefined): void {
     if (member === undefined) return
-    for (const kind of windowKinds) {
+    for (const kind of timedWindows) {
       for (const board of this.windows[kind].open.values()) board.remove(member)
     }
     this.allTime.remove(member)
@@ -158,7 +160,7 @@ export class BoardSet {
 
   /** Removes a user from the closed windows, because of the record `sequence`. */
   leaveClosed(member: number | undefined, userId: string, sequence: number): void {
-    for (const kind of windowKinds) this.windows[kind].leaveClosed(member, userId, sequence)
+    for (const kind of timedWindows) this.windows[kind].leaveClosed(member, userId, sequence)
     this.ended?.leaveClosed(member, userId, sequence)
   }
 }
@@ -214,7 +216,7 @@ export class FurtherBoards extends BoardSet {
     }
     const scores = user.boards.get(board.id)
     const { counted, missed, sequence, windows } = scores ?? noBoardScores
-    const hasTotal = board.windows.includes("all_time")
+    const hasTotal = hasWindow(board, "all_time")
     const all = isWhole(board) ? this.#everOf(user) - missed : counted
     const total = hasTotal ? Math.max(0, all) : 0
     if (total === 0 && scores === undefined && this.members.find(user.id) === undefined) return
@@ -258,7 +260,7 @@ export class FurtherBoards extends BoardSet {
   leaveEmptied(user: UserState, fact: Extract<Fact, { readonly kind: "board.scored" }>): void {
     const member = this.members.find(user.id)
     const { windows } = user.boards.get(fact.boardId) ?? noBoardScores
-    for (const kind of windowKinds) {
+    for (const kind of timedWindows) {
       const index = fact[kind]
       if (index === undefined || member === undefined || isListedIn(windows[kind], index)) continue
       this.credit(kind, { index, xp: 0, sequence: user.sequence }, member)
@@ -520,10 +522,10 @@ const presentIn = (fact: Fact): string | undefined =>
 const keepsEarned: ReadonlySet<Cause["kind"]> = new Set(["spend", "merge", "erasing"] as const)
 
 /**
- * Each of the four boards settles after `boardMovesMax` records, before its own bound makes it
+ * Each of the five boards settles after at most `boardMovesMax` records, before its own bound makes it
  * settle.
  */
-const settleEveryRecords = limits.boardMovesMax / (windowKinds.length + 1)
+const settleEveryRecords = Math.floor(limits.boardMovesMax / (timedWindows.length + 1))
 
 /** The parts of an environment by which its boards are read and stored. */
 export interface RankedEnvironment {

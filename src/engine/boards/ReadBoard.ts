@@ -15,7 +15,7 @@ import { Members } from "../../domain/board/Members.ts"
 import { oldestOpenWindow, openWindow } from "../../domain/decide/CloseWindows.ts"
 import { teamNotFound } from "../../domain/decide/TeamMembers.ts"
 import { closeOf } from "../../domain/project/BoardClose.ts"
-import { type BoardWindow, xpBoard } from "../../domain/project/BoardDefinition.ts"
+import { type BoardWindow, spanOf, xpBoard } from "../../domain/project/BoardDefinition.ts"
 import { rankAtClose, rewardsOf, type WindowPrizes } from "../../domain/project/BoardPrize.ts"
 import type { Gives } from "../../domain/project/Definition.ts"
 import { payoutId } from "../../domain/project/Payout.ts"
@@ -24,7 +24,7 @@ import { type Team, type Teams, teamWithId } from "../../domain/project/Team.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import {
   dayOf,
-  type WindowKind,
+  type WindowSpan,
   windowOfDay,
   type Zone,
   zoneOf,
@@ -366,10 +366,12 @@ export class BoardReader {
     }
     const serverNow = this.#options.now()
     const zone = zoneOf(project.settings.timezone)
-    const definition = project.leaderboards.get(id) ?? { id, endsAt: null, graceMinutes: 0 }
+    const definition = project.leaderboards.get(id) ?? { ...xpBoard, id }
+    const span = spanOf(definition, window)
+    if (span === undefined) return Effect.succeed(nothingFound)
     const now = timeIn(project, serverNow)
     const open = openWindow(project, definition, zone, window, now)
-    const index = at === undefined ? open : indexAt(window, at, zone)
+    const index = at === undefined ? open : indexAt(span, at, zone)
     if (index > open) return refuse("out_of_range", "must not be later than the present window")
     if (index < oldestKept(environment, id, window, serverNow)) {
       const kept = keptOf(environment, id, window)
@@ -377,7 +379,7 @@ export class BoardReader {
     }
     const windows = boards.windows[window]
     const closed = windows.closed(index)
-    const { endsAt, startsAt } = closed ?? zone.windowBounds(window, index)
+    const { endsAt, startsAt } = closed ?? zone.windowBounds(span, index)
     const state = {
       closed:
         index < oldestOpenWindow(project, definition, zone, window, now) ||
@@ -478,11 +480,11 @@ const windowOf = (found: Found) => ({
   filling: isFilling(found),
 })
 
-const indexAt = (kind: WindowKind, at: number | string, zone: Zone): number => {
-  if (typeof at === "number") return zone.windowAt(kind, at)
+const indexAt = (span: WindowSpan, at: number | string, zone: Zone): number => {
+  if (typeof at === "number") return zone.windowAt(span, at)
   const day = dayOf(at)
   if (day === undefined) throw new RangeError(`${at} is no date`)
-  return windowOfDay(kind, day)
+  return windowOfDay(span, day)
 }
 
 const refuse = (

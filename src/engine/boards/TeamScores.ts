@@ -20,9 +20,10 @@
  */
 import { Effect } from "effect"
 import type { Leaderboard } from "../../domain/board/Leaderboard.ts"
+import { hasWindow } from "../../domain/project/BoardDefinition.ts"
 import { type Teams, teamWithId } from "../../domain/project/Team.ts"
 import type { FactOf, JournalRecord } from "../../domain/record/Record.ts"
-import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
+import { type TimedWindow, timedWindows } from "../../domain/values/Calendar.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Entry, Storage } from "../../storage/Storage.ts"
 import { collectEntries, decodeValue, encodeValue, jsonOf } from "../../storage/Values.ts"
@@ -37,7 +38,7 @@ type Score = readonly [score: number, sequence: number]
 interface TeamRow {
   readonly number: number
   readonly total?: Score
-  readonly windows: ReadonlyArray<readonly [kind: WindowKind, index: number, ...Score]>
+  readonly windows: ReadonlyArray<readonly [kind: TimedWindow, index: number, ...Score]>
 }
 
 /** The ids of teams by the id of the board. */
@@ -126,7 +127,7 @@ export class TeamScores {
     const team = teamWithId(this.#teams(), teamId)
     if (member === undefined || team === undefined) return undefined
     const total = scoreIn(boards, boards.allTime, member)
-    const windows = windowKinds.flatMap((kind) =>
+    const windows = timedWindows.flatMap((kind) =>
       Array.from(boards.windows[kind].open).flatMap(([index, board]) => {
         const score = scoreIn(boards, board, member)
         return score === undefined ? [] : [[kind, index, ...score] as const]
@@ -172,8 +173,8 @@ const scoreOn = (boards: FurtherBoards, member: number, fact: Scored, sequence: 
     board.set(member, boards.keyOf(Math.max(0, score + fact.amount)), sequence)
   }
   const isOpen = boards.ended === undefined
-  if (isOpen && boards.board.windows.includes("all_time")) add(boards.allTime)
-  for (const kind of windowKinds) {
+  if (isOpen && hasWindow(boards.board, "all_time")) add(boards.allTime)
+  for (const kind of timedWindows) {
     const index = fact[kind]
     if (index !== undefined) add(boards.windows[kind].openBoard(index))
   }

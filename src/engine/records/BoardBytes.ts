@@ -1,6 +1,6 @@
 /** The bytes of the scores on leaderboards in a user's state (`UserCodec.ts`). */
 import { type BoardScores, noWindows } from "../../domain/user/User.ts"
-import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
+import { type TimedWindow, timedWindows } from "../../domain/values/Calendar.ts"
 import { bad, type Reader, writeByte, writeNumber } from "./StateBytes.ts"
 
 /**
@@ -27,11 +27,11 @@ export const writeBoard = ({
 }
 
 const writeWindows = (windows: BoardScores["windows"], flags: number): void => {
-  const count = windowKinds.reduce((sum, kind) => sum + slotsOf(windows[kind]), 0)
+  const count = timedWindows.reduce((sum, kind) => sum + slotsOf(windows[kind]), 0)
   writeByte(count | flags)
-  for (let kind = 0; kind < windowKinds.length; kind++) {
+  for (let kind = 0; kind < timedWindows.length; kind++) {
     const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } =
-      windows[windowKinds[kind]!]
+      windows[timedWindows[kind]!]
     if (sequence > 0) writeScore(2 * kind, index, xp, sequence)
     if (sequenceBefore > 0) writeScore(2 * kind + 1, indexBefore, xpBefore, sequenceBefore)
   }
@@ -40,7 +40,7 @@ const writeWindows = (windows: BoardScores["windows"], flags: number): void => {
 const disqualifiedFlag = 0x80
 const shareFlag = 0x40
 
-const slotsOf = ({ sequence, sequenceBefore }: BoardScores["windows"][WindowKind]): number =>
+const slotsOf = ({ sequence, sequenceBefore }: BoardScores["windows"][TimedWindow]): number =>
   Number(sequence > 0) + Number(sequenceBefore > 0)
 
 const writeScore = (slot: number, index: number, score: number, sequence: number): void => {
@@ -73,13 +73,13 @@ const readWindows = (reader: Reader, count: number): BoardScores["windows"] => {
   let last = -1
   for (let left = count; left > 0; left--) {
     const slot = reader.byte()
-    if (slot <= last || slot >= 2 * windowKinds.length) throw bad("a score has no place")
+    if (slot <= last || slot >= 2 * timedWindows.length) throw bad("a score has no place")
     last = slot
     const index = reader.number()
     const xp = reader.number()
     const sequence = reader.number()
     if (sequence <= 0) throw bad("a score has no record")
-    const kind = windowKinds[slot >>> 1]!
+    const kind = timedWindows[slot >>> 1]!
     windows[kind] =
       (slot & 1) === 0
         ? { ...windows[kind], index, xp, sequence }

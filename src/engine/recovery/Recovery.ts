@@ -39,7 +39,7 @@ import { BoardBuilder } from "../../domain/board/Leaderboard.ts"
 import { ListedTwice } from "../../domain/board/ScoreOrder.ts"
 import { closeOf } from "../../domain/project/BoardClose.ts"
 import { duplicateKey, type JournalRecord, type Subject } from "../../domain/record/Record.ts"
-import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
+import { timedWindows, type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { remainsIn, tombstoneOf } from "../../storage/Frames.ts"
 import { compositeKey, everyKey, hasPrefix, keyParts, rangeOf } from "../../storage/Keys.ts"
@@ -250,7 +250,7 @@ export const dropClosedBoards = ({ environments }: EngineState): void => {
     cohorts.prune(project.durable)
     for (const [boardId, { windows }] of boards.sets()) {
       const closes = closeOf(project.durable.boardCloses, boardId)
-      for (const kind of windowKinds) {
+      for (const kind of timedWindows) {
         windows[kind].dropThrough(closes[kind])
       }
     }

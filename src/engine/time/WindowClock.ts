@@ -24,10 +24,10 @@ import {
   oldestOpenWindow,
   type WindowOver,
 } from "../../domain/decide/CloseWindows.ts"
-import { boardGraceMs, hasScores, xpBoard } from "../../domain/project/BoardDefinition.ts"
+import { boardGraceMs, hasScores, spanOf, xpBoard } from "../../domain/project/BoardDefinition.ts"
 import { isAdvancing, type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
-import { windowKinds, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
+import { timedWindows, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
 import { type Boards, FurtherBoards } from "../boards/Boards.ts"
@@ -143,10 +143,13 @@ export class WindowClock<Environment extends WindowedEnvironment> {
       ...endingBoards(project.state).map((board) => board.endsAt + boardGraceMs(board)),
     )
     for (const [boardId, { windows }] of boards.sets()) {
-      const graceMs = boardGraceMs(leaderboards.get(boardId) ?? xpBoard)
-      for (const kind of windowKinds) {
+      const board = leaderboards.get(boardId) ?? xpBoard
+      const graceMs = boardGraceMs(board)
+      for (const kind of timedWindows) {
+        const span = spanOf(board, kind)
+        if (span === undefined) continue
         for (const [index, { total }] of windows[kind].open) {
-          if (total > 0) next = Math.min(next, zone.windowBounds(kind, index).endsAt + graceMs)
+          if (total > 0) next = Math.min(next, zone.windowBounds(span, index).endsAt + graceMs)
         }
       }
     }
@@ -189,7 +192,7 @@ const windowsOver = (boards: Boards, state: ProjectState, at: number) => {
       isComplete = false
       continue
     }
-    for (const window of windowKinds) {
+    for (const window of timedWindows) {
       const open = ends
         ? Number.POSITIVE_INFINITY
         : oldestOpenWindow(state, board, zone, window, at)

@@ -1,8 +1,9 @@
 /** What reads of a leaderboard take and return. */
 import { Schema } from "effect"
 import { Reward } from "../../domain/message/FactMembers.ts"
+import { boardWindows } from "../../domain/project/BoardDefinition.ts"
 import { limits } from "../../Limits.ts"
-import { list, UserId } from "./Common.ts"
+import { list, oneOf, UserId } from "./Common.ts"
 import {
   boardEntries,
   boardEntry,
@@ -11,15 +12,10 @@ import {
   teamEntries,
   teamEntry,
 } from "./examples/boardExamples.ts"
-import {
-  BoardAt,
-  BoardWindowKind,
-  boardPageFields,
-  boardTotal,
-  PreviousRank,
-  WindowShown,
-} from "./Leaderboard.ts"
+import { BoardAt, boardPageFields, boardTotal, PreviousRank, windowShown } from "./Leaderboard.ts"
 import { TeamId } from "./Teams.ts"
+
+const Kind = oneOf(boardWindows)
 
 const Rank = Schema.Int.annotate({
   description: "By `ties` of the leaderboard, equal scores share a rank or not.",
@@ -65,7 +61,7 @@ const windowRead = {
     description: "The key of the leaderboard.",
     examples: ["gem-hunters"],
   }),
-  window: WindowShown,
+  window: windowShown(Kind.annotate({ description: "Its kind.", examples: ["weekly"] })),
 }
 
 const closed = Schema.Boolean.annotate({
@@ -146,8 +142,9 @@ export const TeamBoardEntries = Schema.Struct({
 
 export const windowQuery = {
   window: Schema.optionalKey(
-    BoardWindowKind.annotate({
-      description: "One of the leaderboard's windows. Default: the first of them.",
+    Kind.annotate({
+      description:
+        "One of the leaderboard's windows; `days`: the one that lasts so many days. Default: the first of them.",
       examples: ["weekly"],
     }),
   ),

@@ -1,7 +1,7 @@
 /** The operation that reads leaderboards. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { boardWindows } from "../../domain/project/BoardDefinition.ts"
+import { namedWindows } from "../../domain/project/BoardDefinition.ts"
 import { dayOf } from "../../domain/values/Calendar.ts"
 import { isIsoTime } from "../../domain/values/isoTime.ts"
 import { limits } from "../../Limits.ts"
@@ -21,9 +21,7 @@ import {
 import { leaderboardEntry, leaderboardPage } from "./examples/userExamples.ts"
 import { readProblems, UserNotFound } from "./Problems.ts"
 
-export const BoardWindowKind = oneOf(boardWindows)
-
-const Window = BoardWindowKind.annotate({
+const Window = oneOf(namedWindows).annotate({
   description: "`all_time`, or the xp of one day, ISO week or month in the project's time zone.",
   examples: ["weekly"],
 })
@@ -35,7 +33,7 @@ export const BoardAt = Schema.String.check(
     (text) => dayOf(text) !== undefined || isIsoTime(text),
   ),
 ).annotate({
-  description: `Reads the window of this date (in the project's time zone) or time. Past windows are frozen and kept for ${limits.boardDailyWindowsKept} days, ${limits.boardWeeklyWindowsKept} weeks and ${limits.boardMonthlyWindowsKept} months; a window without xp is empty. Default: the current window.`,
+  description: `Reads the window of this date (in the project's time zone) or time. Past windows are frozen and kept for ${limits.boardDailyWindowsKept} days, ${limits.boardWeeklyWindowsKept} weeks and ${limits.boardMonthlyWindowsKept} months, and ${limits.boardDaysWindowsKept} windows of \`days\`; a window without xp is empty. Default: the current window.`,
   examples: ["2026-11-01"],
 })
 
@@ -63,13 +61,15 @@ export const LeaderboardEntry = Schema.Struct({
   examples: [leaderboardEntry],
 })
 
-export const WindowShown = Schema.Struct({
-  kind: Window,
-  startsAt: Schema.NullOr(Time).annotate({ description: "Null for the all-time board." }),
-  endsAt: Schema.NullOr(Time).annotate({
-    description: "When the next window begins; null for the all-time board.",
-  }),
-}).annotate({ description: "The window of the board." })
+/** A window of one of these kinds. */
+export const windowShown = <Kind extends Schema.Top>(kind: Kind) =>
+  Schema.Struct({
+    kind,
+    startsAt: Schema.NullOr(Time).annotate({ description: "Null for the all-time board." }),
+    endsAt: Schema.NullOr(Time).annotate({
+      description: "When the next window begins; null for the all-time board.",
+    }),
+  }).annotate({ description: "The window of the board." })
 
 export const boardTotal = Schema.Int.annotate({
   description: "Number of users listed.",
@@ -97,7 +97,7 @@ export const boardPageFields = <Entry extends Schema.Top>(entry: Entry) => ({
 })
 
 export const LeaderboardPage = Schema.Struct({
-  window: WindowShown,
+  window: windowShown(Window),
   entries: Schema.Array(LeaderboardEntry).annotate({ description: "Most xp first." }),
   ...boardPageFields(LeaderboardEntry),
 }).annotate({

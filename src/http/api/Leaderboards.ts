@@ -7,6 +7,8 @@ import {
   boardOrders,
   boardTies,
   boardWindows,
+  kindOfWindow,
+  namedWindows,
 } from "../../domain/project/BoardDefinition.ts"
 import { limits } from "../../Limits.ts"
 import {
@@ -21,6 +23,7 @@ import {
 } from "./BoardEntries.ts"
 import {
   ApiKey,
+  DateText,
   distinct,
   faultAt,
   idempotencyHeaders,
@@ -113,12 +116,31 @@ const teamKindWords = {
   examples: ["club"],
 }
 
-const Windows = list(oneOf(boardWindows), 1, boardWindows.length)
-  .check(distinct<string>([], (window) => window))
+const DaysWindow = Schema.Struct({
+  days: integer(limits.boardWindowDaysMin, limits.boardWindowDaysMax).annotate({
+    description: "How many days each window lasts.",
+    examples: [14],
+  }),
+  anchor: DateText.annotate({
+    description:
+      "The first day of one of the windows, in the project's time zone. Windows follow each other without a gap before and after it.",
+    examples: ["2026-01-05"],
+  }),
+}).annotate({
+  identifier: "DaysWindow",
+  description: "Windows of so many days, such as sprints of two weeks. Their name is `days`.",
+  examples: [{ days: 14, anchor: "2026-01-05" }],
+})
+
+const Windows = list(Schema.Union([oneOf(namedWindows), DaysWindow]), 1, boardWindows.length)
+  .check(distinct<typeof DaysWindow.Type | (typeof namedWindows)[number]>([], kindOfWindow))
   .annotate({
     description:
-      "The windows in which users are ranked: over all time, and in each day, ISO week and month in the project's time zone. Default: all four; of a streak, `all_time` only, and a metric that neither counts nor sums must name that one.",
-    examples: [["all_time", "weekly"]],
+      "The windows in which users are ranked: over all time, and in each day, ISO week and month in the project's time zone, and in windows of so many days, of which a leaderboard has at most one length. Default: those four without windows of days; of a streak, `all_time` only, and a metric that neither counts nor sums must name that one.",
+    examples: [
+      ["all_time", "weekly"],
+      ["all_time", { days: 14, anchor: "2026-01-05" }],
+    ],
   })
 
 const Order = oneOf(boardOrders).annotate({
@@ -143,7 +165,7 @@ const Attributes = list(text(1, limits.attributeNameCharactersMax), 0, limits.bo
 
 const prizeWindow = {
   description:
-    "The windows that pay it: each day, ISO week or month; `all_time` pays when the leaderboard ends.",
+    "The windows that pay it: each day, ISO week or month, or each window of `days`; `all_time` pays when the leaderboard ends.",
   examples: ["weekly" as const],
 }
 
@@ -197,7 +219,7 @@ const Prizes = list(NewPrize, 0, limits.boardPrizesMax).annotate({
 })
 
 const KeepWindows = integer(1, limits.boardWindowsKeptMax).annotate({
-  description: `How many past windows of each kind can be read. Entries of older ones are deleted; a higher number brings none back. Default: ${limits.boardDailyWindowsKept} days, ${limits.boardWeeklyWindowsKept} weeks and ${limits.boardMonthlyWindowsKept} months.`,
+  description: `How many past windows of each kind can be read. Entries of older ones are deleted; a higher number brings none back. Default: ${limits.boardDailyWindowsKept} days, ${limits.boardWeeklyWindowsKept} weeks and ${limits.boardMonthlyWindowsKept} months, and ${limits.boardDaysWindowsKept} windows of days.`,
   examples: [52],
 })
 
@@ -232,6 +254,12 @@ export const NewLeaderboard = Schema.Struct({
         { window: "weekly", ranks: [1, 1], reward: { points: 100 } },
         { window: "weekly", percent: 10, reward: { points: 20 } },
       ],
+    },
+    {
+      name: "Sprint",
+      score: { currency: "xp" },
+      windows: [{ days: 14, anchor: "2026-01-05" }],
+      prizes: [{ window: "days", ranks: [1, 3], reward: { points: 100 } }],
     },
     {
       name: "Season 1",
@@ -283,7 +311,7 @@ export const LeaderboardDefinition = Schema.Struct({
     description: "The kind of the teams that it ranks; null: it ranks users.",
     examples: ["club"],
   }),
-  windows: Schema.Array(oneOf(boardWindows)).annotate({
+  windows: Schema.Array(Schema.Union([oneOf(namedWindows), DaysWindow])).annotate({
     description: "The windows in which users are ranked.",
     examples: [leaderboard.windows],
   }),

@@ -147,6 +147,15 @@ const intendedOf = (
 const isIntegerCheck = (filter: SchemaAST.Filter<unknown>): boolean =>
   filter.annotations?.representation?.id === "effect/schema/isInt"
 
+/** The values of a union that accepts these values and objects; empty: it accepts others. */
+const literalsBesideObjects = ({ types }: SchemaAST.Union): ReadonlyArray<string> => {
+  const all = types.flatMap((type) => (type._tag === "Union" ? type.types : [type]))
+  const isOther = all.some(({ _tag }) => _tag !== "Literal" && _tag !== "Objects")
+  return isOther
+    ? []
+    : all.flatMap((type) => (type._tag === "Literal" ? [String(type.literal)] : []))
+}
+
 /** Notes the type or values that `ast` expects. */
 const addExpectation = (
   ast: SchemaAST.AST,
@@ -160,6 +169,11 @@ const addExpectation = (
       const values = ast.types.map((type) => (type._tag === "Literal" ? type.literal : undefined))
       if (values.every((value) => value !== undefined)) {
         add("invalid_value", `must be one of ${values.join(", ")}`)
+      } else if (literalsBesideObjects(ast).length > 0) {
+        add(
+          "invalid_value",
+          `must be one of ${literalsBesideObjects(ast).join(", ")}, or an object`,
+        )
       } else if (ast.types.every((type) => type._tag === "Objects")) {
         add("invalid_type", "must be an object")
       } else {

@@ -8,6 +8,8 @@ import {
   type BoardScore,
   type BoardWindow,
   defaultWindows,
+  hasWindow,
+  kindOfWindow,
 } from "../../domain/project/BoardDefinition.ts"
 import type { BoardPrize } from "../../domain/project/BoardPrize.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
@@ -131,9 +133,10 @@ const asked = Effect.fnUntraced(function* (
   const { leaderboards } = yield* engine.readProject(environment)
   const board = yield* foundOr(definitionOf(leaderboards, id), boardNotFound)
   if (board.set === "archived") return yield* Effect.fail(boardNotFound)
-  const kind = window ?? board.windows[0]!
-  if (!board.windows.includes(kind)) {
-    const detail = `must be one of the leaderboard's windows: ${board.windows.join(", ")}`
+  const kind = window ?? kindOfWindow(board.windows[0]!)
+  if (!hasWindow(board, kind)) {
+    const kinds = board.windows.map(kindOfWindow).join(", ")
+    const detail = `must be one of the leaderboard's windows: ${kinds}`
     const fault = { pointer: `${pointer}window`, code: "invalid_value", detail }
     return yield* Effect.fail(invalidRequest([fault]))
   }
@@ -304,7 +307,7 @@ const timeOf = (at: string | undefined) =>
 
 type Bounds = Pick<BoardPage, "endsAt" | "startsAt">
 
-const shownWindow = (kind: BoardWindow, { endsAt, startsAt }: Bounds) => ({
+const shownWindow = <Kind extends BoardWindow>(kind: Kind, { endsAt, startsAt }: Bounds) => ({
   kind,
   startsAt: isoTimeOrNull(startsAt),
   endsAt: isoTimeOrNull(endsAt),

@@ -376,7 +376,8 @@ const fileBoard = (board: Board) => {
   const { attributes, entrants, graceMinutes, keepWindows, name, order, prizes, score } = board
   const { ties, windows } = board
   const usual = defaultWindows(score)
-  const isUsual = windows.length === usual.length && windows[0] === usual[0]
+  const isUsual =
+    windows.length === usual.length && windows.every((one, place) => one === usual[place])
   const own = {
     name,
     score,

@@ -14,6 +14,12 @@ import { Random, seeds } from "../../simulation/random.ts"
 
 const dayMs = 86_400_000
 
+const spans = [
+  { days: 2, anchor: "2026-01-05" },
+  { days: 14, anchor: "1969-12-30" },
+  { days: 92, anchor: "2099-02-28" },
+]
+
 /** Among them: half hours, clocks that skip midnight or repeat it, a place that skipped a whole day. */
 const zones = [
   "UTC",
@@ -85,13 +91,19 @@ describe("A zone", () => {
       it(`has each moment of ${name} in one window of each kind, which follow each other`, () => {
         const zone = zoneOf(name)
         for (const at of moments(name, random)) {
-          for (const kind of windowKinds) {
+          for (const kind of [...windowKinds, ...spans]) {
             const index = zone.windowAt(kind, at)
             const { endsAt, startsAt } = zone.windowBounds(kind, index)
             expect(zone.windowBounds(kind, index + 1).startsAt).toBe(endsAt)
             expect(zone.windowAt(kind, startsAt)).toBe(index)
             const date = dateAt(name, at)
             const first = Temporal.PlainDate.from(dateOf(firstDayOf(kind, index)))
+            if (typeof kind === "object") {
+              expect(first.until(date).days).toBeGreaterThanOrEqual(0)
+              expect(first.until(date).days).toBeLessThan(kind.days)
+              const apart = Temporal.PlainDate.from(kind.anchor).until(first).days
+              expect(Math.abs(apart % kind.days)).toBe(0)
+            }
             if (kind === "daily") expect(first.equals(date)).toBe(true)
             if (kind === "weekly") {
               expect(first.dayOfWeek).toBe(1)

@@ -59,7 +59,7 @@ const rich: UserState = {
         counted: 9,
         missed: 2,
         sequence: 5,
-        windows: { ...noWindows, weekly: scores(7, true) },
+        windows: { ...noWindows, weekly: scores(7, true), days: scores(1_400, true) },
         disqualified: true,
       },
     ],
@@ -86,7 +86,7 @@ const rich: UserState = {
     ["user.inactive", 1_793_000_000_000],
     ["currency.expiring", 5],
   ],
-  windows: { daily: scores(20_000, true), weekly: scores(-3, false), monthly: noWindows.monthly },
+  windows: { ...noWindows, daily: scores(20_000, true), weekly: scores(-3, false) },
   profile: {
     displayName: "Ada ÿ 🦊",
     timezone: "Asia/Kathmandu",

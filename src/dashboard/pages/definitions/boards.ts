@@ -5,9 +5,12 @@ import {
   boardOrders,
   boardTies,
   boardWindows,
+  kindOfWindow,
+  namedWindows,
 } from "../../../domain/project/BoardDefinition.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
+import { limits } from "../../../Limits.ts"
 import type { PlaceVisit, Route } from "../../request/Route.ts"
 import { type Draft, versionInput } from "../../view/Editing.ts"
 import {
@@ -58,13 +61,38 @@ const rankedLabels = [
   ["streak", "a streak"],
 ] as const
 
+type Window = Board["windows"][number]
+
+const windowTexts = (window: Window): ReadonlyArray<readonly [string, string]> => [
+  [`windows.${kindOfWindow(window)}`, "true"],
+  ...(typeof window === "object"
+    ? ([
+        ["windowDays", String(window.days)],
+        ["windowAnchor", window.anchor],
+      ] as const)
+    : []),
+]
+
+/** The windows of a form, unchecked. */
+const windowsOf = (form: Form) =>
+  boardWindows.flatMap((window): ReadonlyArray<unknown> => {
+    if (form.optional(`windows.${window}`) === undefined) return []
+    if (window !== "days") return [window]
+    return [
+      withoutNulls({
+        days: form.number("windowDays") ?? null,
+        anchor: form.optional("windowAnchor") ?? null,
+      }),
+    ]
+  })
+
 const textsOf = (board: Board) =>
   new Map([
     ["name", board.name],
     ...sharedTexts(board),
     ...rankedTexts(board),
     ["teamKind", board.teamKind ?? ""],
-    ...board.windows.map((window) => [`windows.${window}`, "true"] as const),
+    ...board.windows.flatMap((window) => windowTexts(window)),
     ["order", board.order],
     ["ties", board.ties],
     ["attributes", board.attributes.join(", ")],
@@ -78,7 +106,7 @@ const scoringOf = (form: Form) => ({
   score: { [form.text("ranks")]: form.text("by") },
   entrants: form.optional("teamKind") === undefined ? "users" : "teams",
   teamKind: form.optional("teamKind") ?? null,
-  windows: boardWindows.filter((window) => form.optional(`windows.${window}`) !== undefined),
+  windows: windowsOf(form),
   order: form.text("order"),
   graceMinutes: form.number("graceMinutes") ?? null,
 })
@@ -107,7 +135,13 @@ const windowLabels: Readonly<Record<BoardWindow, string>> = {
   daily: "Each day",
   weekly: "Each week",
   monthly: "Each month",
+  days: "Each span of days",
 }
+
+const windowWords = (window: Window): string =>
+  typeof window === "object"
+    ? `each ${window.days} days, from ${window.anchor}`
+    : windowLabels[window].toLowerCase()
 
 const orderLabels = { desc: "highest score first", asc: "lowest score first" } as const
 
@@ -116,8 +150,20 @@ const tieLabels = {
   first: "rank by who was first: 1, 2, 3",
 } as const
 
-const windowFields = ({ faults, form }: Draft): Content =>
-  group({ legend: "Windows", name: "windows", faults }, [
+/** Faults of the windows of days stand at their fields. */
+const windowFaults = (form: Form, faults: Draft["faults"]): Draft["faults"] => {
+  const place = windowsOf(form).findIndex((window) => typeof window === "object")
+  const at = `/windows/${place}/`
+  const names: Readonly<Record<string, string>> = { days: "/windowDays", anchor: "/windowAnchor" }
+  return faults?.map((fault) => {
+    const name = fault.pointer.startsWith(at) ? names[fault.pointer.slice(at.length)] : undefined
+    return name === undefined ? fault : { ...fault, pointer: name }
+  })
+}
+
+const windowFields = ({ faults: all, form }: Draft): Content => {
+  const faults = windowFaults(form, all)
+  return group({ legend: "Windows", name: "windows", faults }, [
     boardWindows.map((window) =>
       checkField({
         name: `windows.${window}`,
@@ -126,7 +172,23 @@ const windowFields = ({ faults, form }: Draft): Content =>
         faults,
       }),
     ),
+    numberField({
+      name: "windowDays",
+      label: "Days of a span",
+      value: form.text("windowDays"),
+      hint: `From ${limits.boardWindowDaysMin} to ${limits.boardWindowDaysMax}, such as 14 for sprints.`,
+      faults,
+    }),
+    textField({
+      name: "windowAnchor",
+      label: "First day of a span",
+      type: "date",
+      value: form.text("windowAnchor"),
+      hint: "Spans follow each other before and after this day.",
+      faults,
+    }),
   ])
+}
 
 const graceField = ({ faults, form }: Draft): Content =>
   numberField({
@@ -196,7 +258,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
       name: "keepWindows",
       label: "Past windows to keep",
       value: form.text("keepWindows"),
-      hint: "Of each kind. Entries of older ones are deleted. If empty: 31 days, 12 weeks and 12 months.",
+      hint: "Of each kind. Entries of older ones are deleted. If empty: 31 days, 12 weeks, 12 months and 12 spans of days.",
       faults,
     }),
     tailFields(
@@ -215,6 +277,8 @@ const names = (form: Form) => [
   "teamKind",
   "windows.*",
   "windows",
+  "windowDays",
+  "windowAnchor",
   "order",
   "ties",
   "attributes.*",
@@ -338,7 +402,7 @@ export const boardRoutes: ReadonlyArray<Route> = [
       ["order", "desc"],
       ["ties", "shared"],
       ["graceMinutes", "0"],
-      ...boardWindows.map((window) => [`windows.${window}`, "true"] as const),
+      ...namedWindows.map((window) => [`windows.${window}`, "true"] as const),
     ]),
     textsOf,
     preset: [],
@@ -354,7 +418,7 @@ export const boardRoutes: ReadonlyArray<Route> = [
     cellsIn: () =>
       Effect.succeed((board) => [
         `${rankedKey(board)}, ${orderLabels[board.order]}`,
-        board.windows.map((window) => windowLabels[window].toLowerCase()).join(", "),
+        board.windows.map(windowWords).join("; "),
         forWhom(board),
         periodWords(board),
       ]),

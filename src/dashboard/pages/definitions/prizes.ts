@@ -48,6 +48,7 @@ const windows = [
   ["daily", "each day"],
   ["weekly", "each week"],
   ["monthly", "each month"],
+  ["days", "each span of days"],
 ] as const
 
 const prizeRow = (draft: Draft, row: string, place: number): Html => {

@@ -53,6 +53,27 @@ describe("The form of a leaderboard", () => {
     expect((await create(fields)).id).toBe(board.id)
   })
 
+  it("creates a leaderboard with windows of so many days, and keeps them in an edit", async () => {
+    const fields = { ...simple, name: "Sprint", "windows.days": "true" }
+    const span = { days: 14, anchor: "2026-01-05" }
+    const board = await create({ ...fields, windowDays: "14", windowAnchor: span.anchor })
+    expect(board.windows).toEqual(["all_time", span])
+    const page = await world.owner.get(`${boards}/${board.id}`)
+    const edited = { ...fieldsOf(page.text, `${boards}/${board.id}`), name: "Sprints" }
+    await world.owner.post(`${boards}/${board.id}`, edited)
+    const { name, windows } = (await world.api("GET", `/v1/leaderboards/${board.id}`)).json
+    expect([name, windows]).toEqual(["Sprints", ["all_time", span]])
+    const shown = await world.owner.get(`${base}/leaderboard?board=sprint&window=days`)
+    const [, first, last] = /<span>(\S+) to (\S+), /.exec(shown.text)!
+    const dayMs = 86_400_000
+    expect((Date.parse(last!) - Date.parse(first!)) / dayMs).toBe(13)
+    expect(((Date.parse(first!) - Date.parse(span.anchor)) / dayMs) % 14).toBe(0)
+    for (const [field, bad] of Object.entries({ windowDays: "1", windowAnchor: "soon" })) {
+      const given = { ...fields, name: "Bad", windowDays: "14", windowAnchor: span.anchor }
+      expectMarked(await world.owner.post(`${boards}/new`, { ...given, [field]: bad }), field, bad)
+    }
+  })
+
   it("marks the fields of a refusal", async () => {
     for (const [name, bad] of Object.entries({ by: "rubies", startsAt: "soon" })) {
       const fields = { ...simple, [name]: bad }
