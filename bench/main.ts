@@ -25,6 +25,7 @@ import { hostile } from "./hostile.ts"
 import { journal } from "./journal.ts"
 import { type BenchLine, formatLine, notesOf } from "./Line.ts"
 import { leaderboard } from "./leaderboard.ts"
+import { lists } from "./lists.ts"
 import { loading } from "./loading.ts"
 import {
   busyWarning,
@@ -91,6 +92,7 @@ const short: Readonly<Record<string, Bench>> = {
   archives,
   asks,
   states,
+  lists,
   "league-close": leagueClose,
   prizes,
 }

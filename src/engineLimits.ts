@@ -31,6 +31,15 @@ export const engineLimits = {
   /** Lists of users that are read at once: in total, and of one environment. */
   listsConcurrentMax: 4,
   listsPerEnvironmentMax: 1,
+  /**
+   * A request for a list with filters decodes at most so many users. One in an order other than that
+   * of the ids holds at most twice so many ids as candidates, and a table of all users more.
+   */
+  listLooksMax: 50_000,
+  listCandidatesMax: 25_000,
+  listTableCandidatesMax: 100_000,
+  /** Users of a table that are decoded at once. */
+  listChunkUsers: 500,
   sortTurnItemsMax: 512,
 
   // Backfills of badges

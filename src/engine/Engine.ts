@@ -207,11 +207,16 @@ export interface EngineReads {
   readonly timeIn: (environment: string) => number
   /** Ends when the environment's test clock is not advancing. */
   readonly testClockReady: (environment: string) => Effect.Effect<void>
-  /** A page of an environment's users, in the order of their ids. */
+  /** A page of an environment's users. */
   readonly listUsers: (
     environment: string,
     query: UserListQuery,
   ) => Effect.Effect<UserListPage, LaurelError<StorageCode>>
+  /** All users of such a list from the page on, in chunks. */
+  readonly allUsers: (
+    environment: string,
+    query: Omit<UserListQuery, "limit">,
+  ) => Stream.Stream<ReadonlyArray<UserState>, LaurelError<StorageCode>>
   /** A page of the members of a team, in the order of their ids. */
   readonly listTeamMembers: (
     environment: string,

@@ -201,11 +201,15 @@ const countReadsOf = (
 const listsOf = (
   { environments, now, storage }: EngineState,
   broken: Writes["requests"]["broken"],
-): Pick<EngineReads, "listTeamMembers" | "listUsers"> => {
+): Pick<EngineReads, "allUsers" | "listTeamMembers" | "listUsers"> => {
   const userList = new UserList(storage, now)
   return {
     listUsers: (environment, query) =>
       Effect.mapError(userList.read(environments.of(environment), query), broken),
+    allUsers: (environment, query) =>
+      Stream.suspend(() =>
+        Stream.mapError(userList.all(environments.of(environment), query), broken),
+      ),
     listTeamMembers: (environment, query) =>
       Effect.suspend(() =>
         Effect.mapError(readTeamMembers(storage, environments.of(environment), query), broken),

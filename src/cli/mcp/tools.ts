@@ -43,6 +43,20 @@ const removes = {
   description: "Archive definitions that the file does not name, of the kinds that it has",
 }
 
+const userFilters = {
+  query: text("A part of the id or the display name"),
+  badge: text("The key or id of a badge that the user has"),
+  segment: text("The key or id of a segment that the user is in"),
+  attribute: text("An attribute and its value with a colon in between, such as `plan:pro`"),
+  levelMin: { type: "integer", minimum: 1, description: "The lowest level" },
+  levelMax: { type: "integer", minimum: 1, description: "The highest level" },
+  activeSince: text("Only users with an event since this time, such as 2026-10-01T00:00:00Z"),
+  sort: { enum: ["id", "xp", "lastEventAt", "createdAt"], description: "The order; absent: id" },
+  order: { enum: ["asc", "desc"], description: "Absent: the largest or latest first" },
+  limit,
+  cursor,
+}
+
 /** The path with the given members of the input as its query. */
 const withQuery = (path: string, input: Input, names: ReadonlyArray<string>): string => {
   const given = names.filter((name) => input[name] !== undefined)
@@ -75,9 +89,10 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
   {
     name: "list_users",
     title: "List users",
-    description: "Users, a page at a time.",
-    input: object({ limit, cursor }),
-    run: (ask, input) => ask("GET", withQuery("/v1/users", input, ["limit", "cursor"])),
+    description:
+      "Users, a page at a time, in an order and with filters. All filters must hold. A page may be empty before the last one: `hasMore` says whether others follow.",
+    input: object(userFilters),
+    run: (ask, input) => ask("GET", withQuery("/v1/users", input, Object.keys(userFilters))),
   },
   {
     name: "read_history",

@@ -3,7 +3,8 @@
  * `operations.ts` has the method, the path and the input of each operation, which the client loads.
  * `types.ts` has the types, with a description, the error codes and an example for each operation.
  * Both leave out operations that need no key, since they are for the operator of the server, and
- * the stream, for which the client has its own function.
+ * the stream, for which the client has its own function. Of replies that are JSON or a table, the
+ * client reads the JSON.
  */
 import { OpenApi } from "effect/http-api"
 import { errorKinds } from "../../domain/values/Errors.ts"
@@ -40,9 +41,13 @@ const repliesOf = ({ declared }: Operation): ReadonlyArray<readonly [string, Jso
       Object.entries<Json>(content).map(([media, { schema }]) => [media, schema] as const),
     )
 
+/** The schemas of the replies that the client reads. */
+const readsOf = (operation: Operation): ReadonlyArray<Json> =>
+  repliesOf(operation).flatMap(([media, schema]) => (media === "application/json" ? [schema] : []))
+
 const isCallable = (operation: Operation): boolean =>
   operation.declared.security.length > 0 &&
-  repliesOf(operation).every(([media]) => media === "application/json")
+  repliesOf(operation).every(([media]) => media === "application/json" || media === "text/csv")
 
 const takes = (operation: Operation, field: string): boolean =>
   parametersOf(operation, "header").some(({ name }) => name === field)
@@ -152,7 +157,7 @@ const methodOf = (
   const needed = parametersOf(operation, "query").some(({ required }) => required)
   if (query !== "") args.push(`query${needed ? "" : "?"}: {\n${query}    }`)
   args.push(`options?: ${optionsOf(operation)}`)
-  const replies = repliesOf(operation).map(([, schema]) => types.print(schema, "    "))
+  const replies = readsOf(operation).map((schema) => types.print(schema, "    "))
   const reply = replies.length === 0 ? "void" : replies.join(" | ")
   const items = itemsOf(operation, types)
   const result =
@@ -165,7 +170,7 @@ const methodOf = (
  * operation without pages.
  */
 const itemsOf = (operation: Operation, types: TypePrinter): string | undefined => {
-  const properties = repliesOf(operation).map(([, schema]) => types.resolve(schema).properties)[0]
+  const properties = readsOf(operation).map((schema) => types.resolve(schema).properties)[0]
   if (properties?.nextCursor === undefined) return undefined
   return Object.keys(properties).find((name) => properties[name].type === "array")
 }

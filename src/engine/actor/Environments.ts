@@ -258,6 +258,22 @@ export class Environment {
     return bucket.end
   }
 
+  /**
+   * Calls `see` for the durable state of each user in the bucket that covers `prefix`, aliases
+   * included. Returns the prefix behind the bucket.
+   */
+  bytesFrom(
+    prefix: number,
+    see: (bytes: Buffer, at: number, end: number, idOf: () => string) => void,
+  ): number {
+    const bucket = this.settleBucket(prefix)
+    let n = 0
+    const idOf = () => bucket.idOf(n)
+    for (; n < bucket.count; n++) see(bucket.bytes, bucket.stateStart(n), bucket.stateEnd(n), idOf)
+    for (const [id, { bytes }] of bucket.large ?? []) see(bytes, 0, bytes.length, () => id)
+    return bucket.end
+  }
+
   readonly #put = (actor: UserActor): void => {
     const { durable, subject } = actor
     actor.isChanged = false

@@ -1,18 +1,18 @@
 /**
- * Lists an environment's users in the order of their ids (by code points): the ids in the snapshot,
- * which LMDB keeps in that order, merged with the ids of users that no snapshot has yet. States
- * come from memory. A list shows each user as of the moment at which it reached that user.
+ * Lists an environment's users. In the order of their ids (by code points): the ids in the snapshot,
+ * which LMDB keeps in that order, merged with the ids of users that no snapshot has yet; states
+ * come from memory. `SortedUsers.ts` has the other orders. A list shows each user as of the moment at
+ * which it reached that user.
  *
- * Cost: a list reads from the start of its page to the first user after its end. A search looks at
- * the ids and display names in between, which takes a few µs a user, and a list of the members of a
- * segment at the states; one that finds little looks at every user. It works in slices of `listTurnMs`. The total comes from `Counts`. At most `listsConcurrentMax` lists are read at a time, and `listsPerEnvironmentMax`
- * of one environment.
+ * Cost: a list by id reads from the start of its page to the first user after its end. A search looks at
+ * the ids and display names in between, and other filters at the heads of the states, which takes
+ * a few µs a user; one that finds little looks at every user. Filters by badge or segment decode
+ * states: a page ends early, also without users, once `listLooksMax` were decoded. Lists work in slices of
+ * `listTurnMs`. The total comes from `Counts`. At most `listsConcurrentMax` lists are read at a time,
+ * and `listsPerEnvironmentMax` of one environment.
  */
-import { Effect, Semaphore, Stream } from "effect"
-import { timeIn } from "../../domain/project/Project.ts"
-import type { Segment } from "../../domain/project/Segment.ts"
-import { isMember } from "../../domain/user/Membership.ts"
-import { isAlias, type UserState } from "../../domain/user/User.ts"
+import { Effect, Option, Semaphore, Stream } from "effect"
+import type { UserState } from "../../domain/user/User.ts"
 import { countWhile } from "../../domain/values/countUpTo.ts"
 import { compareCodePoints } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
@@ -27,22 +27,26 @@ import {
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment } from "../actor/Environments.ts"
-import { displayNameOf } from "../records/UserHead.ts"
 import { sortInTurns } from "../users/sortInTurns.ts"
+import { type Order, type Place, SortedUsers } from "./SortedUsers.ts"
+import { type UserConditions, UserFilter } from "./UserFilter.ts"
 
-export interface UserListQuery {
+export interface UserListQuery extends UserConditions {
   readonly limit: number
   /** The page begins behind this id; absent: with the first user. */
   readonly after?: string | undefined
-  /** A part of the id or of the display name; upper and lower case do not matter. */
-  readonly search?: string | undefined
-  /** Only members; their states are decoded. */
-  readonly segment?: Segment | undefined
+  /** The place of `after` in `order`. */
+  readonly afterKey?: number | undefined
+  /** Absent: by id. */
+  readonly order?: Order | undefined
 }
 
 export interface UserListPage {
   readonly users: ReadonlyArray<UserState>
+  /** Whether other users may follow. */
   readonly hasMore: boolean
+  /** Where the page ends. Absent: `hasMore` is false. */
+  readonly end?: Place
   /** How many users the environment has. */
   readonly total: number
 }
@@ -61,9 +65,59 @@ export class UserList {
   }
 
   read(environment: Environment, query: UserListQuery): Effect.Effect<UserListPage, Broken> {
-    const reading = Effect.suspend(() =>
-      new Reading(this.#storage, environment, query, this.#now).page(),
+    const { limit, order } = query
+    return this.#withPermits(
+      environment,
+      Effect.suspend(() =>
+        order === undefined
+          ? new Reading(this.#storage, environment, query, this.#now).page()
+          : sortedPage(this.#sorted(environment, query, order, limit + 1), limit, environment),
+      ),
     )
+  }
+
+  /** All users of the list from the page on, in chunks. Chunks of other lists come in between. */
+  all(
+    environment: Environment,
+    query: Omit<UserListQuery, "limit">,
+  ): Stream.Stream<ReadonlyArray<UserState>, Broken> {
+    const { order } = query
+    const limit = limits.listChunkUsers
+    if (order === undefined) {
+      return Stream.paginate(query, (from) =>
+        Effect.map(this.read(environment, { ...from, limit }), ({ end, users }) => [
+          [users],
+          end === undefined ? Option.none() : Option.some({ ...from, after: end.id }),
+        ]),
+      )
+    }
+    return Stream.suspend(() => {
+      const sorted = this.#sorted(environment, query, order, limits.listTableCandidatesMax)
+      const next = this.#withPermits(environment, sorted.next(limit, limits.listLooksMax))
+      return Stream.paginate(undefined, () =>
+        Effect.map(next, ({ found, isLast }) => [
+          [found.map(({ user }) => user)],
+          isLast ? Option.none() : Option.some(undefined),
+        ]),
+      )
+    })
+  }
+
+  #sorted(
+    environment: Environment,
+    query: Omit<UserListQuery, "limit">,
+    order: Order,
+    size: number,
+  ): SortedUsers {
+    const { after, afterKey = 0 } = query
+    const place = after === undefined ? undefined : { id: after, key: afterKey }
+    const filter = new UserFilter(query, this.#now)
+    // Most candidates may be refused once they are decoded.
+    const first = filter.readsStates ? Math.max(size, limits.listCandidatesMax) : size
+    return new SortedUsers(environment, filter, order, place, first)
+  }
+
+  #withPermits<A, E>(environment: Environment, reading: Effect.Effect<A, E>): Effect.Effect<A, E> {
     return Semaphore.withPermit(
       this.#shareOf(environment),
       Semaphore.withPermit(this.#few, reading),
@@ -81,23 +135,38 @@ export class UserList {
   }
 }
 
-/** A list while it is read. */
+/** A page in an order other than that of ids. */
+const sortedPage = Effect.fnUntraced(function* (
+  sorted: SortedUsers,
+  limit: number,
+  { counts }: Environment,
+) {
+  const { found, isLast } = yield* sorted.next(limit + 1, limits.listLooksMax)
+  const users = found.slice(0, limit).map(({ user }) => user)
+  const total = counts.users
+  const isFull = found.length > limit
+  if (isLast && !isFull) return { users, hasMore: false, total }
+  return { users, hasMore: true, end: isFull ? found[limit - 1]!.place : sorted.place!, total }
+})
+
+/** A list by id while it is read. */
 class Reading {
   readonly #storage: Store
   readonly #environment: Environment
   readonly #query: UserListQuery
-  readonly #search: string | undefined
-  readonly #now: () => number
+  readonly #filter: UserFilter
   /** The users on the page, and the first one after its end. */
   readonly #found: Array<UserState> = []
+  /** How many whole states may still be looked at, and the last one. */
+  #looks: number = limits.listLooksMax
+  #lookedAt: string | undefined
   #turnEndsAt = 0
 
   constructor(storage: Store, environment: Environment, query: UserListQuery, now: () => number) {
-    this.#now = now
     this.#storage = storage
     this.#environment = environment
     this.#query = query
-    this.#search = query.search?.toLowerCase()
+    this.#filter = new UserFilter(query, now)
   }
 
   readonly page = Effect.fnUntraced(function* (this: Reading) {
@@ -119,21 +188,28 @@ class Reading {
         }
         if (next.value === userId) next = created.next()
         this.#look(userId)
-        return !this.#isFull
+        return !this.#isOver
       }),
     )
     const look = (userId: string) => {
       this.#look(userId)
-      return !this.#isFull
+      return !this.#isOver
     }
     if (!next.done && look(next.value)) yield* this.#inTurns(created, look)
     const users = this.#found.slice(0, limit)
-    return { users, hasMore: this.#isFull, total: counts.users }
+    const total = counts.users
+    if (!this.#isOver) return { users, hasMore: false, total }
+    const last = this.#isFull ? users.at(-1)!.id : this.#lookedAt!
+    return { users, hasMore: true, end: { key: 0, id: last }, total }
   })
 
   /** Whether a user after the end of the page was found. */
   get #isFull(): boolean {
     return this.#found.length > this.#query.limit
+  }
+
+  get #isOver(): boolean {
+    return this.#isFull || this.#looks === 0
   }
 
   /**
@@ -157,32 +233,22 @@ class Reading {
     return true
   })
 
-  /** Adds the user if it exists and matches the search, unless the page is full. */
+  /** Adds the user if it exists and passes the filter, unless the page is over. */
   #look(userId: string): void {
-    if (this.#isFull) return
-    const { states, users } = this.#environment
+    if (this.#isOver) return
+    const { project, states, users } = this.#environment
     const actor = users.get(userId)
-    const user = actor?.loaded ? actor.durable : states.table.get(userId)
-    if (user === undefined) return
-    if (this.#search !== undefined && !isSought(userId, user, this.#search)) return
-    const found = this.#environment.durableOf(userId)!
-    if (isAlias(found)) return
-    const { segment } = this.#query
-    if (segment !== undefined) {
-      const project = this.#environment.project.durable
-      const person = { userId, user: found, project, now: timeIn(project, this.#now()) }
-      if (!isMember(person, segment)) return
+    if (actor?.loaded !== true) {
+      const bytes = states.table.get(userId)
+      if (bytes === undefined) return
+      if (!this.#filter.mayPass(bytes, 0, bytes.length, () => userId)) return
     }
-    this.#found.push(found)
+    const user = this.#environment.durableOf(userId)
+    if (user === undefined) return
+    this.#lookedAt = userId
+    if (this.#filter.passes(user, project.durable)) this.#found.push(user)
+    else if (this.#filter.readsStates) this.#looks--
   }
-}
-
-const isSought = (userId: string, user: UserState | Buffer, search: string): boolean => {
-  if (userId.toLowerCase().includes(search)) return true
-  const name = Buffer.isBuffer(user)
-    ? displayNameOf(user, 0, user.length)
-    : user.profile.displayName
-  return name?.toLowerCase().includes(search) === true
 }
 
 /** Each of the sorted ids from the index `start` on, once. */

@@ -16,8 +16,8 @@ import { nouns, type Plural, plurals } from "../../domain/project/Kinds.ts"
 
 /** The position of an item in its list. */
 interface Positions extends Readonly<Record<Plural, readonly [createdAt: number, id: string]>> {
-  /** The user's id. */
-  readonly users: readonly [id: string]
+  /** The user's id; in an order other than that of ids also the number by which it is sorted. */
+  readonly users: readonly [id: string, key?: number]
   readonly webhooks: readonly [createdAt: number, id: string]
   readonly teams: readonly [id: string]
   /** The user's id. */
@@ -38,7 +38,8 @@ interface Positions extends Readonly<Record<Plural, readonly [createdAt: number,
 export type ListName = keyof Positions
 export type Position<List extends ListName> = Positions[List]
 
-type Parts = ReadonlyArray<"number" | "string">
+/** A number with a question mark may be absent, at the end. */
+type Parts = ReadonlyArray<"number" | "number?" | "string">
 
 const ofDefinition: Parts = ["number", "string"]
 
@@ -48,7 +49,7 @@ const partsOf: { readonly [List in ListName]: Parts } = {
     Plural,
     Parts
   >),
-  users: ["string"],
+  users: ["string", "number?"],
   teams: ["string"],
   teamMembers: ["string"],
   webhooks: ofDefinition,
@@ -117,7 +118,7 @@ export const readCursor = (cursor: string): CursorParts | undefined => {
   if (!isList || typeof hash !== "number") return undefined
   const parts = partsOf[list as ListName]
   const isPosition =
-    position.length === parts.length && parts.every((type, index) => isPart(type, position[index]))
+    position.length <= parts.length && parts.every((type, index) => isPart(type, position[index]))
   return isPosition ? ({ list, hash, position } as CursorParts) : undefined
 }
 
@@ -130,9 +131,10 @@ const partsOfText = (text: string): ReadonlyArray<unknown> => {
   }
 }
 
-const isPart = (type: "number" | "string", part: unknown): boolean =>
-  type === "number"
-    ? Number.isSafeInteger(part) && (part as number) >= 0
+const isPart = (type: Parts[number], part: unknown): boolean =>
+  type !== "string"
+    ? (type === "number?" && part === undefined) ||
+      (Number.isSafeInteger(part) && (part as number) >= 0)
     : typeof part === "string" && part.isWellFormed()
 
 /**

@@ -269,6 +269,10 @@ export const User = Schema.Struct({
   teams: Schema.optionalKey(
     Schema.Array(OwnTeam).annotate({ description: "The user's teams. Absent: none." }),
   ),
+  lastEventAt: Schema.NullOr(Time).annotate({
+    description: "When the latest event occurred, also if it was undone; null: no event.",
+    examples: ["2026-11-01T09:30:00.000Z"],
+  }),
   createdAt: Time,
   updatedAt: Time,
 }).annotate({
@@ -421,7 +425,7 @@ export const Progress = Schema.Struct({
 
 export const UserPage = Schema.Struct({
   users: Schema.Array(User).annotate({
-    description: "In the order of ids, by code points; with `ids` in the order of the request.",
+    description: "In the order of `sort`; with `ids` in the order of the request.",
   }),
   unknown: Schema.optionalKey(
     Schema.Array(UserId).annotate({
@@ -431,11 +435,16 @@ export const UserPage = Schema.Struct({
   ),
   total: Schema.optionalKey(
     Schema.Int.annotate({
-      description: "Number of users; absent with `ids`, `query` or `segment`.",
+      description: "Number of users; absent with `ids` and with filters.",
       examples: [57],
     }),
   ),
   ...pageEndFields("users"),
+  hasMore: Schema.Boolean.annotate({
+    description:
+      "Whether other users may follow: pages with `badge`, `segment` or `sort` may have fewer users than `limit`, or none, before the last one.",
+    examples: [true],
+  }),
 }).annotate({
   identifier: "UserPage",
   description: "A page of users.",

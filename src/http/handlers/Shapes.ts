@@ -260,6 +260,7 @@ export const userNotFound = laurelError(
 export const questNotFound = definitionNotFound("quest")
 
 export const segmentNotFound = definitionNotFound("segment")
+export const badgeNotFound = definitionNotFound("badge")
 
 /**
  * Whether the caller may see a definition with this segment: a server may, a user only as a member,
@@ -353,6 +354,7 @@ export const showUser = (user: UserState, project: ProjectState, now: number): t
     ...showOwnBoosts(user, project, now),
     ...showExposures(user, project),
     ...(user.teams.size > 0 && teamsMember(user, project)),
+    lastEventAt: user.lastEventAt === 0 ? null : isoTime(user.lastEventAt),
     createdAt: isoTime(user.createdAt),
     updatedAt: isoTime(user.updatedAt),
   }

@@ -176,11 +176,17 @@ export const retentionOf = Effect.fnUntraced(function* (
 
 /* Tables. */
 
-const cellText = (cell: string | number | boolean | null | undefined): string => {
+type Cell = string | number | boolean | null | undefined
+
+const cellText = (cell: Cell): string => {
   if (typeof cell !== "string") return `${cell ?? ""}`
   const text = /^[=+\-@\t]/.test(cell) ? `'${cell}` : cell
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
+
+/** A line of a table. A text that a spreadsheet would take for a formula gets an apostrophe. */
+export const csvLine = (cells: ReadonlyArray<Cell>): string =>
+  `${cells.map(cellText).join(",")}\r\n`
 
 /** The members of a mechanic's row. */
 const mechanicColumns = Object.keys(MechanicRow.fields)
@@ -200,20 +206,18 @@ const cohortRow = ({ days, from, to, users }: (typeof Retention.Type)["cohorts"]
   ),
 })
 
-/**
- * A table with a head line, by RFC 4180. Without `columns` there is at least one row. A text that a
- * spreadsheet would take for a formula gets an apostrophe.
- */
+/** A table with a head line, by RFC 4180. Without `columns` there is at least one row. */
 export const csv = (
   name: string,
   rows: ReadonlyArray<Row>,
   columns: ReadonlyArray<string> = Object.keys(rows[0]!),
 ): StreamedReply => {
   const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))]
-  const text = lines.map((cells) => `${cells.map(cellText).join(",")}\r\n`).join("")
-  return {
-    contentType: "text/csv; charset=utf-8",
-    headers: ["Content-Disposition", `attachment; filename="${name}.csv"`],
-    stream: Stream.make(text),
-  }
+  return csvReply(name, Stream.make(lines.map(csvLine).join("")))
 }
+
+export const csvReply = (name: string, stream: StreamedReply["stream"]): StreamedReply => ({
+  contentType: "text/csv; charset=utf-8",
+  headers: ["Content-Disposition", `attachment; filename="${name}.csv"`],
+  stream,
+})

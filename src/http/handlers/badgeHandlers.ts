@@ -1,7 +1,6 @@
 import { Effect } from "effect"
 import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import type { BadgeChange, CriterionParts } from "../../domain/decide/BadgeDefinitions.ts"
-import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import { awardName, type Badge, type BadgeTier } from "../../domain/project/Definition.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { decidedAt } from "../../domain/record/Record.ts"
@@ -15,6 +14,7 @@ import { kindOperations } from "./definitionOperations.ts"
 import {
   allParts,
   backfillNotFound,
+  badgeNotFound,
   factOf,
   foundOr,
   mayKnow,
@@ -122,8 +122,6 @@ const showBackfill = (badgeId: string, progress: BackfillProgress) => ({
   startedAt: isoTime(progress.startedAt),
   finishedAt: isoTimeOrNull(progress.finishedAt),
 })
-
-const badgeNotFound = definitionNotFound("badge")
 
 const isShown = (badge: Badge, caller: Caller, now: number): boolean =>
   !isClient(caller) || (!badge.secret && isShownAt(badge, now))

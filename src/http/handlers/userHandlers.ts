@@ -8,19 +8,14 @@ import { segmentsOf } from "../../domain/user/Membership.ts"
 import { questProgress } from "../../domain/user/Progress.ts"
 import type { Profile, UserState } from "../../domain/user/User.ts"
 import { canonicalTimeZone } from "../../domain/values/Calendar.ts"
-import {
-  type Fault,
-  invalidRequest,
-  type LaurelError,
-  laurelError,
-} from "../../domain/values/Errors.ts"
+import { type Fault, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Answer, Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { continueWith } from "../../storage/exitOf.ts"
 import type { NewSpend } from "../api/Spends.ts"
 import type { ChangedStreak } from "../api/Streaks.ts"
-import type { ProfileChange, StartedQuest, User } from "../api/UserShapes.ts"
+import type { ProfileChange, StartedQuest } from "../api/UserShapes.ts"
 import type { Users } from "../api/Users.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { StreamedReply } from "../stream/StreamedReply.ts"
@@ -31,11 +26,9 @@ import {
   foundOr,
   furtherParts,
   memberOf,
-  type PageQuery,
   pageAsked,
   questNotFound,
   rewardBody,
-  segmentNotFound,
   showProgress,
   showQuestProgress,
   showRepeat,
@@ -50,6 +43,7 @@ import {
   userStreakCalendar,
   userStreaks,
 } from "./streakHandlers.ts"
+import { usersAsked } from "./userList.ts"
 
 type UserHandlers = Handlers<typeof Users>
 
@@ -118,10 +112,7 @@ const readHandlers = (
   "list" | "get" | "progress" | "export" | "history" | "segments" | "streaks" | "streakCalendar"
 > => ({
   list: {
-    handle: ({ caller: { environment }, query: { ids, ...query } }) =>
-      ids === undefined
-        ? listUsers(engine, environment, query)
-        : namedUsers(engine, environment, ids, Object.keys(query)),
+    handle: ({ caller: { environment }, query }) => usersAsked(engine, environment, query),
   },
   get: {
     handle: ({ caller, params }) => show(engine, caller.environment, params.id),
@@ -174,59 +165,6 @@ const readHandlers = (
       }),
   },
 })
-
-/** A page of the list of users. */
-const listUsers = Effect.fnUntraced(function* (
-  engine: Engine["Service"],
-  environment: string,
-  query: PageQuery & { readonly query?: string; readonly segment?: string },
-) {
-  const { query: search, segment: asked } = query
-  const {
-    after: [after] = [],
-    end,
-    limit,
-  } = yield* pageAsked("users", environment, { query: search, segment: asked }, query)
-  const project = yield* engine.readProject(environment)
-  const segment = asked === undefined ? undefined : definitionOf(project.segments, asked)
-  if (asked !== undefined && segment === undefined) return yield* Effect.fail(segmentNotFound)
-  const found = yield* engine.listUsers(environment, { limit, after, search, segment })
-  const now = engine.timeIn(environment)
-  const users = found.users.map((user) => showUser(user, project, now))
-  // Only a search of all users would tell how many match.
-  const isWhole = search === undefined && segment === undefined
-  const total = isWhole ? { total: found.total } : {}
-  const last = found.hasMore ? users.at(-1) : undefined
-  return { body: { users, ...total, ...end(last && [last.id]) } }
-})
-
-/** The users with these ids, in this order. `others`: the names of the other parameters. */
-const namedUsers = Effect.fnUntraced(function* (
-  engine: Engine["Service"],
-  environment: string,
-  ids: ReadonlyArray<string>,
-  others: ReadonlyArray<string>,
-) {
-  if (others.length > 0) return yield* Effect.fail(notWithIds(others))
-  const project = yield* engine.readProject(environment)
-  const users: Array<typeof User.Type> = []
-  const unknown: Array<string> = []
-  for (const id of ids) {
-    const user = yield* engine.readUser(environment, id)
-    if (user === undefined) unknown.push(id)
-    else users.push(showUser(user, project, engine.timeIn(environment)))
-  }
-  return { body: { users, unknown, hasMore: false, nextCursor: null } }
-})
-
-const notWithIds = (others: ReadonlyArray<string>) =>
-  invalidRequest(
-    others.map((name) => ({
-      pointer: `query/${name}`,
-      code: "invalid_value",
-      detail: "must not be sent together with ids",
-    })),
-  )
 
 const readUser = (engine: Engine["Service"], environment: string, userId: string) =>
   Effect.flatMap(engine.readUser(environment, userId), (user) => foundOr(user, userNotFound))

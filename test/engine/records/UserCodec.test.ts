@@ -10,7 +10,7 @@ import {
 import { userForm, userOf } from "../../../src/engine/archive/exports/ExportLines.ts"
 import { Names } from "../../../src/engine/records/Names.ts"
 import { BadState, decodeUser, encodeUser } from "../../../src/engine/records/UserCodec.ts"
-import { displayNameOf, sequenceOf, UserHead } from "../../../src/engine/records/UserHead.ts"
+import { attributeOf, sequenceOf, UserHead } from "../../../src/engine/records/UserHead.ts"
 import { limits } from "../../../src/Limits.ts"
 import { DomainRun } from "../../simulation/DomainRun.ts"
 import { Random, seeds } from "../../simulation/random.ts"
@@ -366,8 +366,28 @@ describe("A user's state", () => {
     expect(head.indexes.slice(0, 3)).toEqual([20_000, 19_998, -3])
     expect(head.scores.slice(0, 3)).toEqual([5, 3, 5])
     expect(head.sequences.slice(0, 3)).toEqual([9, 4, 9])
-    expect(displayNameOf(bytes, 3, end)).toBe("Ada ÿ 🦊")
+    expect(head.displayName).toBe("Ada ÿ 🦊")
     expect(sequenceOf(bytes, 3, end)).toBe(12)
+    expect(head).toMatchObject({ createdAt: rich.createdAt, lastEventAt: rich.lastEventAt })
+  })
+
+  it("has its attributes as text behind the head, at any offset", () => {
+    for (const inline of [false, true]) {
+      const names = new Names()
+      if (inline) for (let n = 0; n < limits.stateNamesMax; n++) names.numberOf(`name-${n}`)
+      const bytes = Buffer.concat([Buffer.alloc(3), encodeUser(rich, 7, names), rest])
+      const read = (name: string) => attributeOf(bytes, 3, bytes.length - rest.length, name)
+      expect(["a", "b", "c", "d", "__proto__"].map(read)).toEqual([
+        "1.5",
+        "true",
+        "false",
+        "text",
+        "-2",
+      ])
+      expect(["e", "Ada ÿ 🦊", "text", ""].map(read)).toEqual(Array(4).fill(undefined))
+    }
+    const bare = Buffer.from(encodeUser(plain, 7, new Names()))
+    expect(attributeOf(bare, 0, bare.length, "a")).toBeUndefined()
   })
 
   it("leaves nothing of the user before in a head that is read again", () => {

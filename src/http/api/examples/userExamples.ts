@@ -253,6 +253,7 @@ export const user = {
     },
   ],
   teams: [ownTeam],
+  lastEventAt: time,
   createdAt: time,
   updatedAt: time,
 } as const
