@@ -68,7 +68,7 @@ import type { MetricSeries, MetricSeriesQuery } from "./read/MetricsOfAll.ts"
 import type { SegmentCount } from "./read/SegmentCounts.ts"
 import type { Simulate } from "./read/Simulation.ts"
 import type { TeamMemberPage, TeamMemberQuery } from "./read/TeamMemberList.ts"
-import type { UserListPage, UserListQuery } from "./read/UserList.ts"
+import type { ListBounds, UserListPage, UserListQuery } from "./read/UserList.ts"
 import type { RecoveryProgress, RecoveryReport } from "./recovery/Recovery.ts"
 import type { StateOptions } from "./state/EngineState.ts"
 
@@ -362,6 +362,7 @@ export interface EngineOptions extends StateOptions {
   readonly snapshotSliceEntriesMax?: number
   readonly payoutGroupUsersMax?: number
   readonly payoutStepRows?: number
+  readonly listBounds?: Partial<ListBounds>
   /** Without writes, the engine appends a heartbeat record this long after a snapshot. */
   readonly heartbeatMs?: number
   /** How long history is kept, in milliseconds; absent: for ever. */

@@ -28,11 +28,11 @@ export const verbsOf = (
   writes: Writes,
   background: Background,
   { snapshotter }: Upkeep,
-  { onBroken }: EngineOptions,
+  { listBounds, onBroken }: EngineOptions,
 ): Engine["Service"] =>
   Engine.of({
     ...commandsOf(state, writes),
-    ...readsOf(state, writes, background),
+    ...readsOf(state, writes, background, listBounds),
     feed: writes.feed,
     drain: drainOf(writes, snapshotter, onBroken),
     now: state.now,
@@ -84,6 +84,7 @@ const readsOf = (
   state: EngineState,
   { actors, commit, history, requests }: Writes,
   background: Background,
+  listBounds: EngineOptions["listBounds"],
 ): EngineReads => {
   const { backfills, experiments, metricsOfAll, segmentCounts, testClocks } = background
   const { directory, environments } = state
@@ -142,7 +143,7 @@ const readsOf = (
       experiments.read(environments.of(environment), ...asked),
     readMetricSeries: (environment, query) =>
       Effect.sync(() => metricsOfAll.read(environments.of(environment), query)),
-    ...listsOf(state, broken),
+    ...listsOf(state, broken, listBounds),
     readDirectory: Effect.sync(() => directory.durable),
     directoryNow: () => directory.durable,
     erasedAt: (environment, userId) => environments.of(environment).counts.erased.lastOf(userId),
@@ -201,8 +202,9 @@ const countReadsOf = (
 const listsOf = (
   { environments, now, storage }: EngineState,
   broken: Writes["requests"]["broken"],
+  bounds: EngineOptions["listBounds"],
 ): Pick<EngineReads, "allUsers" | "listTeamMembers" | "listUsers"> => {
-  const userList = new UserList(storage, now)
+  const userList = new UserList(storage, now, bounds)
   return {
     listUsers: (environment, query) =>
       Effect.mapError(userList.read(environments.of(environment), query), broken),

@@ -62,6 +62,7 @@ describe("PUT /v1/users/:id", () => {
       points: 0,
       balances: { xp: 0, points: 0 },
       badges: [],
+      lastEventAt: null,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,
     })

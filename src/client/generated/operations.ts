@@ -54,6 +54,13 @@ export const operations = {
     environment: "GET recap query",
     get: "GET users/*/recap query",
   },
+  analytics: {
+    activity: "GET analytics/activity query",
+    retention: "GET analytics/retention query",
+    reminders: "GET analytics/reminders query",
+    mechanics: "GET analytics/mechanics query",
+    mechanic: "GET analytics/mechanics/*/* query",
+  },
   facts: {
     list: "GET facts query",
   },
@@ -152,6 +159,7 @@ export const operations = {
     get: "GET experiments/*",
     update: "PATCH experiments/* body key",
     delete: "DELETE experiments/* - key",
+    results: "GET experiments/*/results query",
   },
   teams: {
     list: "GET teams query",

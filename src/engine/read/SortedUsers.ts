@@ -48,6 +48,7 @@ export class SortedUsers {
   #place: Place | undefined
   /** How many candidates the next pass finds. */
   #size: number
+  readonly #sizeMax: number
   #turnEndsAt = 0
 
   constructor(
@@ -56,12 +57,14 @@ export class SortedUsers {
     order: Order,
     after: Place | undefined,
     size: number,
+    sizeMax: number,
   ) {
     this.#environment = environment
     this.#filter = filter
     this.#order = order
     this.#place = after
     this.#size = size
+    this.#sizeMax = sizeMax
   }
 
   /** The last user that was looked at. */
@@ -100,7 +103,7 @@ export class SortedUsers {
   /** Finds the first `#size` candidates behind `#place`. */
   readonly #pass = Effect.fnUntraced(function* (this: SortedUsers) {
     const size = this.#size
-    this.#size = Math.max(size, Math.min(size * growth, limits.listCandidatesMax))
+    this.#size = Math.max(size, Math.min(size * growth, this.#sizeMax))
     const after = this.#place
     let first: Array<Place> = []
     let end: Place | undefined

@@ -51,6 +51,14 @@ export interface UserListPage {
   readonly total: number
 }
 
+/** As the limits `list…` say. */
+export interface ListBounds {
+  readonly looksMax: number
+  readonly candidatesMax: number
+  readonly tableCandidatesMax: number
+  readonly chunkUsers: number
+}
+
 type Store = Storage["Service"]
 
 export class UserList {
@@ -58,20 +66,28 @@ export class UserList {
   readonly #shares = new WeakMap<Environment, Semaphore.Semaphore>()
   readonly #few = Semaphore.makeUnsafe(limits.listsConcurrentMax)
   readonly #now: () => number
+  readonly #bounds: ListBounds
 
-  constructor(storage: Store, now: () => number) {
+  constructor(storage: Store, now: () => number, bounds: Partial<ListBounds> = {}) {
     this.#storage = storage
     this.#now = now
+    this.#bounds = {
+      looksMax: limits.listLooksMax,
+      candidatesMax: limits.listCandidatesMax,
+      tableCandidatesMax: limits.listTableCandidatesMax,
+      chunkUsers: limits.listChunkUsers,
+      ...bounds,
+    }
   }
 
   read(environment: Environment, query: UserListQuery): Effect.Effect<UserListPage, Broken> {
-    const { limit, order } = query
+    const { order } = query
     return this.#withPermits(
       environment,
       Effect.suspend(() =>
         order === undefined
-          ? new Reading(this.#storage, environment, query, this.#now).page()
-          : sortedPage(this.#sorted(environment, query, order, limit + 1), limit, environment),
+          ? new Reading(this.#storage, environment, query, this.#now, this.#bounds.looksMax).page()
+          : this.#sortedPage(environment, query, order),
       ),
     )
   }
@@ -82,7 +98,7 @@ export class UserList {
     query: Omit<UserListQuery, "limit">,
   ): Stream.Stream<ReadonlyArray<UserState>, Broken> {
     const { order } = query
-    const limit = limits.listChunkUsers
+    const { chunkUsers: limit, looksMax, tableCandidatesMax } = this.#bounds
     if (order === undefined) {
       return Stream.paginate(query, (from) =>
         Effect.map(this.read(environment, { ...from, limit }), ({ end, users }) => [
@@ -92,8 +108,8 @@ export class UserList {
       )
     }
     return Stream.suspend(() => {
-      const sorted = this.#sorted(environment, query, order, limits.listTableCandidatesMax)
-      const next = this.#withPermits(environment, sorted.next(limit, limits.listLooksMax))
+      const sorted = this.#sorted(environment, query, order, tableCandidatesMax)
+      const next = this.#withPermits(environment, sorted.next(limit, looksMax))
       return Stream.paginate(undefined, () =>
         Effect.map(next, ({ found, isLast }) => [
           [found.map(({ user }) => user)],
@@ -103,6 +119,23 @@ export class UserList {
     })
   }
 
+  /** A page in an order other than that of ids. */
+  readonly #sortedPage = Effect.fnUntraced(function* (
+    this: UserList,
+    environment: Environment,
+    query: UserListQuery,
+    order: Order,
+  ) {
+    const { limit } = query
+    const sorted = this.#sorted(environment, query, order, limit + 1)
+    const { found, isLast } = yield* sorted.next(limit + 1, this.#bounds.looksMax)
+    const users = found.slice(0, limit).map(({ user }) => user)
+    const total = environment.counts.users
+    const isFull = found.length > limit
+    if (isLast && !isFull) return { users, hasMore: false, total }
+    return { users, hasMore: true, end: isFull ? found[limit - 1]!.place : sorted.place!, total }
+  })
+
   #sorted(
     environment: Environment,
     query: Omit<UserListQuery, "limit">,
@@ -110,11 +143,12 @@ export class UserList {
     size: number,
   ): SortedUsers {
     const { after, afterKey = 0 } = query
+    const { candidatesMax } = this.#bounds
     const place = after === undefined ? undefined : { id: after, key: afterKey }
     const filter = new UserFilter(query, this.#now)
     // Most candidates may be refused once they are decoded.
-    const first = filter.readsStates ? Math.max(size, limits.listCandidatesMax) : size
-    return new SortedUsers(environment, filter, order, place, first)
+    const first = filter.readsStates ? Math.max(size, candidatesMax) : size
+    return new SortedUsers(environment, filter, order, place, first, candidatesMax)
   }
 
   #withPermits<A, E>(environment: Environment, reading: Effect.Effect<A, E>): Effect.Effect<A, E> {
@@ -135,20 +169,6 @@ export class UserList {
   }
 }
 
-/** A page in an order other than that of ids. */
-const sortedPage = Effect.fnUntraced(function* (
-  sorted: SortedUsers,
-  limit: number,
-  { counts }: Environment,
-) {
-  const { found, isLast } = yield* sorted.next(limit + 1, limits.listLooksMax)
-  const users = found.slice(0, limit).map(({ user }) => user)
-  const total = counts.users
-  const isFull = found.length > limit
-  if (isLast && !isFull) return { users, hasMore: false, total }
-  return { users, hasMore: true, end: isFull ? found[limit - 1]!.place : sorted.place!, total }
-})
-
 /** A list by id while it is read. */
 class Reading {
   readonly #storage: Store
@@ -158,11 +178,18 @@ class Reading {
   /** The users on the page, and the first one after its end. */
   readonly #found: Array<UserState> = []
   /** How many whole states may still be looked at, and the last one. */
-  #looks: number = limits.listLooksMax
+  #looks: number
   #lookedAt: string | undefined
   #turnEndsAt = 0
 
-  constructor(storage: Store, environment: Environment, query: UserListQuery, now: () => number) {
+  constructor(
+    storage: Store,
+    environment: Environment,
+    query: UserListQuery,
+    now: () => number,
+    looksMax: number,
+  ) {
+    this.#looks = looksMax
     this.#storage = storage
     this.#environment = environment
     this.#query = query

@@ -77,7 +77,9 @@ export const userSorts = ["id", "xp", "lastEventAt", "createdAt"] as const
 
 const level = (description: string, example: number) =>
   Schema.optionalKey(
-    wholeNumber(1, Number.MAX_SAFE_INTEGER).annotate({ description, examples: [example] }),
+    Schema.String.annotate({ description, examples: [String(example)] }).pipe(
+      Schema.decodeTo(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
+    ),
   )
 
 export const userListQuery = {

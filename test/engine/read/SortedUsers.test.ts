@@ -1,31 +1,15 @@
-/** Lists in every order and with every filter, with limits so small that each list takes several passes. */
+/** Lists in every order and with every filter, with bounds so small that each list takes several passes. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { vi } from "vitest"
 import type { UserState } from "../../../src/domain/user/User.ts"
 import type { UserListQuery } from "../../../src/engine/read/UserList.ts"
 import { badgeWith } from "../../domain/definitions.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
-import type { Fixture } from "../fixture.ts"
+import { event, type Fixture, reward, sandbox, startInMemory } from "../fixture.ts"
 
-vi.mock(import("../../../src/Limits.ts"), async (original) => {
-  const { limits } = await original()
-  const small = {
-    listCandidatesMax: 5,
-    listTableCandidatesMax: 6,
-    listLooksMax: 7,
-    listChunkUsers: 3,
-    bucketBytesMax: 256,
-    bucketSplitUsersMin: 2,
-  }
-  return { limits: { ...limits, ...small } as unknown as typeof limits }
-})
-
-const { limits } = await import("../../../src/Limits.ts")
-const { event, reward, sandbox, startInMemory } = await import("../fixture.ts")
-
+const listBounds = { looksMax: 7, candidatesMax: 5, tableCandidatesMax: 6, chunkUsers: 3 }
 const badgeId = "bdg_held"
 const snapshotIntervalMs = 1_000
 
@@ -116,7 +100,12 @@ describe("Lists in an order and with filters", () => {
       Effect.gen(function* () {
         const random = new Random(seed)
         const state = new MemoryStorage.MemoryState()
-        const options = { snapshotIntervalMs, snapshotSliceEntriesMax: 5, decodedUsersMax: 4 }
+        const options = {
+          snapshotIntervalMs,
+          snapshotSliceEntriesMax: 5,
+          decodedUsersMax: 4,
+          listBounds,
+        }
         const running = yield* startInMemory({ state }, options)
         const { engine } = running
         yield* engine.askProject(sandbox, badge)
@@ -161,8 +150,8 @@ describe("Lists in an order and with filters", () => {
       `end a page ${order === undefined ? "by id" : "by creation"} once 7 users were looked at, and go on behind them`,
       () =>
         Effect.gen(function* () {
-          const running = yield* startInMemory({}, { snapshotIntervalMs })
-          for (let n = 0; n < 2 * limits.listLooksMax; n++) {
+          const running = yield* startInMemory({}, { snapshotIntervalMs, listBounds })
+          for (let n = 0; n < 2 * listBounds.looksMax; n++) {
             yield* running.engine.askUser(sandbox, reward(`user-${String(n).padStart(2, "0")}`, 5))
           }
           const pages = yield* pagesOf(running, { badge: badgeId, order }, 3)

@@ -74,6 +74,69 @@ describe("The list of users", () => {
     expect(none.text).toContain("No user has <bdi>&lt;i&gt;</bdi> in the id or name.")
   })
 
+  it("is sorted by its heads, which turn the order around, and keep the filters", async () => {
+    for (const [id, xp] of [
+      ["order-1", 2],
+      ["order-2", 3],
+      ["order-3", 1],
+    ] as const) {
+      await sandbox("POST", `/users/${id}/rewards`, { type: "xp", amount: xp })
+    }
+    const head = (text: string, label: string) =>
+      new RegExp(`<th scope="col"([^>]*)><a href="([^"]+)">${label}</a>`).exec(text)!
+    const follow = async (text: string, label: string) =>
+      (await page(head(text, label)[2]!.replaceAll("&amp;", "&"))).text
+    const users = (text: string) => linksIn(text).map((link) => link.slice(-1))
+    const byId = (await page(`${base}/users?query=order-`)).text
+    expect([users(byId), head(byId, "User")[1]]).toEqual([
+      ["1", "2", "3"],
+      ' aria-sort="ascending"',
+    ])
+    const byXp = await follow(byId, "Xp")
+    expect([users(byXp), head(byXp, "Xp")[1]]).toEqual([["2", "1", "3"], ' aria-sort="descending"'])
+    const turned = await follow(byXp, "Xp")
+    expect([users(turned), head(turned, "Xp")[1]]).toEqual([
+      ["3", "1", "2"],
+      ' aria-sort="ascending"',
+    ])
+    expect(users(await follow(turned, "User"))).toEqual(["1", "2", "3"])
+    expect(byXp).toContain('<input type="hidden" name="sort" value="xp">')
+  })
+
+  it("has filters, says so if nobody passes them, and marks what is wrong", async () => {
+    await sandbox("PUT", "/users/filter-1", { attributes: { "plan:a": "50%", beta: true } })
+    await sandbox("PUT", "/users/filter-2", { attributes: {} })
+    const found = async (query: string) => (await page(`${base}/users?query=filter-&${query}`)).text
+    expect(await found("")).toContain("<details><summary>Filters")
+    const one = await found("attributeName=plan%3Aa&attributeValue=50%25&levelMin=&activeSince=")
+    expect(linksIn(one)).toEqual([`${base}/users/filter-1`])
+    expect(one).toContain("<details open><summary>Filters")
+    expect(linksIn(await found("attributeName=beta&attributeValue=true"))).toHaveLength(1)
+    expect(await found("levelMin=2")).toContain("No user matches all of the filters.")
+    expect(await found("activeSince=2026-01-01")).toContain("No user matches all of the filters.")
+    const wrong = await page(`${base}/users?levelMin=many&activeSince=soon&levelMax=2`)
+    expect(wrong.status).toBe(400)
+    expect(wrong.text).toContain("Nothing was looked up: see the fields that are marked.")
+    expect(occurrences(wrong.text, 'aria-invalid="true"')).toBe(2)
+    expect(wrong.text).toContain('name="levelMax" inputmode="decimal" autocomplete="off" value="2"')
+    const unknown = await page(`${base}/users?badge=%3Ci%3E`)
+    expect(unknown.status).toBe(404)
+    expect(unknown.text).toContain("No badge of this project has this id or key.")
+    expect(unknown.text).toContain('value="&lt;i&gt;"')
+  })
+
+  it("is saved as a file with its filters", async () => {
+    await sandbox("PUT", "/users/file-1", { displayName: "=1+1" })
+    await sandbox("PUT", "/users/file-2", {})
+    const { text: shown } = await page(`${base}/users?query=file-&limit=1`)
+    const [, link] = /href="([^"]+users\.csv[^"]*)">Save as CSV/.exec(shown)!
+    const { headers, text } = await places.viewer.get(link!.replaceAll("&amp;", "&"))
+    expect(headers.get("content-disposition")).toBe('attachment; filename="shop_sandbox_users.csv"')
+    const lines = text.trimEnd().split("\r\n")
+    expect(lines).toHaveLength(3)
+    expect(lines[1]).toMatch(/^file-1,'=1\+1,1,/)
+  })
+
   it("becomes a search if no user has the id to open", async () => {
     const { text } = await page(`${base}/users?query=list-&open=id`)
     expect(text).toContain("No user has the id <bdi>list-</bdi>.")
