@@ -20,9 +20,13 @@ const firstMessage = async <Answer>(name: string, child: ChildProcess): Promise<
 }
 
 /** The input is a message, since arguments of a process are limited in size. */
-const start = (name: string, input: unknown): ChildProcess => {
+const start = (
+  name: string,
+  input: unknown,
+  nodeOptions: ReadonlyArray<string> = [],
+): ChildProcess => {
   const child = fork(processFile(name), [], {
-    execArgv: ["--expose-gc"],
+    execArgv: ["--expose-gc", ...nodeOptions],
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   })
   child.send({ input })
@@ -37,8 +41,9 @@ export const inProcess = async <Answer>(
   name: string,
   input: unknown = null,
   over?: Promise<unknown>,
+  nodeOptions?: ReadonlyArray<string>,
 ): Promise<Answer> => {
-  const child = start(name, input)
+  const child = start(name, input, nodeOptions)
   const ended = once(child, "exit")
   const tell = () => void (child.connected && child.send("end"))
   over?.then(tell, tell)

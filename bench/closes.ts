@@ -6,6 +6,8 @@ import type { BenchOptions } from "./options.ts"
 import type { ClosesInput, ClosesReport } from "./processes/closes.ts"
 
 const quickUsers = 5_000
+/** The young generation that a server has on a machine of 4 GiB or more (`src/startAgain.js`). */
+const youngGeneration = ["--max-semi-space-size=64", "--min-semi-space-size=64"]
 
 const closeOf =
   (kind: ClosesInput["kind"], what: string, goal?: string) =>
@@ -18,6 +20,8 @@ const closeOf =
       const { busyMs, done, ms, processorMs, quietMs } = await inProcess<ClosesReport>(
         "closes",
         input,
+        undefined,
+        youngGeneration,
       )
       const of = `${what} of ${done.toLocaleString("en-US")}`
       return [
