@@ -56,6 +56,8 @@ export const engineLimits = {
   backfillTurnRecordsMax: 256,
   /** Delay before a temporarily refused award is retried. */
   backfillRetryMs: 1_000,
+  /** How long after a defect a backfill begins again. */
+  backfillCrashRetryMs: 30_000,
 
   /** Interval between checks of the machine's clock for jumps. */
   clockCheckMs: 60_000,

@@ -4,11 +4,15 @@
  * background, one at a time in each environment, in the order of the requests. The project's state
  * has the requests and their results. The next start repeats a run that a crash or a shutdown
  * interrupted; it skips users who have the badge or whose metric is counted, so no user gets either twice.
+ *
+ * A run that meets a defect or a damaged record is logged, and begins again after
+ * `backfillCrashRetryMs`. The other runs of the environment go on meanwhile.
  */
-import { Cause, Effect, FiberSet } from "effect"
+import { Cause, Effect, FiberSet, Latch, Option } from "effect"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
+import { limits } from "../../Limits.ts"
 import { type Broken, isDamagedRecord } from "../../storage/Storage.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
 import { BackfillRun, type BackfillRunParts, type Ended, insist } from "./BackfillRun.ts"
@@ -46,6 +50,8 @@ export class Backfills {
   readonly #parts: BackfillsParts
   /** The environments that have a run under way. */
   readonly #runs = new Map<string, Run>()
+  /** Those in which crashed runs wait for their next try. A new request opens the latch. */
+  readonly #pauses = new Map<string, Latch.Latch>()
   #fork: ((work: Effect.Effect<void, Broken>) => void) | undefined
 
   constructor(parts: BackfillsParts) {
@@ -74,22 +80,12 @@ export class Backfills {
 
   /** Begins the next run of an environment, if none is under way. */
   #wake(environmentId: string): void {
+    this.#pauses.get(environmentId)?.openUnsafe()
     if (this.#fork === undefined || this.#runs.has(environmentId)) return
     const run = this.#nextOf(this.#parts.environments.of(environmentId))
     if (run === undefined) return
     this.#runs.set(environmentId, run)
-    this.#fork(
-      this.#work(environmentId, run).pipe(
-        Effect.catchTag("Ended", () => Effect.void),
-        // A defect in one user's state or a damaged record must not end the process: it would do so
-        // at each start.
-        Effect.catchCause((cause) =>
-          Cause.hasDies(cause) || isDamagedRecord(Cause.squash(cause))
-            ? Effect.logError("A backfill crashed; it restarts with the next start", cause)
-            : Effect.failCause(cause),
-        ),
-      ),
-    )
+    this.#fork(Effect.catchTag(this.#work(environmentId, run), "Ended", () => Effect.void))
   }
 
   /** The progress of the latest run for a badge or a metric; `undefined`: there was none. */
@@ -119,27 +115,55 @@ export class Backfills {
     environmentId: string,
     first: Run,
   ): Effect.fn.Return<void, Broken | Ended> {
+    const environment = this.#parts.environments.of(environmentId)
+    const crashed = new Set<string>()
     let run: Run | undefined = first
     while (run !== undefined) {
+      const { definitionId } = run
       this.#runs.set(environmentId, run)
-      yield* run.work
-      const { awarded, checked, definitionId } = run
-      const command = { kind: "finishBackfill", definitionId, checked, awarded } as const
-      const refusal = yield* insist(this.#parts.askProject(environmentId, command))
-      // `conflict`: the badge was archived, and the request is gone with it.
-      if (refusal !== undefined && refusal.code !== "conflict") {
-        return yield* Effect.die(refusal)
+      yield* Effect.catchCause(this.#finish(environmentId, run), (cause) => {
+        // These must not end the process: they would do so at each start.
+        if (!Cause.hasDies(cause) && !isDamagedRecord(Cause.squash(cause))) {
+          return Effect.failCause(cause)
+        }
+        crashed.add(definitionId)
+        const of = { environment: environmentId, definition: definitionId }
+        return Effect.logError("A backfill crashed; it is tried again", of, cause)
+      })
+      run = this.#nextOf(environment, crashed)
+      while (run === undefined && crashed.size > 0) {
+        const pause = Latch.makeUnsafe(false)
+        this.#pauses.set(environmentId, pause)
+        const isAsked = yield* Effect.timeoutOption(pause.await, limits.backfillCrashRetryMs)
+        this.#pauses.delete(environmentId)
+        if (Option.isNone(isAsked)) crashed.clear()
+        run = this.#nextOf(environment, crashed)
       }
-      // In the same turn as `#nextOf`, so that a request that comes later begins its own run.
-      this.#runs.delete(environmentId)
-      run = this.#nextOf(this.#parts.environments.of(environmentId))
+      // In the same turn as the look, so that a request that comes later begins its own run.
+      if (run === undefined) this.#runs.delete(environmentId)
     }
   })
 
-  /** The unfinished run that was asked for first. */
-  #nextOf(environment: Environment): Run | undefined {
+  /** Looks at all users, and records the result. */
+  readonly #finish = Effect.fnUntraced(function* (
+    this: Backfills,
+    environmentId: string,
+    run: Run,
+  ): Effect.fn.Return<void, Broken | Ended> {
+    yield* run.work
+    const { awarded, checked, definitionId } = run
+    const command = { kind: "finishBackfill", definitionId, checked, awarded } as const
+    const refusal = yield* insist(this.#parts.askProject(environmentId, command))
+    // `conflict`: the badge was archived, and the request is gone with it.
+    if (refusal !== undefined && refusal.code !== "conflict") {
+      return yield* Effect.die(refusal)
+    }
+  })
+
+  /** The unfinished run that was asked for first, without those that have just crashed. */
+  #nextOf(environment: Environment, crashed: ReadonlySet<string> = new Set()): Run | undefined {
     const open = [...environment.project.durable.backfills]
-      .filter(([, { finishedAt }]) => finishedAt === null)
+      .filter(([id, { finishedAt }]) => finishedAt === null && !crashed.has(id))
       .toSorted(([, one], [, other]) => one.startedAt - other.startedAt)
     const [next] = open
     if (next === undefined) return undefined

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { EventReply } from "../../../src/domain/message/UserReply.ts"
 import type { Badge, Criterion } from "../../../src/domain/project/Definition.ts"
@@ -9,6 +9,7 @@ import { recordNameOf } from "../../../src/domain/values/Ids.ts"
 import { insist } from "../../../src/engine/badges/BackfillRun.ts"
 import type { BackfillProgress } from "../../../src/engine/badges/Backfills.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
+import { limits } from "../../../src/Limits.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { badgeWith } from "../../domain/definitions.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
@@ -246,6 +247,38 @@ describe("A backfill", () => {
       const given = awards(state)
       expect([given.size, Math.max(...given.values())]).toEqual([500, 1])
       yield* after.close()
+    }),
+  )
+
+  it.effect("that meets a defect begins again without a restart, and holds up no other", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const memory = MemoryStorage.make({ state })
+      let hasDefect = false
+      let defects = 0
+      const { broken, engine } = yield* start({
+        ...memory,
+        readRecords: (sequence) =>
+          hasDefect && defects < 2
+            ? Stream.die(new Error(`Defect ${++defects}`))
+            : memory.readRecords(sequence),
+      })
+      yield* taps(engine, "ada", 3)
+      yield* grant(engine, { bob: 500 })
+      yield* createBadge(engine, tapCount(3))
+      yield* createBadge(engine, { kind: "xp", target: 500 }, "other")
+      hasDefect = true
+      yield* startBackfill(engine)
+      yield* startBackfill(engine, "other")
+      expect((yield* finished(engine, "other")).awarded).toBe(1)
+      expect((yield* engine.readBackfill(sandbox, "b"))?.status).not.toBe("finished")
+      for (let turn = 0; turn < 1_000 && defects < 2; turn++) {
+        yield* Effect.andThen(TestClock.adjust(limits.backfillCrashRetryMs), yieldToEventLoop)
+      }
+      yield* TestClock.adjust(limits.backfillCrashRetryMs)
+      expect((yield* finished(engine)).awarded).toBe(1)
+      expect(yield* badgesOf(engine, "ada")).toEqual(["b"])
+      expect([defects, broken]).toEqual([2, []])
     }),
   )
 
