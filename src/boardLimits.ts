@@ -32,6 +32,9 @@ export const boardLimits = {
   /** Entries of a chunk that have no place yet. */
   boardArrivalsMax: 64,
   boardMovesMax: 256,
+  /** Entries of a chunk of a board's groups, and by how many a chunk grows. */
+  boardGroupSlotsMax: 256,
+  boardGroupSlotsStep: 16,
   boardLargeMembersMin: 5_000_000,
   boardLargeChunkSlotsMax: 1_024,
   boardIdsInOneTableMax: 2_048,
@@ -51,6 +54,7 @@ export const boardLimits = {
   /** Small values, since boards are deleted later: LMDB deletes large values slowly. */
   boardPageBytesMax: 1_600,
   boardBucketUsers: 100,
+  boardGroupPageRows: 400,
   /**
    * Work on a stored board per turn of the event loop; `npm run bench -- rollover` prints the
    * longest turn.

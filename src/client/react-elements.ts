@@ -99,6 +99,8 @@ export const Leaderboard = component<{
   readonly board?: string
   /** With `board`: the ids of users with commas between them, who are ranked among themselves. */
   readonly friends?: string
+  /** With `board`, which has `groupBy`: the group, whose users have their ranks there. */
+  readonly group?: string
   /** With `board`, which ranks teams: shows them, and marks the team with the id `team`. */
   readonly teams?: boolean
   readonly team?: string

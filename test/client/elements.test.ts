@@ -101,6 +101,23 @@ describe("<laurel-leaderboard>", () => {
     expect(await accessibilityFaults(page)).toEqual([])
   })
 
+  it("shows a group with the ranks there", async () => {
+    const body = { key: "cities", name: "Cities", score: { currency: "points" }, groupBy: "city" }
+    expect((await server.call("POST", "/v1/leaderboards", { body })).status).toBe(201)
+    for (const [userId, amount] of Object.entries({ una: 500, uwe: 400, uma: 300 })) {
+      const city = userId === "una" ? "Rome" : "Berlin"
+      await server.call("PUT", `/v1/users/${userId}`, { body: { attributes: { city } } })
+      await server.call("POST", `/v1/users/${userId}/rewards`, { body: { type: "points", amount } })
+    }
+    const page = await open(
+      `<laurel-leaderboard AT board="cities" group="Berlin" user="uma" label="Berlin"></laurel-leaderboard>`,
+    )
+    const rows = page.getByRole("table", { name: "Berlin" }).getByRole("row")
+    await rows.nth(2).waitFor()
+    expect(await rows.allInnerTexts()).toEqual(["Rank\tName\tScore", "1\tuwe\t400", "2\tuma\t300"])
+    expect(await page.locator("[aria-current=true]").innerText()).toMatch(/uma/)
+  })
+
   it("shows the teams of a board of teams, and marks one of them", async () => {
     const body = { key: "cup", name: "Cup", score: { currency: "points" } }
     const cup = { ...body, entrants: "teams", teamKind: "club" }

@@ -134,6 +134,7 @@ export const boardWith = ({ id = "ldb_1", ...board }: Partial<Board>): Board => 
   order: "desc",
   ties: "shared",
   attributes: [],
+  groupBy: null,
   prizes: [],
   keepWindows: null,
   graceMinutes: 0,

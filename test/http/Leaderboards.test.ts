@@ -64,6 +64,7 @@ describe("leaderboards", () => {
       ties: "shared",
       segment: null,
       attributes: [],
+      groupBy: null,
       prizes: [],
       keepWindows: null,
       graceMinutes: 0,

@@ -24,6 +24,7 @@ interface ModelUser {
   readonly seen: number
   readonly all: Score
   hidden: boolean
+  group: string | null
   /** By kind and index. */
   readonly windows: Map<string, Score>
   readonly latest: Record<TimedWindow, number>
@@ -32,6 +33,8 @@ interface ModelUser {
 interface Row {
   readonly userId: string
   readonly xp: number
+  /** On a closed board, the group at the close. */
+  readonly group: string | null
 }
 
 export interface ModelEntry extends Row {
@@ -62,9 +65,10 @@ const windowOf = (kind: TimedWindow, { anchor, days }: DaysWindow, day: number):
 }
 
 const ranked = (rows: ReadonlyArray<Row>): ReadonlyArray<ModelEntry> =>
-  rows.map(({ userId, xp }) => ({
+  rows.map(({ group, userId, xp }) => ({
     userId,
     xp,
+    group,
     rank: 1 + rows.filter((other) => other.xp > xp).length,
   }))
 
@@ -204,6 +208,11 @@ export class BoardModel {
     if (hidden) this.#leavePast(userId)
   }
 
+  /** Moves the user to another group. */
+  regroup(userId: string, group: string | null): void {
+    this.#user(userId).group = group
+  }
+
   erase(userId: string): void {
     this.users.delete(userId)
     this.#leavePast(userId)
@@ -232,10 +241,10 @@ export class BoardModel {
       .flatMap(([userId, user]) => {
         const score = user.hidden ? undefined : scoreOf(user)
         if (score === undefined || score.size === 0) return []
-        return [{ userId, xp: xpOf(score), reached: Math.max(...score.keys()) }]
+        return [{ userId, xp: xpOf(score), group: user.group, reached: Math.max(...score.keys()) }]
       })
       .sort((one, other) => other.xp - one.xp || one.reached - other.reached)
-      .map(({ userId, xp }) => ({ userId, xp }))
+      .map(({ group, userId, xp }) => ({ userId, xp, group }))
   }
 
   /** Ends a season now: closes all its windows. */
@@ -316,7 +325,14 @@ export class BoardModel {
     let user = this.users.get(userId)
     if (user === undefined) {
       const latest = { daily: -Infinity, weekly: -Infinity, monthly: -Infinity, days: -Infinity }
-      user = { seen: this.now, all: new Map(), hidden: false, windows: new Map(), latest }
+      user = {
+        seen: this.now,
+        all: new Map(),
+        hidden: false,
+        group: null,
+        windows: new Map(),
+        latest,
+      }
       this.users.set(userId, user)
     }
     return user

@@ -1,6 +1,6 @@
 /**
  * One seeded run of the leaderboards against the model: days, weeks and years pass, clocks change,
- * the project moves between zones, users earn and lose xp, are hidden and erased. The engine is
+ * the project moves between zones, users earn and lose xp, move between groups, are hidden. The engine is
  * stopped and killed, also in the middle of a snapshot, and stays off for some time. Every board is
  * compared, present and past, and so are the prizes that closed windows have paid. Two further leaderboards of xp must have the same scores: one with the
  * same order but for ties, and one with the lowest score first. Others end: at their times, which may
@@ -26,6 +26,7 @@ import {
   windowKinds,
 } from "../../src/domain/values/Calendar.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
+import type { BoardEntry, WindowQuery } from "../../src/engine/boards/ReadBoard.ts"
 import { windowsKept } from "../../src/engine/boards/Retention.ts"
 import type { Engine } from "../../src/engine/Engine.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
@@ -70,6 +71,8 @@ const spans: ReadonlyArray<DaysWindow> = [
 
 /** Not drawn, so that a seed of earlier versions does the same. */
 const spanOf = (seed: number): DaysWindow => spans[Math.abs(seed) % spans.length]!
+/** Groups; a number counts as text. */
+const cities = ["Berlin", "constructor", "🦊".repeat(200), 7, "", null]
 
 const minute = 60_000
 const day = 1_440 * minute
@@ -126,6 +129,7 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
     const id = `ldb_${order}`
     const ties = order === "asc" ? "first" : "shared"
     const windows = [...namedWindows, model.span]
+    const groupBy = "city"
     const leaderboard = {
       id,
       name: order,
@@ -133,6 +137,7 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
       windows,
       order,
       ties,
+      groupBy,
     } as const
     yield* running.engine.askProject(sandbox, { kind: "createLeaderboard", leaderboard })
   }
@@ -149,6 +154,7 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
         name: id,
         score: { currency: "xp" },
         windows: hasWindows ? [...namedWindows, model.span] : ["all_time"],
+        groupBy: "city",
         prizes: modelPrizes.flatMap(({ points, ...wins }) =>
           (hasWindows ? (["all_time", "weekly"] as const) : (["all_time"] as const)).map(
             (window): BoardPrize => ({ window, ...wins, reward: { xp: 0, points, badgeId: null } }),
@@ -252,6 +258,16 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
     model.hide(userId, hidden)
   })
 
+  const regroup = Effect.gen(function* () {
+    const userId = random.pick(users)
+    const city = random.pick(cities)
+    yield* running.engine.askUser(sandbox, {
+      userId,
+      command: { kind: "profile", change: { attributes: city === null ? {} : { city } } },
+    })
+    model.regroup(userId, city === null || city === "" ? null : String(city))
+  })
+
   const kill = Effect.gen(function* () {
     // In the middle of a snapshot or at any moment; the next start is at once or days later.
     if (random.chance(0.6)) {
@@ -268,7 +284,8 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
   yield* season
   for (let step = 0; step < steps; step++) {
     const kind = random.next()
-    if (kind < 0.52) yield* earn
+    if (kind < 0.4) yield* earn
+    else if (kind < 0.52) yield* regroup
     else if (kind < 0.55) yield* end
     else if (kind < 0.62) yield* undo
     else if (kind < 0.7) yield* hide
@@ -329,14 +346,19 @@ const compareSeason = Effect.fnUntraced(function* (
       limit: 100,
       offset: 0,
     })
-    const rows = page.entries.map(({ rank, score, userId }) => ({ rank, userId, xp: score }))
+    const rows = page.entries.map(({ inGroup, rank, score, userId }) => ({
+      rank,
+      userId,
+      xp: score,
+      group: inGroup?.group ?? null,
+    }))
     return { closed: page.closed, rows: rows.sort(byUser) }
   })
   if (season.ended === undefined) {
     const { closed, rows } = yield* read("all_time", 0)
     const expected = model
       .board("all_time")
-      .map(({ rank, userId, xp }) => ({ rank, userId, xp }))
+      .map(({ group, rank, userId, xp }) => ({ rank, userId, xp, group }))
       .sort(byUser)
     expect([season.id, closed, rows]).toEqual([season.id, false, expected])
     return
@@ -348,7 +370,7 @@ const compareSeason = Effect.fnUntraced(function* (
     for (const index of indexes.sort((one, other) => one - other).slice(-lastCompared)) {
       const expected = model
         .final(season, `${kind} ${index}`)
-        .map(({ rank, userId, xp }) => ({ rank, userId, xp }))
+        .map(({ group, rank, userId, xp }) => ({ rank, userId, xp, group }))
         .sort(byUser)
       const found = yield* read(kind, index)
       expect([season.id, kind, index, found]).toEqual([
@@ -359,6 +381,45 @@ const compareSeason = Effect.fnUntraced(function* (
       ])
     }
   }
+})
+
+/** The ranks in groups of the entries of a whole board. */
+const compareGroups = (entries: ReadonlyArray<BoardEntry>, shared: boolean): void => {
+  for (const [index, { inGroup, score }] of entries.entries()) {
+    if (inGroup === null) continue
+    const before = entries
+      .slice(0, index)
+      .filter((other) => other.inGroup?.group === inGroup.group)
+      .filter((other) => !shared || other.score !== score)
+    expect([index, inGroup]).toEqual([index, { group: inGroup.group, rank: before.length + 1 }])
+  }
+}
+
+/** Pages of a group, also around a user, beside the entries of the whole board. */
+const comparePagesOfGroup = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  random: Random,
+  window: WindowQuery,
+  entries: ReadonlyArray<BoardEntry>,
+) {
+  const group = String(random.pick(cities))
+  const own = entries.filter(({ inGroup }) => inGroup?.group === group)
+  const offset = random.integer(0, own.length + 1)
+  const limit = random.integer(1, 4)
+  const asked = { ...window, group, limit }
+  expect(yield* engine.readBoard(sandbox, { ...asked, offset })).toMatchObject({
+    total: own.length,
+    entries: own.slice(offset, offset + limit),
+  })
+  if (entries.length === 0) return
+  const { inGroup, userId } = random.pick(entries)
+  const at = own.findIndex((entry) => entry.userId === userId)
+  const first = at < 0 ? 0 : Math.max(0, Math.min(at - Math.floor(limit / 2), own.length - limit))
+  expect(yield* engine.readBoard(sandbox, { ...asked, offset: 0, around: userId })).toMatchObject({
+    offset: first,
+    me: inGroup?.group === group ? own[at] : null,
+    entries: own.slice(first, first + limit),
+  })
 })
 
 const byUser = (one: { readonly userId: string }, other: { readonly userId: string }): number =>
@@ -396,10 +457,11 @@ const compareBoard = Effect.fnUntraced(function* (
       offset: 0,
     })
     const sign = order === "asc" ? -1 : 1
-    const turned = ({ userId, xp }: ModelEntry) => ({
+    const turned = ({ group, userId, xp }: ModelEntry) => ({
       rank: 1 + expected.filter((other) => sign * (other.xp - xp) > 0).length,
       score: xp,
       userId,
+      group,
     })
     const sharedRanks = expected
       .map((entry) => turned(entry).rank)
@@ -408,12 +470,20 @@ const compareBoard = Effect.fnUntraced(function* (
     expect(further.entries.map(({ rank }) => rank)).toEqual(
       isShared ? sharedRanks : expected.map((_, index) => index + 1),
     )
-    const bare = further.entries.map(({ rank, score, userId }, index) => ({
+    compareGroups(further.entries, isShared)
+    const bare = further.entries.map(({ inGroup, rank, score, userId }, index) => ({
       rank: isShared ? rank : sharedRanks[index]!,
       score,
       userId,
+      group: inGroup?.group ?? null,
     }))
     expect(bare.sort(byUser)).toEqual(expected.map(turned).sort(byUser))
+    yield* comparePagesOfGroup(
+      engine,
+      random,
+      { ...window, board: `ldb_${order}` },
+      further.entries,
+    )
   }
   if (kind === "days") return
   const offset = random.integer(0, expected.length + 1)

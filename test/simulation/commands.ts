@@ -836,9 +836,10 @@ const randomScore = ({ project, random }: Surroundings): BoardScore => {
 /** Users, or the teams of a kind, also of one that has no team. */
 const randomEntrants = ({ project, random }: Surroundings) => {
   const kinds = [...project.teams.kinds.keys(), "club"]
+  const groupBy = random.chance(0.5) ? random.pick(["plan", ...inheritedNames]) : null
   return random.chance(0.3)
-    ? ({ entrants: "teams", teamKind: random.pick(kinds) } as const)
-    : ({ entrants: "users", teamKind: null } as const)
+    ? ({ entrants: "teams", teamKind: random.pick(kinds), groupBy: null } as const)
+    : ({ entrants: "users", teamKind: null, groupBy } as const)
 }
 
 export const randomBoard = (run: Surroundings): Board => {

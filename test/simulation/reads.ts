@@ -165,14 +165,25 @@ const compareFurther = Effect.fnUntraced(function* (
           one.since - other.since ||
           (one.userId < other.userId ? -1 : 1),
       )
-      const ranked = rows.map(({ score, userId }, index) => ({
-        rank:
-          board.ties === "first"
-            ? index + 1
-            : 1 + rows.filter((other) => sign * (other.score - score) > 0).length,
-        userId,
-        score,
-      }))
+      const rankIn = (all: typeof rows, row: (typeof rows)[number]) =>
+        board.ties === "first"
+          ? all.indexOf(row) + 1
+          : 1 + all.filter((other) => sign * (other.score - row.score) > 0).length
+      const groupOf = ({ userId }: (typeof rows)[number]) => {
+        const attributes = new Map(Object.entries(model.profile(userId).attributes))
+        const value = board.groupBy === null ? undefined : attributes.get(board.groupBy)
+        return value === undefined ? null : `${value}`
+      }
+      const ranked = rows.map((row) => {
+        const group = groupOf(row)
+        const among = rows.filter((other) => groupOf(other) === group)
+        return {
+          rank: rankIn(rows, row),
+          userId: row.userId,
+          score: row.score,
+          inGroup: group === null ? null : { group, rank: rankIn(among, row) },
+        }
+      })
       const page = yield* engine.readBoard(sandbox, {
         board: board.id,
         window,

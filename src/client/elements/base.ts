@@ -90,7 +90,7 @@ export type Words = Readonly<Record<string, string>>
 export abstract class ClientElement extends Base {
   static readonly observedAttributes = [
     ...["url", "key", "user", "label", "refresh-seconds", "live", "window", "limit"],
-    ...["streak", "from", "to", "seconds", "board", "friends", "league", "goal", "buy"],
+    ...["streak", "from", "to", "seconds", "board", "friends", "group", "league", "goal", "buy"],
   ]
   /** The words that the element shows. Replace them to translate the element. */
   abstract words: Words

@@ -13,7 +13,7 @@ interface Row {
 /**
  * `<laurel-leaderboard>`: the board with the key in the attribute `board` (default: that of xp), in the
  * window `window`, with `limit` rows. If `user` is set, the row of this user is marked and in the
- * middle. With `teams` it shows the teams of a board that ranks teams, and marks that of `team`. `friends`, ids with commas between them, shows these users alone, ranked among themselves;
+ * middle. With `group` it shows the users of this group, with their ranks there, on a board with `groupBy`. With `teams` it shows the teams of a board that ranks teams, and marks that of `team`. `friends`, ids with commas between them, shows these users alone, ranked among themselves;
  * it needs `board`.
  */
 export class LaurelLeaderboard extends LaurelElement<ReadonlyArray<Row>> {
@@ -53,7 +53,13 @@ export class LaurelLeaderboard extends LaurelElement<ReadonlyArray<Row>> {
         displayName: team.name,
       }))
     }
-    if (friends === null) return (await leaderboards.entries(board, query, { signal })).entries
+    if (friends === null) {
+      const group = this.getAttribute("group") ?? undefined
+      const asked = group === undefined ? query : { ...query, group }
+      const { entries } = await leaderboards.entries(board, asked, { signal })
+      if (group === undefined) return entries
+      return entries.map((entry) => ({ ...entry, rank: entry.groupRank ?? entry.rank }))
+    }
     const ids = friends.split(",").map((id) => id.trim())
     const body = { ...given({ window: "window" }), users: ids }
     const { users } = await leaderboards.lookup(board, body, { signal })

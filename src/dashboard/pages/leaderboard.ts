@@ -37,7 +37,7 @@ type BoardKind = BoardWindow
 /** An entry; only those of the board `xp` have a level. */
 type Entry = Pick<
   BodyOf<"leaderboards.entries">["entries"][number],
-  "rank" | "userId" | "displayName" | "score" | "previousRank" | "prizes"
+  "rank" | "userId" | "displayName" | "score" | "previousRank" | "prizes" | "group" | "groupRank"
 > & { readonly level?: number }
 
 type Board = Omit<BodyOf<"leaderboards.entries">, "entries" | "leaderboard" | "me"> & {
@@ -71,6 +71,7 @@ const leaderboardPage = Effect.fnUntraced(function* (
     offset: around === undefined ? part("offset") : undefined,
     at: asked === "all_time" ? undefined : part("at"),
     around,
+    group: definition.groupBy === null ? undefined : part("group"),
   }).pipe(
     Effect.map((board) => ({ board })),
     Effect.catch((error) => Effect.succeed({ error })),
@@ -84,7 +85,7 @@ const leaderboardPage = Effect.fnUntraced(function* (
   return show(
     isXp(definition) ? "Leaderboard" : definition.name,
     html`${noticeOf(visit)}
-${kindLinks(path, definition, asked)}
+${kindLinks(path, definition, asked, part("group"))}
 ${error !== undefined && faultsOf(error)}
 ${choice(path, query, asked, definition, error)}
 ${"board" in found && boardView(visit, found.board, timezone)}
@@ -184,8 +185,14 @@ export const leaderboardRoutes: ReadonlyArray<Route> = [
   placeForm("/leaderboard/:user/list", "leaderboard.list", disqualify(false)),
 ]
 
-const kindLinks = (path: string, definition: Definition, asked: string): Html => {
-  const board = isXp(definition) ? "" : `&board=${encodeURIComponent(definition.key)}`
+const kindLinks = (
+  path: string,
+  definition: Definition,
+  asked: string,
+  group: string | undefined,
+): Html => {
+  const key = isXp(definition) ? "" : `&board=${encodeURIComponent(definition.key)}`
+  const board = group === undefined ? key : `${key}&group=${encodeURIComponent(group)}`
   return tabs<string>(
     "Windows",
     kindLabels
@@ -199,7 +206,7 @@ const kindLinks = (path: string, definition: Definition, asked: string): Html =>
 const faultsOf = (error: LaurelError): ReadonlyArray<Html> =>
   error.errors === undefined
     ? [alert(error.detail)]
-    : otherFaults(formFaults(error), ["at", "around"]).map(alert)
+    : otherFaults(formFaults(error), ["at", "around", "group"]).map(alert)
 
 /** Faults of query parameters, as faults of the fields with the same names. */
 const formFaults = ({ errors }: LaurelError): LaurelError["errors"] =>
@@ -209,7 +216,7 @@ const choice = (
   path: string,
   query: URLSearchParams,
   asked: string,
-  { entrants }: Definition,
+  { entrants, groupBy }: Definition,
   error: LaurelError | undefined,
 ): Html => {
   const faults = error && formFaults(error)
@@ -232,6 +239,15 @@ ${textField({
   value: query.get("around") ?? "",
   faults,
 })}
+${
+  groupBy !== null &&
+  textField({
+    name: "group",
+    label: `Group by ${titled(groupBy)}`,
+    value: query.get("group") ?? "",
+    faults,
+  })
+}
 <div class="field"><button>Show</button></div></form>`
 }
 
@@ -243,12 +259,15 @@ const boardView = (visit: PlaceVisit, board: Board, timezone: string): Html => {
   const around = request.query.get("around") ?? ""
   const path = `${base}/leaderboard`
   const hasPrizes = entries.some(({ prizes }) => prizes.length > 0)
-  const rows = entries.map(({ displayName, level, previousRank, prizes, rank, score, userId }) => {
+  const hasGroups = definition.groupBy !== null
+  const rows = entries.map((entry) => {
+    const { displayName, level, previousRank, prizes, rank, score, userId } = entry
     const user = entrantLink(base, definition, userId, displayName)
     return [
       count(rank),
       userId === around ? html`<strong>${user}</strong>` : user,
       scoreText(score),
+      ...(hasGroups ? groupCells(path, request.query, entry) : []),
       ...(level === undefined ? [] : [count(level)]),
       ...(past ? [previousRank === null ? "–" : count(previousRank)] : []),
       ...(hasPrizes ? [prizes.map((prize) => html`${rewardWords(prize, undefined)}<br>`)] : []),
@@ -258,6 +277,7 @@ const boardView = (visit: PlaceVisit, board: Board, timezone: string): Html => {
     "Rank",
     entrantHead(definition),
     ...(ofXp ? ["Xp", "Level"] : [rankedKey(definition)]),
+    ...(hasGroups ? ["Group", "Rank in the group"] : []),
     ...(past ? ["Rank in previous window"] : []),
     ...(hasPrizes ? ["Won"] : []),
   ]
@@ -268,6 +288,20 @@ ${me === null && html`<p>${isolated(around)} is not listed here.</p>`}
 ${rows.length === 0 ? emptyBoard(visit, board) : table("Leaderboard", heads, rows)}
 ${pager(path, withoutAround(request.query), board)}
 ${total > 0 && definition.entrants === "users" && html`<p class="hint">Users with equal ${ofXp ? "xp" : "scores"} share a rank. Users who are hidden, disqualified or without ${ofXp ? "xp" : "a score"} are not listed.</p>`}`
+}
+
+/** The group of an entry, with a link to it, and the rank there. */
+const groupCells = (
+  path: string,
+  query: URLSearchParams,
+  { group, groupRank }: Entry,
+): ReadonlyArray<Html | string> => {
+  if (group === undefined || group === null) return ["–", "–"]
+  const address = withQuery(path, withoutAround(query), { group, offset: undefined })
+  return [
+    html`<a href="${address}">${isolated(group)}</a>`,
+    groupRank === undefined || groupRank === null ? "–" : count(groupRank),
+  ]
 }
 
 const withoutAround = (query: URLSearchParams): URLSearchParams => {

@@ -20,6 +20,8 @@
  * long. A new board costs nothing, and an old board is garbage-collected.
  */
 import { limits } from "../../Limits.ts"
+import type { Grouping } from "./Grouping.ts"
+import { GroupOrder } from "./GroupOrder.ts"
 import { Members } from "./Members.ts"
 import { ScoreOrder } from "./ScoreOrder.ts"
 import { type EntryColumns, sortEntries } from "./sortEntries.ts"
@@ -35,12 +37,23 @@ export class Leaderboard {
   readonly members: Members
   /** Lacks the queued moves. All methods but `set` use `#settled`. */
   readonly #order: ScoreOrder
+  readonly #groups: GroupOrder | undefined
   readonly #moves = new Columns()
 
   /** An empty board. `members` may be shared with other boards of the same users. */
-  constructor(members: Members = new Members(), order: ScoreOrder = new ScoreOrder(members)) {
+  constructor(
+    members: Members = new Members(),
+    order: ScoreOrder = new ScoreOrder(members),
+    grouping?: Grouping,
+  ) {
     this.members = members
     this.#order = order
+    this.#groups = grouping && new GroupOrder(members, order, grouping)
+  }
+
+  /** An empty board whose members have groups. */
+  static grouped(members: Members, grouping: Grouping | undefined): Leaderboard {
+    return new Leaderboard(members, new ScoreOrder(members), grouping)
   }
 
   /** A board of `scores` in any order (`BoardBuilder`). */
@@ -81,8 +94,15 @@ export class Leaderboard {
   /** Makes the queued moves. */
   settle(): void {
     const { members, scores, size, ties } = this.#moves
-    for (let n = 0; n < size; n++) this.#order.set(members[n]!, scores[n]!, ties[n]!)
+    const order = this.#groups ?? this.#order
+    for (let n = 0; n < size; n++) order.set(members[n]!, scores[n]!, ties[n]!)
     this.#moves.size = 0
+  }
+
+  /** The groups of the members; `undefined`: the board has none. */
+  get groups(): GroupOrder | undefined {
+    if (this.#moves.size > 0) this.settle()
+    return this.#groups
   }
 
   /** The order after all queued moves. */
@@ -99,6 +119,7 @@ export class Leaderboard {
 
   /** Removes `member` from the board, if it is listed. The member keeps its number. */
   remove(member: number): void {
+    this.groups?.leave(member)
     this.#settled.remove(member)
   }
 
@@ -106,7 +127,7 @@ export class Leaderboard {
   forget(userId: string): void {
     const member = this.members.find(userId)
     if (member === undefined) return
-    this.#settled.remove(member)
+    this.remove(member)
     this.members.release(userId)
   }
 
@@ -177,6 +198,7 @@ export class Leaderboard {
   /** For tests: throws if an invariant of the structure does not hold. O(total). */
   check(): void {
     this.#settled.check()
+    this.#groups?.check()
   }
 }
 

@@ -45,6 +45,8 @@ export interface BoardChange
       | "order"
       | "ties"
       | "attributes"
+      | "groupBy"
+      | "groupBy"
       | "prizes"
       | "keepWindows"
       | "graceMinutes"
@@ -66,6 +68,7 @@ type Defaulted =
   | "order"
   | "ties"
   | "attributes"
+  | "groupBy"
   | "prizes"
   | "keepWindows"
   | "graceMinutes"
@@ -156,6 +159,10 @@ const entrantFaults = ({ metrics }: ProjectState, board: Board): ReadonlyArray<F
     return teamKind === null ? [] : [{ pointer: "/teamKind", code: "not_allowed", detail }]
   }
   const faults: Array<Fault> = []
+  if (board.groupBy !== null) {
+    const detail = "must be left out: it groups users, and the leaderboard ranks teams"
+    faults.push({ pointer: "/groupBy", code: "not_allowed", detail })
+  }
   if (teamKind === null) {
     faults.push({ pointer: "/teamKind", code: "missing", detail: `is required for ${entrants}` })
   }

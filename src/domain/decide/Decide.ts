@@ -57,6 +57,7 @@ import { decideDisqualification } from "./Disqualification.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults, freezeReferenceFaults } from "./definitionChecks.ts"
 import { contributionsOf, type GoalTotals, noGoals } from "./Goals.ts"
+import { groupsBefore } from "./Groups.ts"
 import {
   afterLeagues,
   type LeagueSeats,
@@ -440,7 +441,13 @@ const decideProfile = (
   const before = user?.profile ?? emptyProfile
   const profile = { ...before, ...command.change }
   const moved = user !== undefined && isMove(before.timezone, profile.timezone)
-  draft.facts.push({ kind: "user.updated", profile, ...(moved && { moved }) })
+  const groups = groupsBefore(project, before, profile)
+  draft.facts.push({
+    kind: "user.updated",
+    profile,
+    ...(moved && { moved }),
+    ...(groups && { groups }),
+  })
   return Result.succeed({ cause: command, facts: draft.facts })
 }
 

@@ -16,6 +16,10 @@
  * while they were its members: each fact names the team that gets the score. It counts from its publication on, since no state says
  * who was in which team before.
  *
+ * A board of users with `groupBy` ranks each user among those with the same value of an attribute too. The
+ * group changes with the attribute, and takes the whole score along; a closed window keeps the group that the user
+ * had at the close. Prizes go by the rank on the whole board.
+ *
  * The board `xp` always exists. It has no scores of its own: it ranks by the xp and the windows that
  * each user's state has in any case.
  */
@@ -128,6 +132,8 @@ export interface Board extends Targeted {
   readonly ties: BoardTies
   /** The attributes of users that entries show. */
   readonly attributes: ReadonlyArray<string>
+  /** The attribute whose values are the groups of users; null: there are no groups. */
+  readonly groupBy: string | null
   /** What ranks win in a window that closes. An edit counts for windows that close later. */
   readonly prizes: ReadonlyArray<BoardPrize>
   /** How many past windows of each kind are kept; null: as many as by default. */
@@ -146,6 +152,7 @@ export const scoring = [
   "teamKind",
   "windows",
   "order",
+  "groupBy",
   "graceMinutes",
   "segment",
   "startsAt",
@@ -160,6 +167,7 @@ export const boardDefaults = {
   order: "desc",
   ties: "shared",
   attributes: [] as ReadonlyArray<string>,
+  groupBy: null as string | null,
   prizes: [] as ReadonlyArray<BoardPrize>,
   keepWindows: null as number | null,
   graceMinutes: 0 as number,

@@ -9,7 +9,8 @@
  * of LMDB that have its rows.
  */
 import { Effect } from "effect"
-import type { Gaps } from "../../domain/board/Gaps.ts"
+import { Gaps } from "../../domain/board/Gaps.ts"
+import type { GroupOrder } from "../../domain/board/GroupOrder.ts"
 import type { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import type { Broken } from "../../storage/Storage.ts"
 
@@ -21,6 +22,25 @@ export interface BoardRow {
   readonly score: number
   /** The user's member number, if the board has it at hand: a look-up by id costs a microsecond. */
   readonly member?: number
+  /** On a stored board with groups, the id of the row's group; 0: none. */
+  readonly group?: number
+}
+
+/** The place of a row in its group. */
+export interface GroupPlace {
+  readonly group: string
+  readonly rank: number
+}
+
+/** The groups of a board. */
+export interface GroupSource {
+  /** The rows of a group, with their positions there; `undefined`: the board lists nobody of it. */
+  readonly of: (name: string) => Effect.Effect<BoardSource | undefined, Broken>
+  /** The places of rows of the board in their groups; null: no group. */
+  readonly places: (
+    rows: ReadonlyArray<BoardRow>,
+    shared: boolean,
+  ) => Effect.Effect<ReadonlyArray<GroupPlace | null>, Broken>
 }
 
 export interface BoardSource {
@@ -39,6 +59,8 @@ export interface BoardSource {
     rows: ReadonlyArray<BoardRow>,
     shared: boolean,
   ) => Effect.Effect<ReadonlyArray<number | null>, Broken>
+  /** Absent: the board has no groups. */
+  readonly groups?: GroupSource
 }
 
 /** How many users are listed. */
@@ -84,12 +106,17 @@ export const ranksByFind =
     )
 
 /**
- * A board in memory. A board with gaps must not change any more. `ranks` relies on the member
- * numbers that the boards of one environment share.
+ * A board in memory. A board with gaps must not change any more; `gone` has the ids of the members whose rows
+ * are gaps, if it has groups. `ranks` relies on the member numbers that the boards of one environment share.
  */
-export const boardInMemory = (board: Leaderboard, gaps: Gaps): BoardSource => ({
+export const boardInMemory = (
+  board: Leaderboard,
+  gaps: Gaps,
+  gone: ReadonlyMap<number, string> = nobody,
+): BoardSource => ({
   size: board.total,
   gaps,
+  ...(board.groups !== undefined && { groups: groupsInMemory(board, board.groups, gone) }),
   ranks: (rows, shared) =>
     Effect.sync(() =>
       rows.map(({ member, userId }) => {
@@ -125,3 +152,93 @@ export const boardInMemory = (board: Leaderboard, gaps: Gaps): BoardSource => ({
       return { position, first: board.rankOfScore(score) - 1, userId, score, member }
     }),
 })
+
+const nobody: ReadonlyMap<number, string> = new Map()
+
+const groupsInMemory = (
+  board: Leaderboard,
+  groups: GroupOrder,
+  gone: ReadonlyMap<number, string>,
+): GroupSource => {
+  /** The positions in the group of the rows that are gaps. */
+  const gapsOf = (group: number): Gaps => {
+    if (gone.size === 0) return new Gaps()
+    const own = [...gone].filter(([member]) => groups.groupOf(member) === group)
+    const positions = own.map(([member, id]) => groups.positionOf(member, id))
+    return new Gaps(positions.sort((one, other) => one - other))
+  }
+  const placeOf = (group: number, member: number) => ({
+    position: groups.positionOf(member),
+    first: groups.countAbove(group, board.score(member)),
+  })
+  return {
+    of: (name) =>
+      Effect.sync(() => {
+        const group = groups.find(name)
+        const size = group === undefined ? 0 : groups.totalOf(group)
+        if (group === undefined || size === 0) return undefined
+        return groupInMemory(board, groups, { group, size, gaps: gapsOf(group), placeOf })
+      }),
+    places: (rows, shared) =>
+      Effect.sync(() => {
+        const gaps = new Map<number, Gaps>()
+        return rows.map(({ member: known, userId }) => {
+          const member = known ?? board.members.find(userId)
+          const group = member === undefined ? 0 : groups.groupOf(member)
+          if (member === undefined || group === 0) return null
+          const own = gaps.get(group) ?? gapsOf(group)
+          gaps.set(group, own)
+          const rank = rankOf(own, placeOf(group, member), shared)
+          return { group: groups.nameOf(group)!, rank }
+        })
+      }),
+  }
+}
+
+interface InMemory {
+  readonly group: number
+  readonly size: number
+  readonly gaps: Gaps
+  readonly placeOf: (group: number, member: number) => Pick<BoardRow, "first" | "position">
+}
+
+const groupInMemory = (
+  board: Leaderboard,
+  groups: GroupOrder,
+  { gaps, group, placeOf, size }: InMemory,
+): BoardSource => {
+  const find: BoardSource["find"] = (userId) =>
+    Effect.sync(() => {
+      const member = board.members.find(userId)
+      if (member === undefined || groups.groupOf(member) !== group) return undefined
+      const score = board.score(member)
+      if (score === 0) return undefined
+      const place = placeOf(group, member)
+      return gaps.has(place.position) ? undefined : { ...place, userId, score, member }
+    })
+  return {
+    size,
+    gaps,
+    find,
+    ranks: ranksByFind(gaps, find),
+    rows: (position, end) =>
+      Effect.sync(() => {
+        const rows: Array<BoardRow> = []
+        let next = position
+        let first = 0
+        let scoreBefore = 0
+        groups.visit(group, position, end - position, (member) => {
+          const score = board.score(member)
+          if (scoreBefore === 0) first = groups.countAbove(group, score)
+          else if (score !== scoreBefore) first = next
+          scoreBefore = score
+          if (!gaps.has(next)) {
+            const userId = board.members.idOf(member)
+            rows.push({ position: next, first, userId, score, member })
+          }
+          next++
+        })
+        return rows
+      }),
+  }
+}

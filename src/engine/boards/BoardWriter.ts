@@ -18,6 +18,7 @@
  * for each bucket is allocated at once in proportion to the board.
  */
 import { Effect, Stream } from "effect"
+import type { Gaps } from "../../domain/board/Gaps.ts"
 import { MemberTable } from "../../domain/board/Members.ts"
 import { boardWindows } from "../../domain/project/BoardDefinition.ts"
 import { payoutId } from "../../domain/project/Payout.ts"
@@ -25,23 +26,23 @@ import { limits } from "../../Limits.ts"
 import { rangeOf } from "../../storage/Keys.ts"
 import { Broken, type Entry, type Storage, type StorageError } from "../../storage/Storage.ts"
 import { nextTurnOf } from "../../storage/yieldToEventLoop.ts"
+import { type BoardPlace, boardKey, boardRange, type Section } from "./BoardKeys.ts"
 import type { RankedEnvironment } from "./Boards.ts"
 import { oldestKept } from "./Retention.ts"
 import {
-  type BoardPlace,
-  boardKey,
-  boardRange,
+  addGap,
   bucketEntry,
   bucketOf,
   gapEntry,
+  type InGroup,
   pageEntry,
   pairBytes,
   removalOf,
   rowHeadBytes,
-  type Section,
   userHash,
   windowEntry,
 } from "./StoredBoard.ts"
+import { GroupPages } from "./StoredGroups.ts"
 import { teamRowSection } from "./TeamScores.ts"
 import type { FrozenBoard, Windows } from "./Windows.ts"
 
@@ -111,11 +112,19 @@ export class BoardWriter {
       yield* slices.add(index.entries(from, end))
       yield* nextTurnOf("board")
     }
-    for (const gap of [...frozen.gaps]) yield* slices.add([gapEntry(place, gap)])
-    const window = { ...frozen, size, buckets: index.buckets }
+    for (const entry of pages.groupEntries()) yield* slices.add([entry])
+    // A row that has become a gap since it was visited is removed from the disk afterwards.
+    const gapGroups = pages.gapGroups
+    for (const gap of [...frozen.gaps]) {
+      yield* slices.add([gapEntry(place, gap, gapGroups.get(gap))])
+    }
+    const grouped = frozen.board.groups && ({ grouped: true } as const)
+    const window = { ...frozen, size, buckets: index.buckets, ...grouped }
     yield* slices.add([windowEntry(place, window)])
     yield* slices.end()
-    windows.stores(frozen, window)
+    const groupGaps = new Map<number, Gaps>()
+    for (const of of gapGroups.values()) addGap(groupGaps, of)
+    windows.stores(frozen, window, groupGaps)
   })
 
   /** Removes hidden and erased users from the stored boards of one kind. */
@@ -132,6 +141,7 @@ export class BoardWriter {
         if (found !== undefined) {
           yield* write(found.entries)
           window.gaps.add(found.position)
+          if (found.of !== undefined) addGap(window.groupGaps, found.of)
         }
         window.removed.delete(userId)
         yield* nextTurnOf("board")
@@ -197,7 +207,7 @@ export class BoardWriter {
 /** All time is last: once it is stored, a start places no user in any window of the leaderboard. */
 const kindsInOrder = [...boardWindows.filter((kind) => kind !== "all_time"), "all_time"] as const
 
-const sections: ReadonlyArray<Section> = ["r", "u", "g", "w"]
+const sections: ReadonlyArray<Section> = ["r", "u", "g", "n", "h", "w"]
 
 /** The begin and end of each step, of at most `most`, from 0 to `size`. */
 function* stepsOf(size: number, most: number): Generator<readonly [from: number, end: number]> {
@@ -251,11 +261,19 @@ class Pages {
   readonly #page = Buffer.allocUnsafe(limits.boardPageBytesMax + longestRowBytes)
   #position = 0
   #end = 0
+  readonly #headBytes: number
+  /** Absent: the board has no groups. */
+  readonly #groups: GroupPages | undefined
+  /** The rows of groups that are gaps, by their positions. */
+  readonly gapGroups = new Map<number, InGroup>()
 
   constructor(place: BoardPlace, frozen: FrozenBoard, index: UserIndex) {
     this.#place = place
     this.#frozen = frozen
     this.#index = index
+    const grouped = frozen.board.groups && ({ grouped: true } as const)
+    this.#headBytes = rowHeadBytes({ ...grouped })
+    this.#groups = grouped && new GroupPages(place)
   }
 
   /** Adds the next rows, which begin at `position`; returns the pages that are full. */
@@ -267,7 +285,9 @@ class Pages {
     board.visit(position, limits.boardTurnRowsMax, (member, score, rank) => {
       if (this.#end === 0) this.#begin(at, rank)
       let rowAt = this.#end
-      let rowEnd = this.#write(rowAt, gaps.has(at) ? undefined : member, score)
+      const isGap = gaps.has(at)
+      const group = this.#groups === undefined ? 0 : this.#groupOf(member, at, isGap)
+      let rowEnd = this.#write(rowAt, isGap ? undefined : member, score, group)
       if (rowEnd > limits.boardPageBytesMax) {
         pages.push(...this.end())
         this.#begin(at, rank)
@@ -276,12 +296,27 @@ class Pages {
         rowAt = this.#end
       }
       this.#end = rowEnd
-      const idAt = rowAt + rowHeadBytes
+      const idAt = rowAt + this.#headBytes
       if (rowEnd > idAt) this.#index.add(userHash(page, idAt, rowEnd), this.#position)
       at++
     })
     this.rows += at - position
-    return pages
+    return this.#groups === undefined ? pages : [...pages, ...this.#groups.takeFull()]
+  }
+
+  /** The id of the group of the row at `position`; 0: none. */
+  #groupOf(member: number, position: number, isGap: boolean): number {
+    const { groups } = this.#frozen.board
+    const name = groups!.nameOf(groups!.groupOf(member))
+    if (name === null) return 0
+    const of = this.#groups!.add(name, position)
+    if (isGap) this.gapGroups.set(position, of)
+    return of.group
+  }
+
+  /** The entries of groups, behind those of all pages. */
+  groupEntries(): Iterable<Entry> {
+    return this.#groups?.rest() ?? []
   }
 
   #begin(position: number, rank: number): void {
@@ -290,9 +325,11 @@ class Pages {
   }
 
   /** Writes a row at `at`; returns where it ends. */
-  #write(at: number, member: number | undefined, score: number): number {
+  #write(at: number, member: number | undefined, score: number, group: number): number {
     const page = this.#page
-    const idAt = page.writeDoubleLE(score, at) + 2
+    if (this.#groups !== undefined) page.writeUInt32LE(group, at + 8)
+    page.writeDoubleLE(score, at)
+    const idAt = at + this.#headBytes
     const end = member === undefined ? idAt : this.#frozen.board.members.copyId(member, page, idAt)
     page.writeUInt16LE(end - idAt, idAt - 2)
     return end
@@ -308,7 +345,7 @@ class Pages {
 }
 
 /** A character takes at most four bytes of UTF-8. */
-const longestRowBytes = rowHeadBytes + 4 * limits.idCharactersMax
+const longestRowBytes = rowHeadBytes({ grouped: true }) + 4 * limits.idCharactersMax
 
 /**
  * Collects the index from users to pages. Each bucket is a chain through the rows that were added,

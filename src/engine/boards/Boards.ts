@@ -31,7 +31,7 @@
  * each fifth of as many records, so that their moves do not fall due with the same record.
  * Closing a window moves a reference.
  */
-import type { Gaps } from "../../domain/board/Gaps.ts"
+import type { Grouping, GroupWatcher } from "../../domain/board/Grouping.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import { MemberNames, Members } from "../../domain/board/Members.ts"
 import {
@@ -51,15 +51,23 @@ import { isExtremum, type Metric } from "../../domain/project/Metric.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Disqualification } from "../../domain/record/BoardFact.ts"
 import type { Cause, Fact, JournalRecord, UserFact } from "../../domain/record/Record.ts"
+import { groupOf } from "../../domain/user/Group.ts"
 import { metricTotal } from "../../domain/user/MetricState.ts"
 import { lastPeriodOf } from "../../domain/user/Streak.ts"
 import { earnedOf, isDisqualified, noBoardScores, type UserState } from "../../domain/user/User.ts"
 import { type TimedWindow, timedWindows, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { prefixesEnd } from "../users/BucketTable.ts"
+import { Groupings, watcherOf } from "./Groupings.ts"
 import { asItIs, keysOf } from "./ScoreKeys.ts"
 import type { StoredWindow } from "./StoredBoard.ts"
-import { type WindowClosed, Windows, windowOf } from "./Windows.ts"
+import {
+  type FrozenBoard,
+  type StoredBoard,
+  type WindowClosed,
+  Windows,
+  windowOf,
+} from "./Windows.ts"
 
 /** The boards of one definition. */
 export class BoardSet {
@@ -72,15 +80,30 @@ export class BoardSet {
   #settling = 0
   #untilSettled = settleEveryRecords
 
-  constructor(members: Members) {
+  readonly #newBoard: () => Leaderboard
+
+  constructor(members: Members, grouping?: Grouping) {
     this.members = members
-    this.allTime = new Leaderboard(members)
+    this.#newBoard = () => Leaderboard.grouped(members, grouping)
+    this.allTime = this.#newBoard()
     this.windows = {
-      daily: new Windows(members),
-      weekly: new Windows(members),
-      monthly: new Windows(members),
-      days: new Windows(members),
+      daily: new Windows(this.#newBoard),
+      weekly: new Windows(this.#newBoard),
+      monthly: new Windows(this.#newBoard),
+      days: new Windows(this.#newBoard),
     }
+  }
+
+  /** The board of all time and those of the open windows. */
+  *openBoards(): Generator<Leaderboard> {
+    yield this.allTime
+    for (const kind of timedWindows) yield* this.windows[kind].open.values()
+  }
+
+  /** The closed windows that are not stored. */
+  *frozenBoards(): Generator<FrozenBoard> {
+    for (const kind of timedWindows) yield* this.windows[kind].frozen
+    if (this.ended !== undefined) yield* this.ended.frozen
   }
 
   /** Whether a window waits to be stored. */
@@ -95,18 +118,23 @@ export class BoardSet {
   }
 
   /** A start has found this board on disk. */
-  load(kind: BoardWindow, index: number, window: StoredWindow, gaps: Gaps): void {
-    if (kind === "all_time") this.ended ??= new Windows(this.members)
+  load(
+    kind: BoardWindow,
+    index: number,
+    window: StoredWindow,
+    gaps: Pick<StoredBoard, "gaps" | "groupGaps">,
+  ): void {
+    if (kind === "all_time") this.ended ??= new Windows(this.#newBoard)
     this.windowsOf(kind)!.load(index, window, gaps)
   }
 
   /** The record `sequence` ends the leaderboard. `closed`: how it closes all time, if that lists users. */
   end(closed: WindowClosed | undefined, sequence: number): void {
     if (this.ended !== undefined) return
-    this.ended = new Windows(this.members)
+    this.ended = new Windows(this.#newBoard)
     const window = closed === undefined ? allTimeWindow : windowOf(closed)
     this.ended.freeze(this.allTime, window, sequence)
-    this.allTime = new Leaderboard(this.members)
+    this.allTime = this.#newBoard()
     // They list nobody: the record has closed those that do.
     for (const kind of timedWindows) this.windows[kind].dropThrough(Number.POSITIVE_INFINITY)
   }
@@ -152,10 +180,7 @@ export class BoardSet {
   /** Removes a user from the board of all time and the open windows. */
   leaveOpen(member: number | undefined): void {
     if (member === undefined) return
-    for (const kind of timedWindows) {
-      for (const board of this.windows[kind].open.values()) board.remove(member)
-    }
-    this.allTime.remove(member)
+    for (const board of this.openBoards()) board.remove(member)
   }
 
   /** Removes a user from the closed windows, because of the record `sequence`. */
@@ -183,11 +208,20 @@ export class FurtherBoards extends BoardSet {
   /** The key by which the boards order a score, and the score of a key. */
   readonly keyOf: (score: number) => number
   readonly scoreOf: (key: number) => number
+  /** The groups of users; absent: the board has none. */
+  readonly #grouping: Grouping | undefined
+  readonly #watcher: GroupWatcher = watcherOf(this)
 
-  constructor(members: Members, board: Board, metric?: Metric) {
-    super(members)
+  constructor(
+    members: Members,
+    board: Board,
+    { grouping, metric }: { readonly grouping?: Grouping; readonly metric?: Metric } = {},
+  ) {
+    super(members, grouping)
     this.board = board
     this.#metric = metric
+    this.#grouping = grouping
+    grouping?.watchers.add(this.#watcher)
     const showsValues = metric !== undefined && !addsUp(metric.aggregate)
     const streak = "streak" in board.score ? board.score.streak : undefined
     this.present = showsValues ? metric.id : streak
@@ -199,6 +233,18 @@ export class FurtherBoards extends BoardSet {
 
   get isFilled(): boolean {
     return this.filledTo >= prefixesEnd
+  }
+
+  /** The board is archived. */
+  dropGroups(): void {
+    this.#grouping?.watchers.delete(this.#watcher)
+  }
+
+  /** The member number of a user, who is in the group that the durable state has. */
+  #memberOf(user: UserState): number {
+    const member = this.members.admit(user.id)
+    this.#grouping?.assign(member, groupOf(user.profile, this.board.groupBy!))
+    return member
   }
 
   /** Gives a user who is not hidden the places that the durable state has. */
@@ -220,7 +266,7 @@ export class FurtherBoards extends BoardSet {
     const all = isWhole(board) ? this.#everOf(user) - missed : counted
     const total = hasTotal ? Math.max(0, all) : 0
     if (total === 0 && scores === undefined && this.members.find(user.id) === undefined) return
-    const member = this.members.admit(user.id)
+    const member = this.#memberOf(user)
     this.allTime.set(member, this.keyOf(total), sequence)
     if (scores !== undefined) this.creditAll(windows, member, this.keyOf)
     this.moved()
@@ -238,7 +284,7 @@ export class FurtherBoards extends BoardSet {
     const state = user.metrics.get(id)
     const value = state === undefined ? null : metricTotal(state)
     if (value === null && this.members.find(user.id) === undefined) return
-    this.allTime.set(this.members.admit(user.id), value === null ? 0 : this.keyOf(value), 0)
+    this.allTime.set(this.#memberOf(user), value === null ? 0 : this.keyOf(value), 0)
     this.moved()
   }
 
@@ -248,7 +294,7 @@ export class FurtherBoards extends BoardSet {
     const last = streak && lastPeriodOf(streak)
     const length = streak === undefined || last === undefined || streak.broken ? 0 : streak.length
     if (length === 0 && this.members.find(user.id) === undefined) return
-    const member = this.members.admit(user.id)
+    const member = this.#memberOf(user)
     const since = Math.max(0, last ?? 0)
     // A streak that broke and is as long again was reached anew.
     if (this.allTime.tie(member) !== since) this.allTime.remove(member)
@@ -282,6 +328,7 @@ export class Boards extends BoardSet {
   /** The ids of boards that were archived and may still be on disk. */
   readonly gone = new Set<string>()
   readonly #metrics: () => ReadonlyMap<string, Metric>
+  readonly #groupings = new Groupings()
   /** How many of the further boards show present lengths or values. */
   #ofPresent = 0
 
@@ -315,11 +362,18 @@ export class Boards extends BoardSet {
     if (!hasScores(board)) {
       if (known === undefined) return
       own.delete(board.id)
+      known.dropGroups()
+      this.#groupings.prune()
       this.gone.add(board.id)
       if (known.present !== undefined) this.#ofPresent--
     } else if (known === undefined) {
       const members = isOfTeams(board) ? this.teams : this.members
-      const made = new FurtherBoards(members, board, metricOf(this.#metrics(), board))
+      const metric = metricOf(this.#metrics(), board)
+      const grouping = board.groupBy === null ? undefined : this.#groupings.of(board.groupBy)
+      const made = new FurtherBoards(members, board, {
+        ...(metric && { metric }),
+        ...(grouping && { grouping }),
+      })
       if (isOfTeams(board)) made.filledTo = prefixesEnd
       own.set(board.id, made)
       if (made.present !== undefined) this.#ofPresent++
@@ -385,6 +439,9 @@ export class Boards extends BoardSet {
   #followXp(actor: { member: number | undefined }, user: UserState, record: JournalRecord): void {
     const { cause, sequence } = record
     if (cause.kind === "profile") {
+      if (cause.change.attributes !== undefined) {
+        this.#groupings.follow(actor.member ?? this.members.find(user.id), user)
+      }
       if (cause.change.displayName !== undefined) this.#name(actor, user)
       if (cause.change.hidden === true) this.hide(user.id, sequence)
       if (cause.change.hidden === false) this.#show(user)
@@ -461,6 +518,7 @@ export class Boards extends BoardSet {
     const member = this.members.find(userId)
     if (member === undefined) return
     this.names.set(member, null)
+    this.#groupings.forget(member)
     this.members.release(userId)
   }
 
@@ -479,6 +537,9 @@ export class Boards extends BoardSet {
       const member = this.members.find(subject.userId)
       this.of(cause.leaderboard)?.leaveClosed(member, subject.userId, sequence)
       return
+    }
+    if (cause.kind === "profile") {
+      this.#groupings.passOver(this.members.find(subject.userId), record)
     }
     const hides = cause.kind === "profile" && cause.change.hidden === true
     if (!hides && cause.kind !== "erasure" && !(cause.kind === "mergeEnd" && cause.done)) return

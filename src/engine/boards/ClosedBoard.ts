@@ -1,9 +1,10 @@
 /** Finds the board of a window that has closed, whether it is frozen in memory or stored. */
 import { Effect } from "effect"
 import type { Broken, Storage } from "../../storage/Storage.ts"
+import type { BoardPlace } from "./BoardKeys.ts"
 import { type BoardSource, boardInMemory } from "./BoardSource.ts"
 import type { Boards } from "./Boards.ts"
-import { type BoardPlace, openStoredBoard } from "./StoredBoard.ts"
+import { openStoredBoard } from "./StoredBoard.ts"
 
 /** `undefined`: the window is open, had no users, or its board is no longer kept. */
 export const openClosedBoard = (
@@ -15,5 +16,5 @@ export const openClosedBoard = (
   const stored = windows?.stored.get(place.index)
   if (stored !== undefined) return openStoredBoard(storage, place, stored)
   const frozen = windows?.frozen.find(({ index }) => index === place.index)
-  return Effect.succeed(frozen && boardInMemory(frozen.board, frozen.gaps))
+  return Effect.succeed(frozen && boardInMemory(frozen.board, frozen.gaps, frozen.gone))
 }

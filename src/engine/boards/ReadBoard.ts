@@ -40,6 +40,7 @@ import {
   type BoardRow,
   type BoardSource,
   boardInMemory,
+  type GroupPlace,
   offsetAround,
   pageOf,
   rankOf,
@@ -61,6 +62,8 @@ export interface WindowQuery {
    * now.
    */
   readonly at?: number | string
+  /** Only the users of this group; the board must have groups. */
+  readonly group?: string
 }
 
 export interface BoardQuery extends WindowQuery {
@@ -85,6 +88,8 @@ export interface BoardEntry {
   readonly previousRank: number | null
   /** What the user has won in the window, by the rank at its close. */
   readonly prizes: ReadonlyArray<Gives>
+  /** The user's group and the rank there; null: the user has none, or the board. */
+  readonly inGroup: GroupPlace | null
 }
 
 /** An entry of a board that ranks teams. */
@@ -157,6 +162,8 @@ interface Found {
   readonly prizes: WindowPrizes | undefined
   readonly board: BoardSource
   readonly before: BoardSource
+  /** The rows that the query asks for: those of a group, or the board. */
+  readonly listed: BoardSource
 }
 
 /** How rows become entries, and what fails for an id that nothing has. */
@@ -171,6 +178,7 @@ interface Reading<Entry, Code extends ErrorCode> {
 const noBoardMembers = new Members()
 const noBoard = boardInMemory(new Leaderboard(noBoardMembers), new Gaps())
 const noGaps = new Gaps()
+const noPlaces = Effect.succeed<ReadonlyArray<GroupPlace | null>>([])
 
 export class BoardReader {
   readonly #options: BoardReaderOptions
@@ -220,22 +228,36 @@ export class BoardReader {
     const { around, limit } = query
     return Effect.gen(function* () {
       const found = yield* self.#find(environment, query)
-      const { board } = found
+      const { listed } = found
       let { offset } = query
       let me: BoardRow | undefined
       if (around !== undefined) {
-        me = yield* self.#safely(board.find(around))
+        me = yield* self.#safely(listed.find(around))
         if (me === undefined) yield* known(around)
-        offset = me === undefined ? 0 : offsetAround(board, me, limit)
+        offset = me === undefined ? 0 : offsetAround(listed, me, limit)
+        if (me !== undefined) [me] = yield* self.#wholeRows(found, [me])
       }
-      const rows = yield* self.#safely(pageOf(board, offset, limit))
+      const shown = yield* self.#safely(pageOf(listed, offset, limit))
+      const rows = yield* self.#wholeRows(found, shown)
       const entries = yield* entriesOf(found, rows)
       const page = { ...windowOf(found), entries, offset }
       if (around === undefined) return page
       if (me === undefined) return { ...page, me: null }
-      const shown = entries[rows.findIndex(({ userId }) => userId === around)]
-      return { ...page, me: shown ?? (yield* entriesOf(found, [me]))[0]! }
+      const mine = entries[rows.findIndex(({ userId }) => userId === around)]
+      return { ...page, me: mine ?? (yield* entriesOf(found, [me]))[0]! }
     })
+  }
+
+  /** Rows that the query asks for as rows of the whole board. */
+  #wholeRows(
+    { board, listed }: Found,
+    rows: ReadonlyArray<BoardRow>,
+  ): Effect.Effect<ReadonlyArray<BoardRow>, LaurelError<"storage_unavailable">> {
+    if (listed === board) return Effect.succeed(rows)
+    const whole = Effect.forEach(rows, ({ userId }) => board.find(userId))
+    return this.#safely(
+      Effect.map(whole, (found) => found.flatMap((row) => (row === undefined ? [] : [row]))),
+    )
   }
 
   /** The places of these users, best first; those who are not listed come last. */
@@ -278,12 +300,12 @@ export class BoardReader {
     const self = this
     return Effect.gen(function* () {
       const found = yield* self.#find(environment, query)
-      const { board } = found
-      const total = totalOf(board)
+      const { listed } = found
+      const total = totalOf(listed)
       const scores: Array<ScoreAt> = []
       for (const percent of total === 0 ? [] : percents) {
         const place = Math.max(0, Math.ceil((percent / 100) * total) - 1)
-        const [row] = yield* self.#safely(pageOf(board, place, 1))
+        const [row] = yield* self.#safely(pageOf(listed, place, 1))
         scores.push({ percent, score: scoreOf(found, row!.score) })
       }
       return { ...windowOf(found), scores }
@@ -339,9 +361,13 @@ export class BoardReader {
   ): Effect.Effect<ReadonlyArray<BoardEntry>, LaurelError<"storage_unavailable">> {
     const { allTime, members, names } = boards
     const allXp = (member: number | undefined) => (member === undefined ? 0 : allTime.score(member))
-    return Effect.map(this.#ranksOf(found, rows), (ranks) =>
+    const { groups } = found.board
+    const places = groups && this.#safely(groups.places(rows, sharesRanks(found)))
+    const read = Effect.all([this.#ranksOf(found, rows), places ?? noPlaces])
+    return Effect.map(read, ([ranks, inGroups]) =>
       rows.map(({ first, position, score, userId, member = members.find(userId) }, index) => ({
         ...ranks[index]!,
+        inGroup: inGroups[index] ?? null,
         userId,
         displayName: member === undefined ? null : names.get(member),
         score: scoreOf(found, score),
@@ -354,8 +380,21 @@ export class BoardReader {
 
   #find(
     environment: RankedEnvironment,
-    { at, board: boardId, window = "all_time" }: WindowQuery,
+    query: WindowQuery,
   ): Effect.Effect<Found, LaurelError<WindowCode>> {
+    const { group } = query
+    return Effect.flatMap(this.#findWindow(environment, query), (found) => {
+      const { board } = found
+      if (group === undefined) return Effect.succeed({ ...found, listed: board })
+      const rows = board.groups === undefined ? Effect.succeed(noBoard) : board.groups.of(group)
+      return Effect.map(this.#safely(rows), (listed = noBoard) => ({ ...found, listed }))
+    })
+  }
+
+  #findWindow(
+    environment: RankedEnvironment,
+    { at, board: boardId, window = "all_time" }: WindowQuery,
+  ): Effect.Effect<Omit<Found, "listed">, LaurelError<WindowCode>> {
     const boards = boardId === undefined ? environment.boards : environment.boards.of(boardId)
     if (boards === undefined) return Effect.succeed(nothingFound)
     const id = boardId ?? xpBoard.id
@@ -400,7 +439,7 @@ export class BoardReader {
     environment: RankedEnvironment,
     boardId: string,
     boards: BoardSet,
-  ): Effect.Effect<Found, LaurelError<"storage_unavailable">> {
+  ): Effect.Effect<Omit<Found, "listed">, LaurelError<"storage_unavailable">> {
     const { allTime, ended } = boards
     const found = { boards, startsAt: null, endsAt: null, before: noBoard }
     if (ended === undefined) {
@@ -433,8 +472,11 @@ export class BoardReader {
       return this.#safely(openStoredBoard(this.#options.storage, place, stored))
     }
     const frozen = windows.frozen.find((one) => one.index === index)
-    const { board: rows, gaps } = frozen ?? { board: windows.open.get(index), gaps: noGaps }
-    return Effect.succeed(rows === undefined ? noBoard : boardInMemory(rows, gaps))
+    if (frozen !== undefined) {
+      return Effect.succeed(boardInMemory(frozen.board, frozen.gaps, frozen.gone))
+    }
+    const rows = windows.open.get(index)
+    return Effect.succeed(rows === undefined ? noBoard : boardInMemory(rows, noGaps))
   }
 
   #safely<A>(read: Effect.Effect<A, Broken>): Effect.Effect<A, LaurelError<"storage_unavailable">> {
@@ -445,7 +487,7 @@ export class BoardReader {
 const isOpen = { closed: false, paying: false, prizes: undefined } as const
 
 /** A board without scores: a draft, or archived. */
-const nothingFound: Found = {
+const nothingFound: Omit<Found, "listed"> = {
   ...isOpen,
   boards: new BoardSet(noBoardMembers),
   startsAt: null,
@@ -476,7 +518,7 @@ const windowOf = (found: Found) => ({
   endsAt: found.endsAt,
   closed: found.closed,
   paying: found.paying,
-  total: totalOf(found.board),
+  total: totalOf(found.listed),
   filling: isFilling(found),
 })
 

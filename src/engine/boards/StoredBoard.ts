@@ -9,7 +9,14 @@
  *                    is a gap
  *     u, bucket, n   part n of a bucket of the index: pairs of the hash of an id and the position of
  *                    a page (uint32 each)
- *     g, position    a gap; the value is empty
+ *     g, position    a gap; the value is empty, or the id of its group and its position there (uint32
+ *                    each)
+ *
+ * On a board with groups a row has the id of its group (uint32, 0 is none) behind the score, and there are two
+ * more forms of keys (`StoredGroups.ts`):
+ *
+ *     n, group       the name of a group, and how many rows it has (JSON)
+ *     h, group, n    page n of a group: the positions of its rows in order (uint32 each)
  *
  * Rows of another form are in the table too: `t`, the environment, the id of a definition and the id
  * of a team lead to the team's scores in windows that are not closed (`TeamScores.ts`).
@@ -28,21 +35,20 @@ import { Gaps } from "../../domain/board/Gaps.ts"
 import { halfSipHash } from "../../domain/board/halfSipHash.ts"
 import type { BoardWindow } from "../../domain/project/BoardDefinition.ts"
 import type { WindowPrizes } from "../../domain/project/BoardPrize.ts"
-import { asBuffer, compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
-import type { Broken, Entry, Range, Storage, StoredEntry } from "../../storage/Storage.ts"
-import { collectEntries, decodeValue, encodeValue, jsonOf } from "../../storage/Values.ts"
+import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
+import type { Entry, StoredEntry } from "../../storage/Storage.ts"
+import { jsonOf } from "../../storage/Values.ts"
+import {
+  type BoardPlace,
+  boardEntry,
+  boardKey,
+  bodyOf,
+  readBody,
+  readRange,
+  type Store,
+} from "./BoardKeys.ts"
 import { type BoardRow, type BoardSource, ranksByFind } from "./BoardSource.ts"
-
-type Store = Storage["Service"]
-
-/** The place of a board in the table. */
-export interface BoardPlace {
-  readonly environment: string
-  /** The id of the definition. */
-  readonly board: string
-  readonly kind: BoardWindow
-  readonly index: number
-}
+import { openGroup, storedGroups } from "./StoredGroups.ts"
 
 /**
  * A closed window. Times are epoch milliseconds, null of all time; `sequence` is that of the record
@@ -55,54 +61,54 @@ export interface ClosedWindow {
   readonly sequence: number
 }
 
-/** The value of `w`: `size` rows, including gaps, and the number of `buckets` of the index. */
+/**
+ * The value of `w`: `size` rows, including gaps, and the number of `buckets` of the index. `grouped`: rows
+ * have groups.
+ */
 export interface StoredWindow extends ClosedWindow {
   readonly size: number
   readonly buckets: number
+  readonly grouped?: true
 }
-
-export type Section = "w" | "r" | "u" | "g"
-
-export const boardKey = (
-  section: Section,
-  { board, environment, index, kind }: BoardPlace,
-  ...rest: ReadonlyArray<number>
-): Uint8Array => compositeKey(section, environment, board, kind, index, ...rest)
-
-/** The keys of a section of all windows of a definition. */
-export const boardRange = (section: Section | "t", environment: string, board: string) =>
-  rangeOf(compositeKey(section, environment, board))
-
-const entry = (key: Uint8Array, body: Uint8Array | string): Entry => ({
-  table: "boards",
-  key,
-  value: encodeValue(body),
-})
-
-const readRange = (storage: Store, range: Omit<Range, "table">) =>
-  collectEntries(storage, { table: "boards", ...range })
-
-const bodyOf = ([key, value]: StoredEntry): Effect.Effect<Buffer, Broken> =>
-  Effect.map(decodeValue(value, { table: "boards", key }), asBuffer)
-
-const readBody = (storage: Store, key: Uint8Array): Effect.Effect<Buffer | undefined, Broken> =>
-  Effect.flatMap(
-    Effect.suspend(() => storage.readEntry("boards", key)),
-    (value) => (value === undefined ? Effect.succeed(undefined) : bodyOf([key, value])),
-  )
 
 export const windowEntry = (
   place: BoardPlace,
-  { buckets, endsAt, prizes, sequence, size, startsAt }: StoredWindow,
+  { buckets, endsAt, grouped, prizes, sequence, size, startsAt }: StoredWindow,
 ): Entry =>
-  entry(boardKey("w", place), JSON.stringify({ startsAt, endsAt, sequence, size, buckets, prizes }))
+  boardEntry(
+    boardKey("w", place),
+    JSON.stringify({ startsAt, endsAt, sequence, size, buckets, grouped, prizes }),
+  )
 
-export const gapEntry = (place: BoardPlace, position: number): Entry =>
-  entry(boardKey("g", place, position), "")
+/** The position of a row in its group. */
+export interface InGroup {
+  /** The id of the group. */
+  readonly group: number
+  readonly position: number
+}
+
+export const gapEntry = (place: BoardPlace, position: number, of?: InGroup): Entry => {
+  if (of === undefined) return boardEntry(boardKey("g", place, position), "")
+  const value = Buffer.allocUnsafe(8)
+  value.writeUInt32LE(of.position, value.writeUInt32LE(of.group))
+  return boardEntry(boardKey("g", place, position), value)
+}
+
+/** Adds a gap to those of its group. */
+export const addGap = (gaps: Map<number, Gaps>, { group, position }: InGroup): void => {
+  const known = gaps.get(group)
+  if (known === undefined) gaps.set(group, new Gaps([position]))
+  else known.add(position)
+}
 
 /** All stored boards, each with its gaps. */
 export const readWindows = Effect.fnUntraced(function* (storage: Store) {
-  const windows: Array<{ place: BoardPlace; window: StoredWindow; gaps: Gaps }> = []
+  const windows: Array<{
+    place: BoardPlace
+    window: StoredWindow
+    gaps: Gaps
+    groupGaps: Map<number, Gaps>
+  }> = []
   for (const found of yield* readRange(storage, rangeOf(compositeKey("w")))) {
     const [, environment, board, kind, index] = keyParts(found[0]) as [
       string,
@@ -113,17 +119,26 @@ export const readWindows = Effect.fnUntraced(function* (storage: Store) {
     ]
     const place = { environment, board, kind, index }
     const window: StoredWindow = jsonOf(yield* bodyOf(found))
-    const gaps = yield* readRange(storage, rangeOf(boardKey("g", place)))
-    windows.push({ place, window, gaps: new Gaps(gaps.map(([key]) => keyParts(key)[5] as number)) })
+    const gaps: Array<number> = []
+    const groupGaps = new Map<number, Gaps>()
+    for (const gap of yield* readRange(storage, rangeOf(boardKey("g", place)))) {
+      gaps.push(keyParts(gap[0])[5] as number)
+      const of = yield* bodyOf(gap)
+      if (of.length === 0) continue
+      addGap(groupGaps, { group: of.readUInt32LE(), position: of.readUInt32LE(4) })
+    }
+    windows.push({ place, window, gaps: new Gaps(gaps), groupGaps })
   }
   return windows
 })
 
-export const rowHeadBytes = 10
+/** The bytes of a row before the id. */
+export const rowHeadBytes = ({ grouped }: Pick<StoredWindow, "grouped">): number =>
+  grouped === true ? 14 : 10
 
 /** The entry of a page of rows in stored form; its first row is at `position`. */
 export const pageEntry = (place: BoardPlace, position: number, page: Uint8Array): Entry =>
-  entry(boardKey("r", place, position), page)
+  boardEntry(boardKey("r", place, position), page)
 
 /** A row with the place of the user's id in its page: from `idAt` to `end`. */
 interface PageRow extends Omit<BoardRow, "userId"> {
@@ -132,16 +147,22 @@ interface PageRow extends Omit<BoardRow, "userId"> {
 }
 
 /** The rows of the page that begins at `position`. */
-function* rowsOf(page: Buffer, position: number): Generator<PageRow> {
+function* rowsOf(
+  page: Buffer,
+  position: number,
+  window: Pick<StoredWindow, "grouped">,
+): Generator<PageRow> {
+  const headBytes = rowHeadBytes(window)
   let first = page.readUInt32LE()
   let scoreBefore = 0
   for (let next = position, at = 4; at < page.length; next++) {
     const score = page.readDoubleLE(at)
-    const idAt = at + rowHeadBytes
+    const idAt = at + headBytes
+    const of = window.grouped === true ? { group: page.readUInt32LE(at + 8) } : undefined
     at = idAt + page.readUInt16LE(idAt - 2)
     if (next > position && score !== scoreBefore) first = next
     scoreBefore = score
-    yield { position: next, first, score, idAt, end: at }
+    yield { position: next, first, score, idAt, end: at, ...of }
   }
 }
 
@@ -153,7 +174,7 @@ export const bucketEntry = (
   bucket: number,
   part: number,
   pairs: Uint8Array,
-): Entry => entry(boardKey("u", place, bucket, part), pairs)
+): Entry => boardEntry(boardKey("u", place, bucket, part), pairs)
 
 /** The hash of a user id, which is in `bytes` (UTF-8) from `start` to `end`. */
 export const userHash = (bytes: Uint8Array, start: number, end: number): number =>
@@ -165,12 +186,12 @@ export const bucketOf = (hash: number, buckets: number): number =>
 const findRow = Effect.fnUntraced(function* (
   storage: Store,
   place: BoardPlace,
-  { buckets }: StoredWindow,
+  window: StoredWindow,
   userId: string,
 ) {
   const id = Buffer.from(userId)
   const hash = userHash(id, 0, id.length)
-  const bucket = bucketOf(hash, buckets)
+  const bucket = bucketOf(hash, window.buckets)
   for (let part = 0; ; part++) {
     const bucketKey = boardKey("u", place, bucket, part)
     const pairs = yield* readBody(storage, bucketKey)
@@ -180,7 +201,7 @@ const findRow = Effect.fnUntraced(function* (
       const pageAt = pairs.readUInt32LE(pairAt + 4)
       const page = yield* readBody(storage, boardKey("r", place, pageAt))
       if (page === undefined) continue
-      for (const row of rowsOf(page, pageAt)) {
+      for (const row of rowsOf(page, pageAt, window)) {
         if (page.subarray(row.idAt, row.end).equals(id)) {
           return { row, page, pageAt, bucketKey, pairs, pairAt }
         }
@@ -205,12 +226,61 @@ export const removalOf = Effect.fnUntraced(function* (
   const others = Buffer.concat([pairs.subarray(0, pairAt), pairs.subarray(pairAt + pairBytes)])
   const rest = Buffer.concat([page.subarray(0, row.idAt), page.subarray(row.end)])
   rest.writeUInt16LE(0, row.idAt - 2)
+  const of = yield* placeInGroup(storage, place, row)
   const entries = [
     pageEntry(place, pageAt, rest),
-    entry(bucketKey, others),
-    gapEntry(place, row.position),
+    boardEntry(bucketKey, others),
+    gapEntry(place, row.position, of),
   ]
-  return { position: row.position, entries }
+  return { position: row.position, of, entries }
+})
+
+/** The row's position in its group; `undefined`: it has none. */
+const placeInGroup = Effect.fnUntraced(function* (
+  storage: Store,
+  place: BoardPlace,
+  { group = 0, position }: Pick<BoardRow, "group" | "position">,
+) {
+  if (group === 0) return undefined
+  const found = yield* openGroup(storage, place, group)
+  return found && { group, position: yield* found.before(position) }
+})
+
+type OpenedWindow = StoredWindow & {
+  readonly gaps: Gaps
+  readonly groupGaps: ReadonlyMap<number, Gaps>
+  readonly removed: ReadonlySet<string>
+}
+
+/** The gaps of a window with those of users whose rows are still on disk. */
+const allGaps = Effect.fnUntraced(function* (
+  storage: Store,
+  place: BoardPlace,
+  window: OpenedWindow,
+) {
+  const { groupGaps, removed } = window
+  if (removed.size === 0) return window
+  const gaps = new Gaps([...window.gaps])
+  const all = new Map([...groupGaps].map(([group, of]) => [group, new Gaps([...of])] as const))
+  for (const userId of removed) {
+    const found = yield* findRow(storage, place, window, userId)
+    if (found === undefined) continue
+    gaps.add(found.row.position)
+    const of = yield* placeInGroup(storage, place, found.row)
+    if (of !== undefined) addGap(all, of)
+  }
+  return { gaps, groupGaps: all }
+})
+
+/** The page that has the row at `position`; `undefined`: there is none. */
+const pageWith = Effect.fnUntraced(function* (storage: Store, place: BoardPlace, position: number) {
+  const [begin] = yield* readRange(storage, {
+    from: boardKey("r", place),
+    until: boardKey("r", place, position + 1),
+    reverse: true,
+    limit: 1,
+  })
+  return begin
 })
 
 /**
@@ -220,44 +290,44 @@ export const removalOf = Effect.fnUntraced(function* (
 export const openStoredBoard = Effect.fnUntraced(function* (
   storage: Store,
   place: BoardPlace,
-  window: StoredWindow & { readonly gaps: Gaps; readonly removed: ReadonlySet<string> },
+  window: OpenedWindow,
 ) {
-  const { removed } = window
-  const gaps = removed.size === 0 ? window.gaps : new Gaps([...window.gaps])
-  for (const userId of removed) {
-    const found = yield* findRow(storage, place, window, userId)
-    if (found !== undefined) gaps.add(found.row.position)
-  }
+  const { gaps, groupGaps } = yield* allGaps(storage, place, window)
   const find: BoardSource["find"] = (userId) =>
     Effect.map(findRow(storage, place, window, userId), (found) => {
       if (found === undefined || gaps.has(found.row.position)) return undefined
-      const { first, position, score } = found.row
-      return { position, first, score, userId }
+      const { end: _, idAt: __, ...row } = found.row
+      return { ...row, userId }
     })
+  const rowsIn = function* ([key]: StoredEntry, page: Buffer): Generator<BoardRow> {
+    for (const { end, idAt, ...row } of rowsOf(page, keyParts(key)[5] as number, window)) {
+      if (!gaps.has(row.position)) yield { ...row, userId: page.toString("utf8", idAt, end) }
+    }
+  }
   const source: BoardSource = {
     size: window.size,
     gaps,
     find,
     ranks: ranksByFind(gaps, find),
     rows: Effect.fnUntraced(function* (position, end) {
-      const [begin] = yield* readRange(storage, {
-        from: boardKey("r", place),
-        until: boardKey("r", place, position + 1),
-        reverse: true,
-        limit: 1,
-      })
+      const begin = yield* pageWith(storage, place, position)
       if (begin === undefined) return []
       const range = { from: begin[0], until: boardKey("r", place, end) }
       const rows: Array<BoardRow> = []
       for (const found of yield* readRange(storage, range)) {
-        const page = yield* bodyOf(found)
-        for (const { end: idEnd, idAt, ...row } of rowsOf(page, keyParts(found[0])[5] as number)) {
-          if (row.position < position || row.position >= end || gaps.has(row.position)) continue
-          rows.push({ ...row, userId: page.toString("utf8", idAt, idEnd) })
+        for (const row of rowsIn(found, yield* bodyOf(found))) {
+          if (row.position >= position && row.position < end) rows.push(row)
         }
       }
       return rows
     }),
   }
-  return source
+  if (window.grouped !== true) return source
+  const rowAt = Effect.fnUntraced(function* (position: number) {
+    const found = yield* pageWith(storage, place, position)
+    if (found === undefined) return undefined
+    for (const row of rowsIn(found, yield* bodyOf(found))) if (row.position === position) return row
+    return undefined
+  })
+  return { ...source, groups: storedGroups(storage, place, { find, groupGaps, rowAt }) }
 })

@@ -3,8 +3,7 @@
  * states of a board and their invariants.
  */
 import { Gaps } from "../../domain/board/Gaps.ts"
-import { Leaderboard } from "../../domain/board/Leaderboard.ts"
-import type { Members } from "../../domain/board/Members.ts"
+import type { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import type { FactOf } from "../../domain/record/Record.ts"
 import type { ClosedWindow, StoredWindow } from "./StoredBoard.ts"
 
@@ -20,9 +19,14 @@ interface Removals {
 export interface FrozenBoard extends ClosedWindow, Removals {
   readonly index: number
   readonly board: Leaderboard
+  /** The ids of the members whose rows are gaps, on a board with groups. */
+  readonly gone: Map<number, string>
 }
 
-export interface StoredBoard extends StoredWindow, Removals {}
+/** `groupGaps`: the gaps among the rows of each group, by the id of the group. */
+export interface StoredBoard extends StoredWindow, Removals {
+  readonly groupGaps: Map<number, Gaps>
+}
 
 /** What is kept of a closed window. */
 export const windowOf = ({ endsAt, index, prizes, startsAt, total }: WindowClosed) => ({
@@ -31,6 +35,8 @@ export const windowOf = ({ endsAt, index, prizes, startsAt, total }: WindowClose
   endsAt,
   prizes: prizes && { ...prizes, total },
 })
+
+const noRemovals = () => ({ gaps: new Gaps(), removed: new Set<string>(), gone: new Map() })
 
 /** The boards of one kind of window. */
 export class Windows {
@@ -41,13 +47,13 @@ export class Windows {
   readonly stored = new Map<number, StoredBoard>()
   /** The index of the newest window whose board was ever stored. */
   storedThrough = Number.NEGATIVE_INFINITY
-  readonly #members: Members
+  readonly #newBoard: () => Leaderboard
   /** The board that `openBoard` returned last. */
   #latest: Leaderboard | undefined
   #latestIndex = 0
 
-  constructor(members: Members) {
-    this.#members = members
+  constructor(newBoard: () => Leaderboard) {
+    this.#newBoard = newBoard
   }
 
   /** The open board of a window, made if there is none; `undefined`: the window is closed. */
@@ -56,7 +62,7 @@ export class Windows {
     if (index <= (this.frozen.at(-1)?.index ?? this.storedThrough)) return undefined
     let board = this.open.get(index)
     if (board === undefined) {
-      board = new Leaderboard(this.#members)
+      board = this.#newBoard()
       this.open.set(index, board)
     }
     this.#latest = board
@@ -65,8 +71,12 @@ export class Windows {
   }
 
   /** A start has found this board on disk. Called for the oldest board first. */
-  load(index: number, window: StoredWindow, gaps: Gaps): void {
-    this.stored.set(index, { ...window, gaps, removed: new Set() })
+  load(
+    index: number,
+    window: StoredWindow,
+    { gaps, groupGaps }: Pick<StoredBoard, "gaps" | "groupGaps">,
+  ): void {
+    this.stored.set(index, { ...window, gaps, groupGaps, removed: new Set() })
     this.storedThrough = index
   }
 
@@ -94,7 +104,7 @@ export class Windows {
     window: Omit<ClosedWindow, "sequence"> & { readonly index: number },
     sequence: number,
   ): void {
-    this.frozen.push({ ...window, sequence, board, gaps: new Gaps(), removed: new Set() })
+    this.frozen.push({ ...window, sequence, board, ...noRemovals() })
   }
 
   /**
@@ -122,19 +132,24 @@ export class Windows {
   }
 
   /** A frozen board was written to disk. */
-  stores(frozen: FrozenBoard, { buckets, size }: StoredWindow): void {
-    const { board: _, index, ...window } = frozen
+  stores(
+    frozen: FrozenBoard,
+    { buckets, grouped, size }: StoredWindow,
+    groupGaps: StoredBoard["groupGaps"],
+  ): void {
+    const { board: _, gone: __, index, ...window } = frozen
     this.frozen.splice(this.frozen.indexOf(frozen), 1)
-    this.stored.set(index, { ...window, size, buckets })
+    this.stored.set(index, { ...window, size, buckets, ...(grouped && { grouped }), groupGaps })
     this.storedThrough = index
   }
 
   /** Removes a user from the closed boards, because of the record `sequence`. */
   leaveClosed(member: number | undefined, userId: string, sequence: number): void {
-    for (const { board, gaps, removed } of this.frozen) {
+    for (const { board, gaps, gone, removed } of this.frozen) {
       const position = member === undefined ? undefined : board.positionOf(member)
       if (position === undefined || !gaps.add(position)) continue
       removed.add(userId)
+      if (board.groups !== undefined) gone.set(member!, userId)
     }
     for (const { removed, sequence: closedBy } of this.stored.values()) {
       // During recovery a stored window may have closed after this record: its board lacks the

@@ -274,7 +274,7 @@ const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed
   for (const { boards, project } of environments) {
     for (const board of project.durable.leaderboards.values()) boards.define(board)
   }
-  for (const { gaps, place, window } of yield* readWindows(storage)) {
+  for (const { place, window, ...gaps } of yield* readWindows(storage)) {
     const { board, environment, index, kind } = place
     // Those of a board that was archived lately are still to be deleted.
     environments.of(environment).boards.of(board)?.load(kind, index, window, gaps)

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { Reward } from "../../domain/message/FactMembers.ts"
 import { boardWindows } from "../../domain/project/BoardDefinition.ts"
 import { limits } from "../../Limits.ts"
-import { list, oneOf, UserId } from "./Common.ts"
+import { list, oneOf, text, UserId } from "./Common.ts"
 import {
   boardEntries,
   boardEntry,
@@ -44,6 +44,19 @@ export const BoardEntry = Schema.Struct({
   }),
   score: ScoreShown,
   previousRank: PreviousRank,
+  group: Schema.optionalKey(
+    Schema.NullOr(Schema.String).annotate({
+      description:
+        "The user's group: in a closed window, the group at the close. Null: none. Absent: the leaderboard has no `groupBy`.",
+      examples: [boardEntry.group],
+    }),
+  ),
+  groupRank: Schema.optionalKey(
+    Schema.NullOr(Schema.Int).annotate({
+      description: "The rank in the group, by `ties` too. Null: no group.",
+      examples: [boardEntry.groupRank],
+    }),
+  ),
   prizes: Schema.Array(Reward).annotate({
     description:
       "What the user has won in a closed window, by the rank when it closed. Empty: nothing, or the window is open.",
@@ -149,6 +162,15 @@ export const windowQuery = {
     }),
   ),
   at: Schema.optionalKey(BoardAt),
+}
+
+export const groupQuery = {
+  group: Schema.optionalKey(
+    text(1, limits.attributeTextCharactersMax).annotate({
+      description: "Only the users of this group, on a leaderboard with `groupBy`.",
+      examples: ["Berlin"],
+    }),
+  ),
 }
 
 export const BoardLookupRequest = Schema.Struct({

@@ -18,6 +18,7 @@ import {
   BoardStats,
   Disqualified,
   DisqualifyRequest,
+  groupQuery,
   TeamBoardEntries,
   windowQuery,
 } from "./BoardEntries.ts"
@@ -163,6 +164,12 @@ const Attributes = list(text(1, limits.attributeNameCharactersMax), 0, limits.bo
     examples: [["avatarUrl"]],
   })
 
+const GroupBy = text(1, limits.attributeNameCharactersMax).annotate({
+  description:
+    "The name of an attribute of users, such as `city`: users with the same value are a group, in which they have a rank too. The value counts as text; who lacks the attribute has no group. When the attribute changes, the user takes the whole score to the other group; closed windows keep the group that the user had at the close. Entries show the group, also to callers with a publishable key. Prizes go by the rank on the whole leaderboard. Not for teams. Default: none.",
+  examples: ["city"],
+})
+
 const prizeWindow = {
   description:
     "The windows that pay it: each day, ISO week or month, or each window of `days`; `all_time` pays when the leaderboard ends.",
@@ -238,6 +245,7 @@ export const NewLeaderboard = Schema.Struct({
   order: Schema.optionalKey(Order),
   ties: Schema.optionalKey(Ties),
   attributes: Schema.optionalKey(Attributes),
+  groupBy: Schema.optionalKey(GroupBy),
   prizes: Schema.optionalKey(Prizes),
   keepWindows: Schema.optionalKey(KeepWindows),
   graceMinutes: Schema.optionalKey(GraceMinutes),
@@ -287,6 +295,7 @@ export const LeaderboardPatch = Schema.Struct({
   order: Schema.optionalKey(Schema.NullOr(Order)),
   ties: Schema.optionalKey(Schema.NullOr(Ties)),
   attributes: Schema.optionalKey(Schema.NullOr(Attributes)),
+  groupBy: Schema.optionalKey(Schema.NullOr(GroupBy)),
   prizes: Schema.optionalKey(Schema.NullOr(Prizes)),
   keepWindows: Schema.optionalKey(Schema.NullOr(KeepWindows)),
   graceMinutes: Schema.optionalKey(Schema.NullOr(GraceMinutes)),
@@ -326,6 +335,10 @@ export const LeaderboardDefinition = Schema.Struct({
   attributes: Schema.Array(Schema.String).annotate({
     description: "The names of the users' attributes that entries show.",
     examples: [["avatarUrl"]],
+  }),
+  groupBy: Schema.NullOr(Schema.String).annotate({
+    description: "The attribute whose values are the groups of users; null: there are no groups.",
+    examples: ["city"],
   }),
   prizes: Schema.Array(
     Schema.Struct({
@@ -398,7 +411,7 @@ export const Leaderboards = HttpApiGroup.make("leaderboards")
         summary: "Change a leaderboard",
         description: `${patchWords}
 
-\`score\`, \`entrants\`, \`teamKind\`, \`windows\`, \`order\`, \`graceMinutes\`, \`segment\` and \`startsAt\` change only while it is a draft. \`endsAt\` can move to any later moment than now, or be removed, until the leaderboard has ended. A paused leaderboard counts nothing and shows its entries. The status and the end of the leaderboard \`xp\` cannot change.
+\`score\`, \`entrants\`, \`teamKind\`, \`windows\`, \`order\`, \`groupBy\`, \`graceMinutes\`, \`segment\` and \`startsAt\` change only while it is a draft. \`endsAt\` can move to any later moment than now, or be removed, until the leaderboard has ended. A paused leaderboard counts nothing and shows its entries. The status and the end of the leaderboard \`xp\` cannot change.
 
 ${statusWords}`,
       },
@@ -414,10 +427,11 @@ ${statusWords}`,
       params,
       query: {
         ...windowQuery,
+        ...groupQuery,
         around: Schema.optionalKey(
           UserId.annotate({
             description:
-              "Centres the page on this user, instead of `offset`. For a user who is not listed, returns the first page with `me: null`. Not with a publishable key.",
+              "Centres the page on this user, instead of `offset`. For a user who is not listed, or not in the `group`, returns the first page with `me: null`. Not with a publishable key.",
             examples: ["user-42"],
           }),
         ),
@@ -433,7 +447,7 @@ ${statusWords}`,
         OpenApi.annotations({
           summary: "Read the entries of a leaderboard",
           description:
-            "Ranks users in a window, on a leaderboard that ranks users. Users who are hidden, disqualified or without a score in the window are not listed; who is hidden or disqualified leaves past windows too. A draft lists nobody.",
+            "Ranks users in a window, on a leaderboard that ranks users. With `group`, the page, `total` and `around` are those of the group; `rank` stays the rank on the whole leaderboard. Users who are hidden, disqualified or without a score in the window are not listed; who is hidden or disqualified leaves past windows too. A draft lists nobody.",
         }),
       ),
     HttpApiEndpoint.get("teams", "/v1/leaderboards/:id/teams", {
@@ -472,7 +486,7 @@ ${statusWords}`,
         OpenApi.annotations({
           summary: "Look users up on a leaderboard",
           description:
-            "Returns the ranks of users, such as friends: on the whole leaderboard, and among each other. Changes nothing. An `Idempotency-Key` is ignored.",
+            "Returns the ranks of users, such as friends: on the whole leaderboard, in their groups, and among each other. Changes nothing. An `Idempotency-Key` is ignored.",
         }),
       ),
     HttpApiEndpoint.post("close", "/v1/leaderboards/:id/close", {
@@ -504,7 +518,7 @@ ${statusWords}`,
     ),
     HttpApiEndpoint.get("stats", "/v1/leaderboards/:id/stats", {
       params,
-      query: windowQuery,
+      query: { ...windowQuery, ...groupQuery },
       success: BoardStats,
       error: [...readProblems, LeaderboardNotFound],
     })

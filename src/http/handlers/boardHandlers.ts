@@ -119,6 +119,7 @@ const standingHandlers = (
 
 interface WindowAsked {
   readonly at?: string
+  readonly group?: string
   readonly window?: BoardWindow
 }
 
@@ -127,7 +128,7 @@ const asked = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   environment: string,
   id: string,
-  { at, window }: WindowAsked,
+  { at, group, window }: WindowAsked,
   pointer: string,
 ) {
   const { leaderboards } = yield* engine.readProject(environment)
@@ -140,7 +141,13 @@ const asked = Effect.fnUntraced(function* (
     const fault = { pointer: `${pointer}window`, code: "invalid_value", detail }
     return yield* Effect.fail(invalidRequest([fault]))
   }
-  return { board, kind, query: { board: board.id, window: kind, ...timeOf(at) } }
+  if (group !== undefined && board.groupBy === null) {
+    const detail = "must be left out: the leaderboard has no groupBy"
+    const fault = { pointer: `${pointer}group`, code: "not_allowed", detail }
+    return yield* Effect.fail(invalidRequest([fault]))
+  }
+  const of = { ...timeOf(at), ...(group !== undefined && { group }) }
+  return { board, kind, query: { board: board.id, window: kind, ...of } }
 })
 
 interface PlaceAsked {
@@ -274,17 +281,23 @@ const decimalsOf = (engine: Engine["Service"], environment: string, { score }: B
   return definitionOf(metrics, score.metric)?.decimals ?? 0
 }
 
-/** How entries of the board are shown, with its attributes. */
+/** How entries of the board are shown, with its attributes and groups. */
 const showIn = (engine: Engine["Service"], environment: string, board: Board) => {
-  const { attributes } = board
   const decimals = decimalsOf(engine, environment, board)
-  return attributes.length === 0
-    ? (entry: BoardEntry) => showEntry(entry, {}, decimals)
-    : (entry: BoardEntry) => {
-        const user = Effect.runSync(engine.readUser(environment, entry.userId))
-        return showEntry(entry, attributesOf(user?.profile, attributes), decimals)
-      }
+  const profileOf = (userId: string) =>
+    board.attributes.length === 0
+      ? undefined
+      : Effect.runSync(engine.readUser(environment, userId))?.profile
+  return (entry: BoardEntry) => ({
+    ...showEntry(entry, attributesOf(profileOf(entry.userId), board.attributes), decimals),
+    ...(board.groupBy !== null && groupShown(entry)),
+  })
 }
+
+const groupShown = ({ inGroup }: BoardEntry) => ({
+  group: inGroup?.group ?? null,
+  groupRank: inGroup?.rank ?? null,
+})
 
 const boardNotFound = definitionNotFound("leaderboard")
 
@@ -354,9 +367,9 @@ export const newBoard = (payload: typeof NewLeaderboard.Type, id: string) => {
   } = payload
   const score = scoreOf(payload.score)
   const prizes = prizesOf(payload.prizes)
-  const { graceMinutes = 0, keepWindows = null, teamKind = null } = payload
+  const { graceMinutes = 0, groupBy = null, keepWindows = null, teamKind = null } = payload
   const shown = { entrants, teamKind, order, ties, attributes, prizes, keepWindows, graceMinutes }
-  const members = { windows: windows ?? defaultWindows(score), ...shown }
+  const members = { windows: windows ?? defaultWindows(score), groupBy, ...shown }
   return { id, ...newMembers(payload), name, score, ...members }
 }
 

@@ -389,6 +389,7 @@ const fileBoard = (board: Board) => {
     ...given({
       teamKind: board.teamKind,
       attributes,
+      groupBy: board.groupBy,
       prizes: prizes.map(({ reward, ...prize }) => ({ ...prize, reward: fileReward(reward) })),
       keepWindows,
     }),

@@ -96,6 +96,7 @@ const textsOf = (board: Board) =>
     ["order", board.order],
     ["ties", board.ties],
     ["attributes", board.attributes.join(", ")],
+    ["groupBy", board.groupBy ?? ""],
     ...prizeTexts(board.prizes),
     ["keepWindows", String(board.keepWindows ?? "")],
     ["graceMinutes", String(board.graceMinutes)],
@@ -108,6 +109,7 @@ const scoringOf = (form: Form) => ({
   teamKind: form.optional("teamKind") ?? null,
   windows: windowsOf(form),
   order: form.text("order"),
+  groupBy: form.optional("groupBy") ?? null,
   graceMinutes: form.number("graceMinutes") ?? null,
 })
 
@@ -190,6 +192,15 @@ const windowFields = ({ faults: all, form }: Draft): Content => {
   ])
 }
 
+const groupField = ({ faults, form }: Draft): Content =>
+  textField({
+    name: "groupBy",
+    label: "Group by",
+    value: form.text("groupBy"),
+    hint: html`An attribute of users, such as <code>city</code>: users with the same value have ranks among each other too. Callers with a publishable key see the value.`,
+    faults,
+  })
+
 const graceField = ({ faults, form }: Draft): Content =>
   numberField({
     name: "graceMinutes",
@@ -204,7 +215,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
   return [
     textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
     headFields(draft, isNew, "name"),
-    html`<p class="hint">Whom and what it ranks by, windows, order, grace, segment and start change only while the leaderboard is a draft.</p>`,
+    html`<p class="hint">Whom and what it ranks by, windows, order, groups, grace, segment and start change only while the leaderboard is a draft.</p>`,
     selectField({
       name: "ranks",
       label: "Ranks by",
@@ -252,6 +263,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
       faults,
       below: true,
     }),
+    groupField(draft),
     graceField(draft),
     prizeFields(draft),
     numberField({
@@ -282,6 +294,7 @@ const names = (form: Form) => [
   "order",
   "ties",
   "attributes.*",
+  "groupBy",
   ...prizeNames(form),
   "keepWindows",
   "graceMinutes",

@@ -19,6 +19,7 @@ export const leaderboard = {
   ties: "shared",
   segment: null,
   attributes: ["avatarUrl"],
+  groupBy: "city",
   prizes: [{ window: "weekly", ranks: [1, 3], reward: { xp: 0, points: 100, badgeId: null } }],
   keepWindows: 52,
   graceMinutes: 0,
@@ -38,6 +39,8 @@ export const boardEntry = {
   attributes: { avatarUrl: "https://example.com/ada.png" },
   score: 340,
   previousRank: 3,
+  group: "Berlin",
+  groupRank: 1,
   prizes: [{ xp: 0, points: 100, badgeId: null }],
 } as const
 

@@ -95,6 +95,8 @@ describe("The form of a leaderboard", () => {
           delete body.entrants
           delete body.teamKind
         }
+        if (body.entrants === "teams") delete body.groupBy
+        if (body.groupBy !== undefined) body.groupBy = "city"
         if (body.attributes !== undefined) body.attributes = ["avatarUrl", "plan"]
         if (body.windows !== undefined) body.windows = ["all_time", "weekly"]
       },
@@ -145,6 +147,24 @@ describe("The pages of leaderboards", () => {
     const name = `<a href="${boards}/${board.id}"><bdi>Cup</bdi></a><br><code>cup</code>`
     const cells = cellsOf((await world.owner.get(boards)).text, name)
     expect(cells[3]).toBe("everyone, by club")
+  })
+
+  it("show a group of a leaderboard, and link each entry to its group", async () => {
+    const board = await create({ ...simple, name: "Cities", groupBy: "city" })
+    expect(board.groupBy).toBe("city")
+    const city = "<b>Rome</b>"
+    await world.api("PUT", "/v1/users/roman", { attributes: { city } })
+    for (const userId of ["roman", "seen"]) {
+      await world.api("POST", `/v1/users/${userId}/rewards`, { type: "points", amount: 900 })
+    }
+    const { text } = await world.owner.get(`${base}/leaderboard?board=cities`)
+    expect(text).toMatch(/<th[^>]*>Rank in the group<\/th>/)
+    const link = `${base}/leaderboard?board=cities&amp;group=%3Cb%3ERome%3C%2Fb%3E`
+    expect(text).toContain(`<a href="${link}"><bdi>&lt;b&gt;Rome&lt;/b&gt;</bdi></a>`)
+    const own = await world.owner.get(link.replaceAll("&amp;", "&"))
+    expect(own.text).toContain("/users/roman")
+    expect(own.text).not.toContain("/users/seen")
+    expect(own.text).toContain('value="&lt;b&gt;Rome&lt;/b&gt;"')
   })
 
   it("show the entries of the windows of a leaderboard", async () => {

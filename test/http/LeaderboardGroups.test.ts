@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { limits } from "../../src/Limits.ts"
+import { faultsOf, Place } from "./definitions.ts"
+import { startServer, type TestServer } from "./fixture.ts"
+import { RunningClock } from "./RunningClock.ts"
+
+let server: TestServer
+const clock = new RunningClock("2026-11-03T12:00:00Z")
+beforeAll(async () => {
+  server = await startServer({ clock })
+})
+afterAll(() => server.stop())
+
+let places = 0
+const newPlace = () => new Place(server, `groups${places++}`)
+const path = "/v1/leaderboards/cities"
+
+const earn = (place: Place, userId: string, amount: number) =>
+  place.post(`/v1/users/${userId}/rewards`, { type: "points", amount })
+
+const move = (place: Place, userId: string, city: string | number | undefined) =>
+  place.put(`/v1/users/${userId}`, { attributes: city === undefined ? {} : { city } })
+
+const scores = { ada: 9, bob: 7, cyd: 7, dan: 5, eve: 3 } as const
+const cities = { ada: "Rome", bob: "Berlin", cyd: "Berlin", dan: "Berlin", eve: undefined } as const
+
+/** A leaderboard of points by the city, on which five users have scores. */
+const placeWithCities = async (more: object = {}) => {
+  const place = newPlace()
+  for (const [userId, city] of Object.entries(cities)) await move(place, userId, city)
+  const body = { key: "cities", name: "Cities", score: { currency: "points" }, groupBy: "city" }
+  expect((await place.post("/v1/leaderboards", { ...body, ...more })).status).toBe(201)
+  for (const [userId, amount] of Object.entries(scores)) await earn(place, userId, amount)
+  return place
+}
+
+const rowsOf = async (place: Place, query = "") => {
+  const { json } = await place.get(`${path}/entries${query}`)
+  return json.entries.map((entry: Record<string, unknown>) => {
+    const { group, groupRank, rank, userId } = entry
+    return [rank, userId, group, groupRank]
+  })
+}
+
+describe("A leaderboard with groups", () => {
+  it("ranks users overall and in their groups", async () => {
+    const place = await placeWithCities()
+    expect(await rowsOf(place)).toEqual([
+      [1, "ada", "Rome", 1],
+      [2, "bob", "Berlin", 1],
+      [2, "cyd", "Berlin", 1],
+      [4, "dan", "Berlin", 3],
+      [5, "eve", null, null],
+    ])
+    const { json } = await place.get(`${path}/entries?group=Berlin&limit=1&around=dan`)
+    expect(json).toMatchObject({
+      entries: [{ userId: "dan", rank: 4, groupRank: 3 }],
+      total: 3,
+      offset: 2,
+      hasMore: false,
+      me: { userId: "dan", groupRank: 3 },
+    })
+    expect(await rowsOf(place, "?group=Berlin&limit=2")).toEqual([
+      [2, "bob", "Berlin", 1],
+      [2, "cyd", "Berlin", 1],
+    ])
+    const elsewhere = (await place.get(`${path}/entries?group=Rome&around=dan`)).json
+    expect(elsewhere).toMatchObject({ entries: [{ userId: "ada" }], total: 1, me: null })
+    const unknown = (await place.get(`${path}/entries?group=Oslo`)).json
+    expect(unknown).toMatchObject({ entries: [], total: 0, hasMore: false })
+  })
+
+  it("has the rank in the group in a look-up, and statistics of a group", async () => {
+    const place = await placeWithCities({ ties: "first" })
+    const { json } = await place.post(`${path}/lookup`, { users: ["dan", "cyd", "eve"] })
+    expect(json.users).toMatchObject([
+      { userId: "cyd", rankAmong: 1, entry: { rank: 3, group: "Berlin", groupRank: 2 } },
+      { userId: "dan", rankAmong: 2, entry: { rank: 4, group: "Berlin", groupRank: 3 } },
+      { userId: "eve", rankAmong: 3, entry: { rank: 5, group: null, groupRank: null } },
+    ])
+    const stats = (await place.get(`${path}/stats?group=Berlin`)).json
+    expect(stats.participants).toBe(3)
+    expect(stats.distribution.at(0)).toEqual({ percent: 0, score: 7 })
+    expect(stats.distribution.at(-1)).toEqual({ percent: 100, score: 5 })
+    expect((await place.get(`${path}/stats`)).json.participants).toBe(5)
+  })
+
+  it("moves the whole score with the attribute, but not in closed windows", async () => {
+    const place = await placeWithCities()
+    clock.set("2026-11-04T12:00:00Z")
+    await earn(place, "bob", 1)
+    await move(place, "bob", "Rome")
+    await move(place, "eve", 7)
+    expect(await rowsOf(place)).toEqual([
+      [1, "ada", "Rome", 1],
+      [2, "bob", "Rome", 2],
+      [3, "cyd", "Berlin", 1],
+      [4, "dan", "Berlin", 2],
+      [5, "eve", "7", 1],
+    ])
+    expect(await rowsOf(place, "?window=daily&at=2026-11-03&group=Berlin")).toEqual([
+      [2, "bob", "Berlin", 1],
+      [2, "cyd", "Berlin", 1],
+      [4, "dan", "Berlin", 3],
+    ])
+    expect(await rowsOf(place, "?window=daily")).toEqual([[1, "bob", "Rome", 1]])
+    await move(place, "bob", undefined)
+    expect(await rowsOf(place, "?window=daily")).toEqual([[1, "bob", null, null]])
+  })
+
+  it("follows an undo, merges, and users who are hidden, erased or disqualified", async () => {
+    const place = await placeWithCities()
+    clock.set("2026-11-05T12:00:00Z")
+    const closed = "?window=daily&at=2026-11-04&group=Berlin"
+    const { rewardId } = (await earn(place, "dan", 90)).json
+    expect((await rowsOf(place, "?group=Berlin"))[0]).toEqual([1, "dan", "Berlin", 1])
+    await place.delete(`/v1/users/dan/rewards/${rewardId}`)
+    expect((await rowsOf(place, "?group=Berlin")).at(-1)).toEqual([4, "dan", "Berlin", 3])
+    const before = await rowsOf(place, closed)
+    expect(before).toHaveLength(3)
+    await place.put("/v1/users/bob", { hidden: true })
+    expect(await rowsOf(place, "?group=Berlin")).toEqual([
+      [2, "cyd", "Berlin", 1],
+      [3, "dan", "Berlin", 2],
+    ])
+    await place.put("/v1/users/bob", { hidden: false })
+    await place.put(`${path}/entries/cyd`, { disqualified: true })
+    expect(await rowsOf(place, "?group=Berlin")).toEqual([
+      [2, "bob", "Berlin", 1],
+      [3, "dan", "Berlin", 2],
+    ])
+    // Past windows lack both, and the ranks behind them move up.
+    expect(await rowsOf(place, closed)).toEqual([[2, "dan", "Berlin", 1]])
+    await place.post("/v1/users/dan/merge", { into: "ada" })
+    expect(await rowsOf(place)).toEqual([
+      [1, "ada", "Rome", 1],
+      [2, "bob", "Berlin", 1],
+      [3, "eve", null, null],
+    ])
+    await place.delete("/v1/users/bob")
+    expect(await rowsOf(place, "?group=Berlin")).toEqual([])
+  })
+
+  it("of a streak has groups of those who have one", async () => {
+    const place = newPlace()
+    await move(place, "ada", "Rome")
+    const streak = (await place.post("/v1/streaks", { name: "Days" })).json.key
+    const body = { key: "cities", name: "Cities", score: { streak }, groupBy: "city" }
+    await place.post("/v1/leaderboards", body)
+    for (const userId of ["ada", "bob"]) {
+      await place.post("/v1/events", { userId, action: "TAP" })
+    }
+    expect((await rowsOf(place)).toSorted()).toEqual([
+      [1, "ada", "Rome", 1],
+      [1, "bob", null, null],
+    ])
+  })
+
+  it("refuses groups of teams, of other leaderboards, and another attribute once it is published", async () => {
+    const place = await placeWithCities()
+    expect(faultsOf(await place.patch(path, { groupBy: "plan" }))).toEqual([
+      ["/groupBy", "invalid_value"],
+    ])
+    expect(faultsOf(await place.patch("/v1/leaderboards/xp", { groupBy: "city" }))).toEqual([
+      ["/groupBy", "invalid_value"],
+    ])
+    const teams = { entrants: "teams", teamKind: "club", groupBy: "city" }
+    const cup = { name: "Cup", score: { currency: "points" }, ...teams }
+    expect(faultsOf(await place.post("/v1/leaderboards", cup))).toEqual([
+      ["/groupBy", "not_allowed"],
+    ])
+    await place.post("/v1/leaderboards", { name: "Plain", score: { currency: "points" } })
+    for (const read of ["entries", "stats"]) {
+      const asked = await place.get(`/v1/leaderboards/plain/${read}?group=Rome`)
+      expect(faultsOf(asked)).toEqual([["query/group", "not_allowed"]])
+    }
+    const draft = { name: "Draft", score: { currency: "points" }, status: "draft" }
+    const most = "a".repeat(limits.attributeNameCharactersMax)
+    const created = await place.post("/v1/leaderboards", { ...draft, groupBy: most })
+    expect([created.status, created.json.groupBy]).toEqual([201, most])
+    const changed = (groupBy: string | null) => place.patch("/v1/leaderboards/draft", { groupBy })
+    expect(faultsOf(await changed(`${most}a`))).toEqual([["/groupBy", "too_long"]])
+    expect(faultsOf(await changed(""))).toEqual([["/groupBy", "too_short"]])
+    expect((await changed(null)).json.groupBy).toBe(null)
+    const longest = "ü".repeat(limits.attributeTextCharactersMax)
+    await move(place, "dan", longest)
+    const ask = (group: string) => place.get(`${path}/entries?group=${encodeURIComponent(group)}`)
+    expect((await ask(longest)).json.entries).toMatchObject([{ userId: "dan", group: longest }])
+    expect(faultsOf(await ask(`${longest}a`))).toEqual([["query/group", "too_long"]])
+  })
+})
