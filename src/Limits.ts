@@ -16,6 +16,7 @@ import { itemLimits } from "./itemLimits.ts"
 import { leagueLimits } from "./leagueLimits.ts"
 import { metricLimits } from "./metricLimits.ts"
 import { recapLimits } from "./recapLimits.ts"
+import { sourceLimits } from "./sourceLimits.ts"
 import { streakLimits } from "./streakLimits.ts"
 import { teamLimits } from "./teamLimits.ts"
 import { warehouseLimits } from "./warehouseLimits.ts"
@@ -353,6 +354,7 @@ export const limits = {
   ...httpLimits,
   ...itemLimits,
   ...goalLimits,
+  ...sourceLimits,
   ...metricLimits,
   ...recapLimits,
   ...warehouseLimits,

@@ -81,6 +81,7 @@ const accounts: Accounts["Service"] = {
   authenticate: () => caller,
   makeToken: () => undefined,
   isInForce: () => true,
+  tierOf: () => caller.tier,
   version: 0,
   consume: () => unlimited,
   look: () => unlimited,

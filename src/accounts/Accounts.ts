@@ -85,6 +85,11 @@ export class Accounts extends Context.Service<
      * force.
      */
     readonly isInForce: (caller: Caller) => boolean
+    /**
+     * The tier of a project; `undefined` if the project does not exist, is archived, or belongs to
+     * another partition.
+     */
+    readonly tierOf: (projectId: string) => Tier | undefined
     /** Makes a token of a user; `undefined` unless the caller has a secret key in force. */
     readonly makeToken: (
       caller: Caller,

@@ -16,7 +16,10 @@ import {
   isArchived,
   isKeyInForce,
   type KeyKind,
+  limitOf,
+  partitionOf,
   type RotationOverlap,
+  type Tier,
   type TokenScope,
 } from "../domain/project/Directory.ts"
 import { type LaurelError, laurelError } from "../domain/values/Errors.ts"
@@ -113,6 +116,14 @@ class KnownKeys {
     return key !== undefined && isKeyInForce(key, now) && !isArchived(directory, key)
   }
 
+  /** See `Accounts.tierOf`. */
+  tierOf(projectId: string): Tier | undefined {
+    const project = this.latest().projects.get(projectId)
+    if (project === undefined || project.archivedAt !== undefined) return undefined
+    const isOwn = this.#own === undefined || partitionOf(project) === this.#own
+    return isOwn ? limitOf(project).tier : undefined
+  }
+
   /**
    * Whether the user of a token was erased after the token was made: the token would create the
    * user again.
@@ -146,6 +157,7 @@ const accountsOf = (known: KnownKeys): Accounts["Service"] =>
     makeToken: (caller, userId, seconds, scopes) =>
       known.makeToken(caller, userId, seconds, scopes),
     isInForce: (caller) => known.isInForce(caller),
+    tierOf: (projectId) => known.tierOf(projectId),
     get version() {
       return known.version()
     },

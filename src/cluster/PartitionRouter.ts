@@ -1,6 +1,6 @@
 /**
  * Selects the partition that answers a request: the partition of the project of its key or token,
- * of the project in the path of a page, or the partition that the page Operations asks for. A
+ * of the project in the path of a page or of a delivery of a source, or the partition that the page Operations asks for. A
  * request without any of these goes to partition 1. The copy of the directory decides this before a
  * handler is chosen, so the other partitions answer while partition 1 has no owner.
  *
@@ -58,6 +58,7 @@ export class PartitionRouter {
   readonly #options: PartitionRouterOptions
   readonly #page: RegExp
   readonly #operations: RegExp
+  readonly #delivery = /^(?:\/api)?\/v1\/ingest\/(prj_[a-z0-9_-]+)\//
   readonly #remembered = new WeakMap<Socket, Remembered>()
   #indexed: Indexed | undefined
   #index: KeyIndex | undefined
@@ -72,11 +73,13 @@ export class PartitionRouter {
     )
   }
 
-  /** `undefined`: the copy does not know the key, the token, or the project of the page. */
+  /** `undefined`: the copy does not know the key, the token, or the project of the page or the delivery. */
   of({ headers, socket, url = "" }: RoutedRequest): number | undefined {
     const state = this.#options.directory()
     const [, name] = this.#page.exec(url) ?? []
     if (name !== undefined) return partitionIn(projectNamed(state, name))
+    const [, projectId] = this.#delivery.exec(url) ?? []
+    if (projectId !== undefined) return partitionIn(state.projects.get(projectId))
     const [, number] = this.#operations.exec(url) ?? []
     if (number !== undefined) {
       return Number(number) <= this.#options.partitions ? Number(number) : directoryPartition

@@ -77,6 +77,16 @@ describe("A request's partition", () => {
     expect(ofKey(router(), tokens.make({ ...wish, issuedAt: 0, expiresAt: 1_000 }))).toBe(3)
   })
 
+  it("is that of the project in the path of a delivery, whatever key it has", () => {
+    const path = (project: string) => `/v1/ingest/${project}/sandbox/src_1`
+    expect([ofPath(path("prj_1")), ofPath(path("prj_3")), ofPath(`/api${path("prj_3")}`)]) //
+      .toEqual([1, 3, 3])
+    expect(ofPath(path("prj_9"))).toBeUndefined()
+    expect(ofPath("/v1/ingest/segment/batch")).toBe(1)
+    const headers = { authorization: `Bearer ${texts.first}` }
+    expect(router().of({ headers, socket: socket(), url: path("prj_3") })).toBe(3)
+  })
+
   it("is that of the project of its page", () => {
     expect(ofPath("/dashboard/mall/production")).toBe(3)
     expect(ofPath("/dashboard/mall/sandbox/users?limit=5")).toBe(3)

@@ -100,12 +100,16 @@ const probesOf = (document: Json, root: Json, body: Json): ReadonlyArray<Probe> 
   return probes
 }
 
-/** A batch reports the faults of an item in the result of the item. */
+/** A batch reports the faults of an item in the result of the item, and deliveries are signed. */
 const isBatch = (path: string) =>
-  /^\/v1\/(events|rewards|users\/opening|ingest\/\w+)\/\w+\/?$/.test(path)
+  /^\/v1\/(events|rewards|users\/opening|ingest\/.+)\/[\w{}]+\/?$/.test(path)
 
 const bodyBytesMax = (path: string): number =>
-  path.startsWith("/v1/definitions/") ? limits.definitionsBytesMax : limits.bodyBytesMax
+  path.startsWith("/v1/definitions/")
+    ? limits.definitionsBytesMax
+    : path === "/v1/sources/preview"
+      ? limits.sourceBodyBytesMax
+      : limits.bodyBytesMax
 
 it("Every bound on a body holds on both sides", async () => {
   const { json } = await server.call("GET", "/openapi.json", { key: null })

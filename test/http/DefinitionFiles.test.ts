@@ -122,6 +122,23 @@ const fill = async (place: Place) => {
       { outcome: "stayed", reward: { xp: 1 } },
     ],
   })
+  await place.create("/v1/sources", {
+    name: "Code",
+    kind: "github",
+    secret: "a-secret-that-no-file-has",
+    mappings: [
+      {
+        event: "pull_request",
+        where: [{ path: "/action", op: "eq", value: "closed" }],
+        action: "PULL_REQUEST_MERGED",
+        userId: "/pull_request/user/login",
+        id: "/pull_request/id",
+        occurredAt: "/pull_request/merged_at",
+        metadata: { repository: "/repository/full_name" },
+      },
+      { action: "CODE", userId: "/sender/login" },
+    ],
+  })
   await place.create("/v1/goals", {
     name: "Together",
     score: { metric: "distance" },
@@ -186,11 +203,11 @@ describe("A file of definitions", () => {
     await fill(sandbox)
     const file = await exported(sandbox)
     const plan = (await send(production, "diff", file)).json
-    expect(plan).toMatchObject({ created: 17, updated: 1, deleted: 0 })
+    expect(plan).toMatchObject({ created: 18, updated: 1, deleted: 0 })
     const { members: _, ...settings } = plan.changes[0]
     const done = await applied(production, file)
     expect(done.changes[0]).toEqual(settings)
-    expect(done.changes.length).toBe(18)
+    expect(done.changes.length).toBe(19)
     expect(await exported(production)).toEqual(file)
     for (const path of [
       "/v1/rules",
@@ -202,11 +219,15 @@ describe("A file of definitions", () => {
       "/v1/leagues",
       "/v1/items",
       "/v1/goals",
+      "/v1/sources",
       "/v1/streaks",
       "/v1/project",
     ]) {
-      const undated = ({ createdAt: _, id: __, updatedAt: ___, version: ____, ...rest }: Json) =>
-        rest
+      const undated = ({ createdAt: _, id: __, updatedAt: ___, version: ____, ...rest }: Json) => {
+        // The address of a source has its environment, and no file has its secret.
+        const { path: _____, secretState: ______, ...members } = rest
+        return members
+      }
       const shown = async (place: Place) => {
         const { json } = await place.get(path)
         const items = json.rules ??
@@ -218,6 +239,7 @@ describe("A file of definitions", () => {
           json.leagues ??
           json.items ??
           json.goals ??
+          json.sources ??
           json.streaks ?? [json]
         return items.map(undated)
       }
@@ -311,12 +333,13 @@ describe("A file of definitions", () => {
       leagues: [],
       items: [],
       goals: [],
+      sources: [],
       quests: [],
       rules: [],
       streaks: [],
     }
     expect((await applied(place, less)).changes).toEqual([])
-    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 17 })
+    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 18 })
     const { settings: _, ...left } = await exported(place)
     expect(left).toEqual({ currencies: [], ...less, segments: [] })
   })

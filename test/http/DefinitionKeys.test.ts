@@ -28,6 +28,7 @@ const kinds = [
       ],
     },
   ],
+  ["sources", { name: "Tap", kind: "github", mappings: [] }],
   ["goals", { name: "Tap", score: { currency: "points" }, target: 5 }],
   ["items", { name: "Tap", price: { points: 1 } }],
   ["leaderboards", { name: "Tap", score: { currency: "points" } }],

@@ -4,19 +4,21 @@
  */
 import { Result, Schema, SchemaAST, SchemaIssue, SchemaParser } from "effect"
 import { HttpApi } from "effect/http-api"
+import Stripe from "stripe"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Api } from "../../src/http/api/Api.ts"
 import { time } from "../../src/http/api/examples/exampleIds.ts"
 import { withoutExample } from "./exampleCoverage.ts"
-import { type Json, makeWorld, realPath, withRealIds } from "./exampleWorld.ts"
+import { type Json, makeWorld, realPath, sourceSecret, withRealIds } from "./exampleWorld.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 import { RunningClock } from "./RunningClock.ts"
 
+// The time is that of the examples: a test clock advances from there.
+const clock = new RunningClock(time)
 let server: TestServer
 beforeAll(async () => {
-  // Each example of a body has a world of its own, with a webhook. The time is that of the examples:
-  // a test clock advances from there.
-  server = await startServer({ webhooksMax: 1_000, clock: new RunningClock(time) })
+  // Each example of a body has a world of its own, with a webhook.
+  server = await startServer({ webhooksMax: 1_000, clock })
 })
 afterAll(() => server.stop())
 
@@ -76,6 +78,15 @@ describe("The reference", () => {
   })
 })
 
+/** The signature that a delivery of a source needs. */
+const signatureOf = (path: string, payload: string): Record<string, string> => {
+  if (!path.startsWith("/v1/ingest/{project}")) return {}
+  const timestamp = Math.floor(clock.currentTimeMillisUnsafe() / 1_000)
+  const { webhooks } = new Stripe("sk_test_unused")
+  const header = webhooks.generateTestHeaderString({ payload, secret: sourceSecret, timestamp })
+  return { "Stripe-Signature": header }
+}
+
 describe("Every example of a body", () => {
   it("is accepted by its operation", async () => {
     const { json } = await server.call("GET", "/openapi.json", { key: null })
@@ -91,9 +102,10 @@ describe("Every example of a body", () => {
           for (const example of examples) {
             const real = await makeWorld(server)
             const body = withRealIds(example, real)
+            const payload = JSON.stringify(body)
             const { status, text } = await server.call(method.toUpperCase(), realPath(path, real), {
-              headers: { "Content-Type": mediaType },
-              body: JSON.stringify(body),
+              headers: { "Content-Type": mediaType, ...signatureOf(path, payload) },
+              body: payload,
             })
             sent++
             if (status >= 300) refused.push({ method, path, mediaType, body, status, text })

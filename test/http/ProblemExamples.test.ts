@@ -142,6 +142,7 @@ const cases: ReadonlyArray<Case> = [
   ["GoalNotFound", "goal_not_found", () => get("/v1/goals/gol_none")],
   ["GoalOfTeamNotFound", "goal_not_found", () => get("/v1/goals/gol_none/teams/falcons")],
   ["GoalOfTeamNotFound", "team_not_found", () => get(`/v1/goals/${real.gol}/teams/falcons`)],
+  ["SourceNotFound", "source_not_found", () => get("/v1/sources/src_none")],
   ["ItemNotFound", "item_not_found", () => get("/v1/items/itm_none")],
   [
     "PurchaseNotFound",

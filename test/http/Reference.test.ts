@@ -60,6 +60,7 @@ describe("/openapi.json", () => {
       "/v1/goals/{id}/teams/{teamId}",
       "/v1/ingest/posthog/batch/",
       "/v1/ingest/segment/batch",
+      "/v1/ingest/{project}/{environment}/{source}",
       "/v1/items",
       "/v1/items/preview",
       "/v1/items/{id}",
@@ -92,6 +93,10 @@ describe("/openapi.json", () => {
       "/v1/segments",
       "/v1/segments/preview",
       "/v1/segments/{id}",
+      "/v1/sources",
+      "/v1/sources/preview",
+      "/v1/sources/{id}",
+      "/v1/sources/{id}/rotate-secret",
       "/v1/streaks",
       "/v1/streaks/{id}",
       "/v1/stream",
@@ -166,12 +171,14 @@ describe("/openapi.json", () => {
       for (const operation of Object.values(item)) {
         expect([path, operation.security]).toEqual([
           path,
-          path.startsWith("/v1") ? [{ apiKey: [] }] : [],
+          path.startsWith("/v1") && path !== delivery ? [{ apiKey: [] }] : [],
         ])
         expect(operation.summary).toEqual(expect.any(String))
       }
     }
   })
+
+  const delivery = "/v1/ingest/{project}/{environment}/{source}"
 
   it("states the scopes that each operation enforces", async () => {
     const scopes = ["full", "ingest", "read", "publishable", "user"] as const

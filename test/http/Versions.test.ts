@@ -30,6 +30,7 @@ const kinds = [
     { name: "M" },
     { name: "N" },
   ],
+  ["sources", { name: "S", kind: "github", mappings: [] }, { name: "T" }, { name: "U" }],
   ["goals", { name: "G", score: { currency: "xp" }, target: 5 }, { name: "H" }, { name: "I" }],
   ["items", { name: "I", price: { points: 1 } }, { name: "J" }, { name: "K" }],
   ["leaderboards", { name: "B", score: { currency: "xp" } }, { name: "C" }, { name: "D" }],

@@ -150,6 +150,16 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
   const teamGoal =
     targets.goals.find(({ name }: Json) => name === clubRun.name) ??
     (await post(server, "/v1/goals", { ...clubRun, target: 1e9 }))
+  // So with sources.
+  const { json: services } = await server.call("GET", "/v1/sources?limit=100")
+  const source =
+    services.sources.find(({ name }: Json) => name === "Payments") ??
+    (await post(server, "/v1/sources", {
+      name: "Payments",
+      kind: "stripe",
+      secret: sourceSecret,
+      mappings: [],
+    }))
   const item = await post(server, "/v1/items", { name: "Poster", price: { points: 1 } })
   const purchase = await post(server, "/v1/users/user-42/purchases", { item: item.key })
   await post(server, "/v1/users/visitor-7/rewards", { type: "xp", amount: 1 })
@@ -189,6 +199,8 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     "club-run": teamGoal.key,
     itm: item.id,
     gol: goal.id,
+    src: source.id,
+    delivery: source.path.slice("/v1/ingest/".length),
     pur: purchase.purchaseId,
   }
 }
@@ -203,6 +215,7 @@ const kindOf: Readonly<Record<string, string>> = {
   leagues: "lga",
   items: "itm",
   goals: "gol",
+  sources: "src",
   currencies: "cur",
   segments: "seg",
   metrics: "mtr",
@@ -210,6 +223,9 @@ const kindOf: Readonly<Record<string, string>> = {
   webhooks: "whk",
   teams: "tea",
 }
+
+/** The secret of the source. */
+export const sourceSecret = "whsec_of_the_example_world"
 
 /** The path with existing ids in place of its parameters. */
 export const realPath = (path: string, real: RealIds): string =>
@@ -225,4 +241,5 @@ export const realPath = (path: string, real: RealIds): string =>
     .replace("{userId}", "user-42")
     .replace("{leagueId}", real.lga!)
     .replace("{cohort}", "bronze-1")
+    .replace("{project}/{environment}/{source}", real.delivery!)
     .replace("{id}", real[kindOf[path.split("/")[2]!] ?? ""] ?? "user-42")

@@ -97,6 +97,14 @@ export class TestAccounts {
     return [...this.#callers.values()].some((caller) => caller.keyId === keyId)
   }
 
+  /** The tier of a project that has a key. */
+  tierOf(projectId: string): Tier | undefined {
+    for (const { environment, tier } of this.#callers.values()) {
+      if (environment.startsWith(`${projectId}:`)) return tier
+    }
+    return undefined
+  }
+
   consume(caller: Caller, amount: number): RateLimitState {
     const bucket = this.#limits.get(caller.keyId)
     if (bucket !== undefined && bucket.used + amount <= bucket.limit) {

@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { HttpApi } from "effect/http-api"
 import type { CreatedKey, KeyRequest } from "../../src/accounts/ApiKeys.ts"
 import { Api } from "../../src/http/api/Api.ts"
+import { ApiKey } from "../../src/http/api/Common.ts"
 import type { DashboardServer } from "../dashboard/fixture.ts"
 import { assertDeclared } from "./contract.ts"
 
@@ -13,8 +14,8 @@ export const operations = (): ReadonlyArray<string> => {
   const found: Array<string> = []
   HttpApi.reflect(Api, {
     onGroup: () => {},
-    onEndpoint: ({ endpoint, middleware }) => {
-      if (middleware.size > 0) found.push(`${endpoint.method} ${endpoint.path}`)
+    onEndpoint: ({ endpoint }) => {
+      if (endpoint.middlewares.has(ApiKey)) found.push(`${endpoint.method} ${endpoint.path}`)
     },
   })
   return found.sort()

@@ -62,7 +62,7 @@ const exportDefinitions = Command.make(
   }),
 ).pipe(
   Command.withDescription(
-    "Print settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments, items and goals as JSON",
+    "Print settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments, items, goals and sources as JSON",
   ),
 )
 
@@ -123,7 +123,7 @@ const applyDefinitions = Command.make(
 
 export const definitions = Command.make("definitions").pipe(
   Command.withDescription(
-    "Keep settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments, items and goals in a file, and bring them from one environment to another",
+    "Keep settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments, items, goals and sources in a file, and bring them from one environment to another",
   ),
   Command.withSubcommands([exportDefinitions, diffDefinitions, applyDefinitions]),
 )

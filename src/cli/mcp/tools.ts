@@ -211,7 +211,7 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
     name: "read_definitions",
     title: "Read the definitions",
     description:
-      "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments, items and goals as one file.",
+      "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments, items, goals and sources as one file.",
     input: object({}),
     run: (ask) => ask("GET", "/v1/definitions"),
   },

@@ -18,6 +18,15 @@ export const operations = {
     segment: "POST ingest/segment/batch body",
     posthog: "POST ingest/posthog/batch/ body",
   },
+  sources: {
+    create: "POST sources body key",
+    list: "GET sources query",
+    get: "GET sources/*",
+    update: "PATCH sources/* body key",
+    delete: "DELETE sources/* - key",
+    rotateSecret: "POST sources/*/rotate-secret body key",
+    preview: "POST sources/preview body",
+  },
   users: {
     list: "GET users query",
     get: "GET users/*",

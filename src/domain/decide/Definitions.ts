@@ -9,7 +9,7 @@
  *
  * Each change is decided on the state after the changes before it, in this order: settings with
  * currencies, metrics, personal boosts, streaks, segments, badges after those that they list, quests
- * after their prerequisites, rules, other boosts, leaderboards, leagues, experiments, items, goals. A condition of a segment may name a badge of
+ * after their prerequisites, rules, other boosts, leaderboards, leagues, experiments, items, goals, sources. A condition of a segment may name a badge of
  * the file, and a level of a currency or a milestone of a streak may pay what comes later. Removals
  * come last, in the opposite order. Definitions that refer to each other are removed together.
  *
@@ -75,6 +75,7 @@ const order: ReadonlyArray<Noun> = [
   "league",
   "item",
   "goal",
+  "source",
 ]
 
 /** What the plan of a file asks of a kind. */
@@ -147,6 +148,7 @@ const inFile: { readonly [N in Noun]: InFile<N> } = {
     },
   },
   item: { paying: (item, paid) => ({ ...item, reward: paid(item.reward) }) },
+  source: {},
   goal: { paying: (goal, paid) => ({ ...goal, reward: paid(goal.reward) }) },
 }
 

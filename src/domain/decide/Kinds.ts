@@ -16,6 +16,7 @@ import { metrics } from "./MetricDefinitions.ts"
 import { quests } from "./QuestDefinitions.ts"
 import { rules } from "./RuleDefinitions.ts"
 import { segments } from "./SegmentDefinitions.ts"
+import { sources } from "./SourceDefinitions.ts"
 import { streaks } from "./StreakDefinitions.ts"
 
 const kinds = {
@@ -32,6 +33,7 @@ const kinds = {
   league: leagues,
   item: items,
   goal: goals,
+  source: sources,
 } as const
 
 type Kinds = typeof kinds

@@ -28,6 +28,7 @@ import { type AnyDefinitionCommand, type DefinitionRefusals, definitionHandlings
 import { type CloseLeagues, decideCloseLeagues } from "./Leagues.ts"
 import { type FinishPayout, finishPayout, type ProgressPayout, progressPayout } from "./Payouts.ts"
 import { decideSettings, type SettingsCommand } from "./Settings.ts"
+import { createSource, type RotateSourceSecret, rotateSourceSecret } from "./SourceDefinitions.ts"
 import { deleteTeam, putTeam, type TeamCommand, teamVersion } from "./Teams.ts"
 import { type AdvanceClock, advanceClock, type StepClock, stepClock } from "./TestClock.ts"
 import {
@@ -44,6 +45,7 @@ export type ProjectCommand =
   | SettingsCommand
   | BackfillCommand
   | WebhookCommand
+  | RotateSourceSecret
   | TeamCommand
   | CloseBoard
   | CloseWindows
@@ -82,6 +84,7 @@ export interface ProjectRefusals extends DefinitionRefusals {
   readonly updateWebhook: "webhook_not_found" | "version_conflict"
   readonly deleteWebhook: "webhook_not_found" | "version_conflict"
   readonly rotateWebhookSecret: "webhook_not_found" | "quota_exceeded"
+  readonly rotateSourceSecret: "source_not_found" | "invalid_transition" | "quota_exceeded"
   readonly disableWebhook: UsedWebhook
   readonly testWebhook: UsedWebhook
   readonly redeliver: UsedWebhook
@@ -113,7 +116,7 @@ type Handling<Kind extends keyof ProjectRefusals> = {
   /**
    * The command is decided at the server's time; default: at the environment's. The two differ only
    * in a sandbox whose test clock was advanced. Webhooks belong to the server: their secrets end by
-   * its time. The test clock itself must know both times.
+   * its time, and so do those of sources. The test clock itself must know both times.
    */
   readonly atServerTime?: true
 } & ("ifMatch" extends keyof CommandOf<Kind>
@@ -130,6 +133,7 @@ const webhookVersion = (
 
 const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } = {
   ...definitionHandlings,
+  createSource: { decide: createSource },
   updateSettings: { decide: decideSettings, version: ({ settings }) => settings.version },
   applyDefinitions: {
     decide: applyDefinitions,
@@ -144,6 +148,7 @@ const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } =
   updateWebhook: { decide: updateWebhook, version: webhookVersion, atServerTime: true },
   deleteWebhook: { decide: deleteWebhook, version: webhookVersion },
   rotateWebhookSecret: { decide: rotateWebhookSecret, atServerTime: true },
+  rotateSourceSecret: { decide: rotateSourceSecret, atServerTime: true },
   disableWebhook: { decide: useWebhook },
   testWebhook: { decide: useWebhook },
   redeliver: { decide: useWebhook },

@@ -13,6 +13,7 @@ import type { Item } from "./Item.ts"
 import type { League } from "./League.ts"
 import type { Metric } from "./Metric.ts"
 import type { Segment } from "./Segment.ts"
+import type { Source } from "./Source.ts"
 import type { Streak } from "./StreakDefinition.ts"
 
 /** The definition of each kind, by the noun of the kind. */
@@ -30,6 +31,7 @@ export interface DefinitionByNoun {
   readonly league: League
   readonly item: Item
   readonly goal: Goal
+  readonly source: Source
 }
 
 export type Noun = keyof DefinitionByNoun
@@ -48,6 +50,7 @@ export const plurals = {
   league: "leagues",
   item: "items",
   goal: "goals",
+  source: "sources",
 } as const satisfies Readonly<Record<Noun, string>>
 
 export type Plural = (typeof plurals)[Noun]
@@ -67,6 +70,7 @@ export const prefixes = {
   league: "lga",
   item: "itm",
   goal: "gol",
+  source: "src",
 } as const satisfies Readonly<Record<Noun, IdPrefix>>
 
 export const nouns = Object.keys(plurals) as ReadonlyArray<Noun>

@@ -12,6 +12,8 @@ import type { DefinitionMaps } from "./Kinds.ts"
 import type { LeagueClose } from "./League.ts"
 import { defaultLevelCurve, type LevelCurve } from "./Level.ts"
 import type { Payout } from "./Payout.ts"
+import type { PreviousSecret } from "./PreviousSecret.ts"
+import type { SourceSecrets } from "./Source.ts"
 import { noTeams, type Teams } from "./Team.ts"
 
 /**
@@ -19,12 +21,6 @@ import { noTeams, type Teams } from "./Team.ts"
  * `webhookFailingMs`; `manual`: by a person.
  */
 export type DisabledReason = "gone" | "failing" | "manual"
-
-/** A replaced secret, and the end of its grace period in epoch milliseconds. */
-export interface PreviousSecret {
-  readonly secret: string
-  readonly until: number
-}
 
 /** A registered endpoint. Times are epoch milliseconds. */
 export interface Webhook extends Versioned {
@@ -117,6 +113,8 @@ export interface ProjectState extends DefinitionMaps {
   /** The former time zones; absent: the time zone never changed. */
   readonly pastZones?: ReadonlyArray<PastZone<string>>
   readonly webhooks: ReadonlyMap<string, Webhook>
+  /** By the id of the source. No archived source is among them. */
+  readonly sourceSecrets: ReadonlyMap<string, SourceSecrets>
   readonly teams: Teams
   /** The latest backfill of each badge and each metric that is not archived, by its id. */
   readonly backfills: ReadonlyMap<string, BackfillState>
@@ -167,6 +165,8 @@ export const emptyProject: ProjectState = {
   leagues: new Map(),
   items: new Map(),
   goals: new Map(),
+  sources: new Map(),
+  sourceSecrets: new Map(),
   webhooks: new Map(),
   teams: noTeams,
   backfills: new Map(),

@@ -11,6 +11,7 @@ import type { Gives, Reward } from "../project/Definition.ts"
 import type { ApiKey, Project, ProjectLimit } from "../project/Directory.ts"
 import type { DefinitionFact } from "../project/Kinds.ts"
 import type { DisabledReason, ProjectSettings, TestClock, Webhook } from "../project/Project.ts"
+import type { SourceSecrets } from "../project/Source.ts"
 import type { MetricChange, MetricState } from "../user/MetricState.ts"
 import type { Profile, StepCounts } from "../user/User.ts"
 import type { LaurelError } from "../values/Errors.ts"
@@ -410,6 +411,11 @@ export type ProjectFact =
   | ({ readonly kind: "testClock.moved" } & TestClock)
   | { readonly kind: "webhook.created"; readonly webhook: Omit<Webhook, "since"> }
   | { readonly kind: "webhook.updated"; readonly webhook: Webhook }
+  | {
+      readonly kind: "source.secret_set"
+      readonly sourceId: string
+      readonly secrets: SourceSecrets
+    }
   | { readonly kind: "webhook.deleted" | "webhook.tested"; readonly webhookId: string }
   /** Laurel disabled the webhook by itself. */
   | {

@@ -96,6 +96,11 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         next = withWebhook(next, copies, disabledWebhook(webhook, fact.reason, record.at))
         break
       }
+      case "source.secret_set": {
+        const sourceSecrets = copies.of(next.sourceSecrets).set(fact.sourceId, fact.secrets)
+        next = { ...next, sourceSecrets }
+        break
+      }
       case "team.created":
       case "team.updated":
         next = { ...next, teams: withTeam(next.teams, nextTeam(next.teams, fact.team)) }
@@ -220,6 +225,7 @@ const archivedMax: Readonly<Record<Noun, number>> = {
   league: limits.archivedLeaguesMax,
   item: limits.archivedItemsMax,
   goal: limits.archivedGoalsMax,
+  source: limits.archivedSourcesMax,
 }
 
 const withDefinition = (
@@ -231,6 +237,10 @@ const withDefinition = (
   [plurals[noun]]: copies.with<Definition>(state[plurals[noun]], definition, archivedMax[noun]),
   ...((noun === "badge" || noun === "metric") &&
     isArchived(definition) && { backfills: copies.without(state.backfills, definition.id) }),
+  ...(noun === "source" &&
+    isArchived(definition) && {
+      sourceSecrets: copies.without(state.sourceSecrets, definition.id),
+    }),
   ...(noun === "leaderboard" &&
     isArchived(definition) && {
       boardCloses: copies.without(state.boardCloses, definition.id),

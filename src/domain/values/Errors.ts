@@ -8,6 +8,7 @@ import { Result } from "effect"
 export const errorKinds = {
   invalid_json: { status: 400, title: "Invalid JSON" },
   invalid_request: { status: 400, title: "Invalid request" },
+  invalid_signature: { status: 400, title: "Invalid signature" },
   malformed_request: { status: 400, title: "Malformed HTTP request" },
   unauthorized: { status: 401, title: "Authentication required" },
   insufficient_scope: { status: 403, title: "Insufficient scope" },
@@ -36,6 +37,7 @@ export const errorKinds = {
   goal_not_found: { status: 404, title: "Goal not found" },
   item_not_found: { status: 404, title: "Item not found" },
   purchase_not_found: { status: 404, title: "Purchase not found" },
+  source_not_found: { status: 404, title: "Source not found" },
   rule_not_found: { status: 404, title: "Rule not found" },
   segment_not_found: { status: 404, title: "Segment not found" },
   streak_not_found: { status: 404, title: "Streak not found" },

@@ -81,6 +81,7 @@ export const idPrefixes = [
   "lga",
   "itm",
   "gol",
+  "src",
   "pur",
   "whk",
   "prj",

@@ -15,6 +15,7 @@ import type { League } from "../../domain/project/League.ts"
 import type { Metric } from "../../domain/project/Metric.ts"
 import type { ProjectState, Webhook } from "../../domain/project/Project.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
+import type { Source } from "../../domain/project/Source.ts"
 import type { Streak } from "../../domain/project/StreakDefinition.ts"
 import { noTeams } from "../../domain/project/Team.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
@@ -61,13 +62,15 @@ export const encodeProject = ({
   quests,
   rules,
   segments,
+  sources,
   streaks,
   ...rest
 }: ProjectState): string => {
-  const { backfills, boardCloses, leagueCloses, payouts, teams, webhooks } = rest
+  const { backfills, boardCloses, leagueCloses, payouts, sourceSecrets, teams, webhooks } = rest
   const others = {
     ...rest,
     webhooks: [...webhooks.values()],
+    sourceSecrets: [...sourceSecrets],
     // `TeamBytes.ts` has the teams themselves.
     teams: { next: teams.next },
     backfills: [...backfills],
@@ -89,6 +92,7 @@ export const encodeProject = ({
     leagues,
     items,
     goals,
+    sources,
   })
   const texts = definitions.map(([name, all]) => `"${name}":${definitionsText(all)}`)
   return `${JSON.stringify(others).slice(0, -1)},${texts.join(",")}}`
@@ -112,6 +116,8 @@ export const decodeProject = (value: Uint8Array): ProjectState => {
     leagues: byId<League>(stored.leagues),
     items: byId<Item>(stored.items),
     goals: byId<Goal>(stored.goals),
+    sources: byId<Source>(stored.sources),
+    sourceSecrets: new Map(stored.sourceSecrets),
     webhooks: byId<Webhook>(stored.webhooks),
     teams: { ...noTeams, next: stored.teams.next },
     backfills: new Map(stored.backfills),

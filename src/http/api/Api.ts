@@ -12,6 +12,7 @@ import { Boosts } from "./Boosts.ts"
 import { oneOf } from "./Common.ts"
 import { Currencies } from "./Currencies.ts"
 import { DefinitionFiles } from "./DefinitionFiles.ts"
+import { Deliveries } from "./Deliveries.ts"
 import { Actions, Events } from "./Events.ts"
 import { Experiments } from "./Experiments.ts"
 import { Facts } from "./Facts.ts"
@@ -32,6 +33,7 @@ import { completeReference, introduction, stateScopes } from "./Reference.ts"
 import { Rewards, Spends } from "./Rewards.ts"
 import { Rules } from "./Rules.ts"
 import { Segments } from "./Segments.ts"
+import { Sources } from "./Sources.ts"
 import { Streaks } from "./Streaks.ts"
 import { Stream } from "./Stream.ts"
 import { Teams } from "./Teams.ts"
@@ -99,6 +101,8 @@ const declared = HttpApi.make("laurel")
     Events,
     Actions,
     Ingest,
+    Sources,
+    Deliveries,
     Users,
     Recaps,
     Analytics,

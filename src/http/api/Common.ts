@@ -244,6 +244,9 @@ export class ApiKey extends HttpApiMiddleware.Service<ApiKey>()("http/ApiKey", {
   },
 }) {}
 
+/** Declares that requests are signed with a secret of the source that their path names. */
+export class SourceSigned extends HttpApiMiddleware.Service<SourceSigned>()("http/SourceSigned") {}
+
 export const UserId = callerId.annotate({
   description:
     "Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. The ids `.` and `..` are refused, since URLs cannot hold them.",

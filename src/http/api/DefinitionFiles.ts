@@ -1,6 +1,6 @@
 /**
  * Definitions as a file: all settings, currencies, metrics, segments, streaks, badges, quests,
- * rules, boosts, leaderboards, leagues, experiments, items and goals of an environment.
+ * rules, boosts, leaderboards, leagues, experiments, items, goals and sources of an environment.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -27,6 +27,7 @@ import {
   questId,
   ruleId,
   segmentId,
+  sourceId,
   streakId,
 } from "./examples/exampleIds.ts"
 import { NewGoal } from "./Goals.ts"
@@ -39,6 +40,7 @@ import { ProjectPatch } from "./Projects.ts"
 import { NewQuest } from "./Quests.ts"
 import { NewRule, strayBounds } from "./Rules.ts"
 import { NewSegment } from "./Segments.ts"
+import { NewSource } from "./Sources.ts"
 import { NewStreak } from "./Streaks.ts"
 
 const idOf = (prefix: (typeof prefixes)[Noun], example: string) =>
@@ -222,6 +224,18 @@ export const DefinitionsFile = Schema.Struct({
       "goals",
     ),
   ),
+  sources: Schema.optionalKey(
+    listOf(
+      Schema.Struct({
+        id: idOf("src", sourceId),
+        ...NewSource.fields,
+        key,
+        status: fileStatus,
+      }).annotate({ identifier: "FileSource" }),
+      limits.sourcesMax,
+      "sources, without their secrets",
+    ),
+  ),
 }).annotate({
   identifier: "DefinitionsFile",
   description:
@@ -329,7 +343,7 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
         OpenApi.annotations({
           summary: "Export definitions",
           description:
-            "Returns settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments, items and goals in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
+            "Returns settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments, items, goals and sources in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
         }),
       ),
     HttpApiEndpoint.post("diff", "/v1/definitions/diff", {
@@ -365,6 +379,6 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
     OpenApi.annotations({
       title: "Definitions",
       description:
-        "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments, items and goals as one file.",
+        "Settings, currencies, metrics, segments, streaks, badges, quests, rules, boosts, leaderboards, leagues, experiments, items, goals and sources as one file.",
     }),
   )

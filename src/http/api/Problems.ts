@@ -93,7 +93,7 @@ type Codes = readonly [ProblemCode, ...ReadonlyArray<ProblemCode>]
 const codeOf = <const Some extends Codes>(codes: Some) =>
   Schema.Literals(codes).annotate({ description: "Stable code for programs." })
 
-const problem = <const Some extends Codes>(
+export const problem = <const Some extends Codes>(
   identifier: string,
   codes: Some,
   more: Partial<Record<Some[number], Partial<Occurrence>>> = {},

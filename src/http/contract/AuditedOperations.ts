@@ -4,7 +4,7 @@
  * entry for the form.
  *
  * - The log has changes of what a project defines (settings, rules, quests, badges, boosts,
- *   currencies, metrics, segments, streaks, webhooks), advances of test clocks, disqualifications, and
+ *   currencies, metrics, segments, streaks, sources, webhooks), advances of test clocks, disqualifications, and
  *   erasures of users, which also erase the users' histories. A user's history has all other changes
  *   of the user, with their causes (`notLogged`).
  * - An entry shows each changed member before and after the change. Logged changes of one
@@ -92,6 +92,10 @@ export const loggedOperations: Partial<Record<OperationName, Logging>> = {
   "goals.create": { action: "goal.create" },
   "goals.update": { action: "goal.update", before: "goals.get" },
   "goals.delete": { action: "goal.archive", before: "goals.get" },
+  "sources.create": { action: "source.create" },
+  "sources.update": { action: "source.update", before: "sources.get" },
+  "sources.delete": { action: "source.archive", before: "sources.get" },
+  "sources.rotateSecret": { action: "source.rotate_secret", before: "sources.get" },
   "streaks.create": { action: "streak.create" },
   "streaks.update": { action: "streak.update", before: "streaks.get" },
   "streaks.delete": { action: "streak.archive", before: "streaks.get" },
@@ -113,6 +117,7 @@ export const notLogged: ReadonlyArray<OperationName> = [
   "events.importBatch",
   "ingest.segment",
   "ingest.posthog",
+  "deliveries.receive",
   "users.put",
   "users.open",
   "users.merge",
@@ -136,6 +141,7 @@ export const notLogged: ReadonlyArray<OperationName> = [
   "project.preview",
   "segments.preview",
   "items.preview",
+  "sources.preview",
   "leaderboards.lookup",
   "definitions.diff",
 ]

@@ -10,7 +10,7 @@ import type { Effect } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup } from "effect/http-api"
 import { version } from "../../Build.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
-import { ApiKey } from "../api/Common.ts"
+import { ApiKey, SourceSigned } from "../api/Common.ts"
 import { type CompiledOperation, compileOperation, type Operation } from "./Operation.ts"
 import { Router } from "./Router.ts"
 
@@ -62,7 +62,7 @@ type AnyOperations = {
 }
 
 /**
- * The operations of `api`: its endpoints with a key, each with its handler. A missing handler
+ * The operations of `api`: its endpoints with a key or a signature, each with its handler. A missing handler
  * throws.
  */
 export const compileOperations = <Id extends string, Groups extends HttpApiGroup.Constraint>(
@@ -74,7 +74,8 @@ export const compileOperations = <Id extends string, Groups extends HttpApiGroup
     onGroup: () => {},
     onEndpoint: (reflected) => {
       const { endpoint, group } = reflected
-      if (!endpoint.middlewares.has(ApiKey)) return
+      const { middlewares } = endpoint
+      if (!middlewares.has(ApiKey) && !middlewares.has(SourceSigned)) return
       const found = operations[group.identifier]?.[endpoint.identifier]
       if (found === undefined) {
         throw new Error(`No handler for ${group.identifier}.${endpoint.identifier}`)

@@ -98,6 +98,8 @@ export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = Paylo
    * others.
    */
   readonly moreFaults?: (body: unknown, caller: Caller) => ReadonlyArray<Fault>
+  /** Requests need no API key, but a signature. */
+  readonly signed?: Signed
   /** The number of requests that a request counts as. Default: 1. */
   readonly cost?: (payload: Payload) => number
   readonly handle: (
@@ -117,6 +119,17 @@ export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = Paylo
       answer: () => OperationReply<Endpoint["~Success"]["Type"]> | LaurelError<CodeOf<Endpoint>>,
     ) => void,
   ) => void
+}
+
+/**
+ * How a request without an API key is authenticated: its path names the caller, and a signature of
+ * its body proves it. Until the signature is verified, a request takes nothing from the rate limit.
+ */
+export interface Signed {
+  /** `rawParams`: the parameters of the path, percent-encoded. */
+  readonly callerOf: (rawParams: ReadonlyArray<string>) => Caller | LaurelError
+  /** The refusal of a body without a valid signature. `headers`: those that the operation declares. */
+  readonly verify: (caller: Caller, headers: unknown, body: Buffer) => LaurelError | undefined
 }
 
 /** A payload at once or, for a large body, in a later turn of the event loop. */
@@ -146,6 +159,8 @@ export interface CompiledOperation {
   readonly payload: (body: Buffer, mediaType: string, environment: string) => MaybeLater<unknown>
   readonly moreFaults: (body: Buffer, caller: Caller) => ReadonlyArray<Fault>
   readonly cost: ((payload: unknown) => number) | undefined
+  /** `undefined`: requests need an API key. */
+  readonly signed?: Signed | undefined
   /** The audit log shows the operation's changes with the origin of the request. */
   readonly isLogged?: boolean
   readonly handle: AnyOperation["handle"]
@@ -213,6 +228,7 @@ export const compileOperation = (
         : operation.moreFaults!(value.success, caller)
     },
     cost: operation.cost,
+    signed: operation.signed,
     handle: operation.handle,
     handleWithCallback: operation.handleWithCallback,
   }

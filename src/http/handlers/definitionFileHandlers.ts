@@ -33,6 +33,7 @@ import { type League, leagueDefaults } from "../../domain/project/League.ts"
 import type { Metric } from "../../domain/project/Metric.ts"
 import type { ProjectSettings, ProjectState } from "../../domain/project/Project.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
+import type { Source } from "../../domain/project/Source.ts"
 import type { Streak } from "../../domain/project/StreakDefinition.ts"
 import type { Fact } from "../../domain/record/Record.ts"
 import { dateOf } from "../../domain/values/Calendar.ts"
@@ -54,6 +55,7 @@ import { newQuest } from "./questHandlers.ts"
 import { newRule } from "./ruleHandlers.ts"
 import { onlyIf, settingsChange, shownVersion, showReminders } from "./Shapes.ts"
 import { newSegment } from "./segmentHandlers.ts"
+import { newSource, showMapping } from "./sourceHandlers.ts"
 import { newStreak } from "./streakHandlers.ts"
 
 export const definitionFileHandlers = (
@@ -145,6 +147,7 @@ const forms: { readonly [N in Noun]: Form<N> } = {
   league: { made: newLeague, shown: (league) => fileLeague(league) },
   item: { made: newItem, shown: (item) => fileItem(item) },
   goal: { made: newGoal, shown: (goal) => fileGoal(goal) },
+  source: { made: newSource, shown: (source) => fileSource(source) },
 }
 
 /** The members of a definition of every kind in a file. */
@@ -425,6 +428,15 @@ const fileItem = (item: Item) => {
     ...given({ reward: fileReward(reward), limit: limit && fileLimit(limit), stock }),
   }
   return fileDefinition(item, own) as InFile<"items">
+}
+
+const fileSource = (source: Source) => {
+  const { kind, mappings, name } = source
+  return fileDefinition(source, {
+    name,
+    kind,
+    mappings: mappings.map(showMapping),
+  }) as InFile<"sources">
 }
 
 const fileGoal = (goal: Goal) => {

@@ -89,6 +89,7 @@ export const kindOperations = <
   Shown extends Shows & { readonly id: string },
   Found = Shown,
   Listed = Shown,
+  Created extends Shown = Shown,
 >(
   engine: Engine["Service"],
   noun: N,
@@ -107,9 +108,11 @@ export const kindOperations = <
       environment: string,
     ) => Effect.Effect<(definition: DefinitionByNoun[N], shown: Shown) => Listed>
     readonly isVisible?: (definition: DefinitionByNoun[N], caller: Caller, now: number) => boolean
+    /** The body of `create`; by default that of a list. */
+    readonly created?: (record: JournalRecord, shown: Shown) => Created
   },
 ) => {
-  const { changed, found, isVisible, listed, made, show } = kind
+  const { changed, created, found, isVisible, listed, made, show } = kind
   const showIn = (record: JournalRecord): Shown => {
     const changes = record.facts.map(definitionIn)
     const change = changes.find((one) => one?.noun === noun)
@@ -139,7 +142,10 @@ export const kindOperations = <
         return found?.(definition, shown, caller) ?? Effect.succeed(shown as unknown as Found)
       }),
     create: (payload: New) => createCommand(noun, made(payload, makeId(prefixes[noun]))),
-    showCreated: showIn,
+    showCreated: (record) => {
+      const shown = showIn(record)
+      return created?.(record, shown) ?? (shown as Created)
+    },
     update: (id, patch: Patch) => updateCommand(noun, id, changed(patch)),
     showUpdated: showIn,
     delete: (id) => deleteCommand(noun, id),

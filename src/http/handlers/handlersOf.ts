@@ -16,6 +16,7 @@ import { boardHandlers, leaderboardHandlers } from "./boardHandlers.ts"
 import { boostHandlers } from "./boostHandlers.ts"
 import { currencyHandlers } from "./currencyHandlers.ts"
 import { definitionFileHandlers } from "./definitionFileHandlers.ts"
+import { deliveryHandlers } from "./deliveryHandlers.ts"
 import { eventHandlers } from "./eventHandlers.ts"
 import { experimentHandlers } from "./experimentHandlers.ts"
 import { factHandlers } from "./factHandlers.ts"
@@ -30,8 +31,10 @@ import { recapHandlers } from "./recapHandlers.ts"
 import { rewardHandlers, spendHandlers } from "./rewardHandlers.ts"
 import { ruleHandlers } from "./ruleHandlers.ts"
 import { factOf, onlyIf, pageAsked, settingsChange, shownVersion, showReminders } from "./Shapes.ts"
+import { SourceLog } from "./SourceLog.ts"
 import { segmentHandlers } from "./segmentHandlers.ts"
 import { simulationHandlers } from "./simulationHandlers.ts"
+import { sourceHandlers } from "./sourceHandlers.ts"
 import { streakHandlers } from "./streakHandlers.ts"
 import { type StreamParts, streamHandlers } from "./streamHandlers.ts"
 import { teamHandlers } from "./teamHandlers.ts"
@@ -120,6 +123,7 @@ export const handlersOf = (
   erasureMs: number,
 ) => {
   const turns = new DecodingTurns()
+  const sourceLog = new SourceLog(engine.now())
   return {
     events: eventHandlers(engine, events, turns),
     recaps: recapHandlers(engine),
@@ -147,6 +151,8 @@ export const handlersOf = (
     leagues: leagueHandlers(engine),
     items: itemHandlers(engine),
     goals: goalHandlers(engine),
+    sources: sourceHandlers(engine, sourceLog),
+    deliveries: deliveryHandlers(engine, streams.accounts, sourceLog),
     project: projectHandlers(engine),
     definitions: definitionFileHandlers(engine),
     testClock: testClockHandlers(engine),

@@ -78,7 +78,10 @@ const below = (pointer: string, faults: ReadonlyArray<Fault>): ReadonlyArray<Fau
   faults.map((fault) => ({ ...fault, pointer: `${pointer}${fault.pointer}` }))
 
 /** The kinds that a preview may try. */
-type Tried = Exclude<Noun, "segment" | "leaderboard" | "league" | "experiment" | "item" | "goal">
+type Tried = Exclude<
+  Noun,
+  "segment" | "leaderboard" | "league" | "experiment" | "item" | "goal" | "source"
+>
 
 type Preview = typeof PreviewRequest.Type
 

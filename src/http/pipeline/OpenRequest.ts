@@ -145,11 +145,12 @@ export class OpenRequest {
   }
 
   /**
-   * Refuses the request. If its cost is not known yet, it counts as one request, or by its body.
+   * Refuses the request. If its cost is not known yet, it counts as one request, or by its body. One
+   * whose signature is not verified counts as none: anybody may have sent it.
    */
   refuse(error: LaurelError, headers?: ReadonlyArray<string>): void {
     const { exchange, operation } = this
-    if (operation.cost !== undefined && this.#paid === 0) {
+    if (operation.cost !== undefined && operation.signed === undefined && this.#paid === 0) {
       exchange.rateLimit = this.#accounts.consume(exchange.caller!, 1)
     }
     exchange.refuse(error, headers)

@@ -43,7 +43,7 @@ import type { RequestMetrics } from "../request/RequestMetrics.ts"
 import { loggedPath, RequestWatch } from "../request/RequestWatch.ts"
 import { type StreamedReply, Streams } from "../stream/StreamedReply.ts"
 import { Admission } from "./Admission.ts"
-import { Authentication } from "./Authentication.ts"
+import { Authentication, type Known } from "./Authentication.ts"
 import { OpenRequest } from "./OpenRequest.ts"
 
 /** Sends the reply of an operation. */
@@ -225,7 +225,7 @@ export class Pipeline implements RequestHandler {
     if (!this.#hasPlace(exchange, bodyBytes)) return
     exchange.inFlight = true
     this.inFlight++
-    const known = this.#authentication.check(exchange.request)
+    const known = this.#knownOf(exchange, operation, rawParams)
     if ("_tag" in known) {
       exchange.refuse(known)
       return
@@ -247,6 +247,18 @@ export class Pipeline implements RequestHandler {
     else if (operation.bodyOptional && !hasBody(exchange.request)) {
       this.#withPayload(open, emptyBody.body, emptyBody.mediaType)
     } else this.#withBody(open)
+  }
+
+  /** The caller of a request, by its key or, for a signed request, by its path. */
+  #knownOf(
+    { request }: Exchange,
+    { signed }: CompiledOperation,
+    rawParams: ReadonlyArray<string>,
+  ): Known | LaurelError {
+    if (signed === undefined) return this.#authentication.check(request)
+    const caller = signed.callerOf(rawParams)
+    if ("_tag" in caller) return caller
+    return { caller, share: this.#admission.shares.of(caller.environment) }
   }
 
   /**
@@ -312,6 +324,11 @@ export class Pipeline implements RequestHandler {
 
   #withPayload(open: OpenRequest, body: Buffer, mediaType: string): void {
     const { exchange, operation } = open
+    const unsigned = operation.signed?.verify(exchange.caller!, open.headers, body)
+    if (unsigned !== undefined) {
+      open.refuse(unsigned)
+      return
+    }
     if (!open.payForBody(body.length)) return
     if (body.length >= limits.admissionUnitBytes) replies.send()
     const payload = operation.payload(body, mediaType, exchange.caller!.environment)

@@ -1,6 +1,11 @@
 /** The examples of RFC 6901, section 5, and what a value does not have. */
 import { describe, expect, it } from "vitest"
-import { jsonPointerPattern, valueAt } from "../../../src/domain/values/jsonPointer.ts"
+import {
+  jsonPointerPattern,
+  pointerFault,
+  valueAt,
+} from "../../../src/domain/values/jsonPointer.ts"
+import { limits } from "../../../src/Limits.ts"
 
 const document = {
   foo: ["bar", "baz"],
@@ -14,6 +19,17 @@ const document = {
   " ": 7,
   "m~n": 8,
 }
+
+describe("A JSON Pointer of a definition", () => {
+  it("has the form of a pointer, and at most some names", () => {
+    for (const pointer of ["data/id", "/~", "/a~2", "/~~0"]) {
+      expect(pointerFault(pointer)).toMatch(/must be a JSON Pointer/)
+    }
+    expect(pointerFault("")).toBeUndefined()
+    expect(pointerFault("/a".repeat(limits.pointerTokensMax))).toBeUndefined()
+    expect(pointerFault("/a".repeat(limits.pointerTokensMax + 1))).toMatch(/at most/)
+  })
+})
 
 describe("A JSON Pointer", () => {
   it.each([

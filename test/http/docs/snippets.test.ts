@@ -29,7 +29,8 @@ const statusOf = (command: string): Promise<number> =>
     child.on("error", reject)
   })
 
-const ids = /\b(qst|bdg|bst|cur|exp|gol|itm|ldb|lga|mtr|rul|seg|stk|whk|evt|rwd|spd|pur|dlv)_\w+/g
+const ids =
+  /\b(src|qst|bdg|bst|cur|exp|gol|itm|ldb|lga|mtr|rul|seg|stk|whk|evt|rwd|spd|pur|dlv)_\w+/g
 const keys =
   /(?<=["/])(?:first-lesson|first-steps|good-lesson|happy-hour|active-learners|kilometres-run|gem-hunters|club-cup|streak-freeze|thousand-kilometres|thousand-points|club-run|weekly-league|daily-goal|silver-12)(?=["/\s])/g
 
@@ -56,6 +57,8 @@ it("run as they stand", async () => {
     const refused: Array<string> = []
     let world = await worldOf(server)
     for (const snippet of snippets) {
+      // A delivery of a source must be signed.
+      if (snippet.includes("/v1/ingest/prj_")) continue
       const isBackfill = snippet.includes("/backfill") && !snippet.includes("--request")
       const kind = snippet.includes("/v1/metrics/") ? `metrics/${world.mtr}` : `badges/${world.bdg}`
       if (isBackfill) await server.call("POST", `/v1/${kind}/backfill`)

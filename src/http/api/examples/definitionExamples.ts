@@ -19,10 +19,12 @@ import {
   questId,
   ruleId,
   segmentId,
+  sourceId,
   streakId,
   time,
   webhookId,
 } from "./exampleIds.ts"
+import { sourceMapping } from "./sourceExamples.ts"
 
 export const changes = { version: 1, createdAt: time, updatedAt: time } as const
 const wellDone = [{ path: "score", op: "gte", value: 90 }] as const
@@ -395,6 +397,15 @@ export const definitionsFile = {
       score: { currency: "points" },
       target: 1_000,
       reward: { xp: 50 },
+    },
+  ],
+  sources: [
+    {
+      id: sourceId,
+      key: "shop",
+      name: "Payments",
+      kind: "stripe",
+      mappings: [sourceMapping],
     },
   ],
 } as const

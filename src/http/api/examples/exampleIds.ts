@@ -22,6 +22,7 @@ export const leaderboardId = "ldb_01a1fc1e64c07345932e273286b5ca30"
 export const experimentId = "exp_01a1fc1e64c07345932e273286b5ca30"
 export const leagueId = "lga_01a1fc1e64c07345932e273286b5ca30"
 export const goalId = "gol_01a1fc1e64c07345932e273286b5ca30"
+export const sourceId = "src_01a1fc1e64c07345932e273286b5ca30"
 export const itemId = "itm_01a1fc1e64c07345932e273286b5ca30"
 export const streakId = "stk_01a1fc1e64c07345932e273286b5ca30"
 export const webhookId = "whk_01a1fc1e64c07345932e273286b5ca30"
@@ -69,6 +70,8 @@ export const exampleCursors = {
     "1WyJsZWFndWVzIiwyNjAxNDgzNzQ4LDE3OTM1MjU0MDAwMDAsImxnYV8wMWExZmMxZTY0YzA3MzQ1OTMyZTI3MzI4NmI1Y2EzMCJd6z0E2g",
   goals:
     "1WyJnb2FscyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJnb2xfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXebe-U4",
+  sources:
+    "1WyJzb3VyY2VzIiwyNjAxNDgzNzQ4LDE3OTM1MjU0MDAwMDAsInNyY18wMWExZmMxZTY0YzA3MzQ1OTMyZTI3MzI4NmI1Y2EzMCJdF3xcoA",
   items:
     "1WyJpdGVtcyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJpdG1fMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXfI9k8A",
   webhooks:

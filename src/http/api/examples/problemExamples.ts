@@ -10,9 +10,11 @@ import {
   leaderboardId,
   leagueId,
   metricId,
+  projectId,
   questId,
   ruleId,
   segmentId,
+  sourceId,
   userId,
   webhookId,
 } from "./exampleIds.ts"
@@ -40,6 +42,10 @@ export const occurrences = {
   version_conflict: at(quest, "It has version 4. Nothing was changed."),
   invalid_json: at(events, "Invalid JSON at character 29."),
   malformed_request: at(events, "The Host header field is missing."),
+  invalid_signature: at(
+    `/v1/ingest/${projectId}/sandbox/${sourceId}`,
+    "The header field with the signature is missing.",
+  ),
   unauthorized: at(
     events,
     "The request has no Authorization header. Send an API key or user token as `Authorization: Bearer <key>`.",
@@ -104,6 +110,7 @@ export const occurrences = {
     "The user has no spend with this id, or it was already revoked.",
   ),
   goal_not_found: at(`/v1/goals/${goalId}`, "No goal of this project has this id or key."),
+  source_not_found: at(`/v1/sources/${sourceId}`, "No source of this project has this id or key."),
   item_not_found: at(`/v1/items/${itemId}`, "No item of this project has this id or key."),
   purchase_not_found: at(
     `/v1/users/${userId}/purchases/pur_0mi8k3f2a4c92`,

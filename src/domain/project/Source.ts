@@ -1,0 +1,110 @@
+/**
+ * A source of events: another service, whose signed webhooks become events of users.
+ *
+ * - The service sends deliveries to an address that names the source. No API key is needed: a
+ *   delivery is signed with the source's secret (`http/body/SourceSignature.ts`).
+ * - A mapping says which deliveries become an event, and where in the body the members of the event
+ *   are. Each mapping that matches makes one event. A delivery that matches none is accepted and
+ *   changes nothing.
+ * - A delivery has an id, which the service repeats when it sends the delivery again. Unless a mapping
+ *   says otherwise, the event's id is that id with the action, so a repeat counts once.
+ * - Secrets are no part of the definition, so that nothing that shows or exports definitions has them.
+ *   A rotated secret stays valid for a time. An archived source has none.
+ *
+ * Cost: a delivery costs a hash of its body for each valid secret, one `JSON.parse`, and for each
+ * mapping of its kind of event the length of its pointers. Mappings are compiled once per version.
+ */
+import { type PointerPath, pointerPath } from "../values/jsonPointer.ts"
+import { type Condition, type Definition, type Test, testOf } from "./Definition.ts"
+import type { PreviousSecret } from "./PreviousSecret.ts"
+
+/** The services whose signatures and ids of deliveries are known. */
+export const sourceKinds = ["stripe", "github"] as const
+export type SourceKind = (typeof sourceKinds)[number]
+
+/** Members that are pointers lead into the body of a delivery. */
+export interface Mapping {
+  /** The service's name of the kind of event; null: every kind. */
+  readonly event: string | null
+  /** Conditions on the body, whose paths are pointers. All must hold. */
+  readonly where: ReadonlyArray<Condition>
+  readonly action: string
+  readonly userId: string
+  /** Null: the id of the delivery with the action. */
+  readonly id: string | null
+  /** Null: the time that the service states, or else the time of receipt. */
+  readonly occurredAt: string | null
+  /** Pointers by the names of the metadata's members. */
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+export interface Source extends Definition {
+  readonly name: string
+  /** Never changes. */
+  readonly kind: SourceKind
+  readonly mappings: ReadonlyArray<Mapping>
+}
+
+/** The secrets of a source. `previous`: replaced ones that may still be valid, newest first. */
+export interface SourceSecrets {
+  readonly secret: string
+  readonly previous: ReadonlyArray<PreviousSecret>
+}
+
+/** The secrets that are valid at `now`, the server's time. */
+export const validSecrets = (
+  secrets: SourceSecrets | undefined,
+  now: number,
+): ReadonlyArray<string> =>
+  secrets === undefined
+    ? []
+    : [
+        secrets.secret,
+        ...secrets.previous.flatMap(({ secret, until }) => (until > now ? [secret] : [])),
+      ]
+
+/** A mapping in the form in which deliveries are read. */
+export interface CompiledMapping {
+  readonly mapping: Mapping
+  /** Its place in the source. */
+  readonly place: number
+  readonly where: ReadonlyArray<{ readonly path: PointerPath; readonly test: Test }>
+  readonly userId: PointerPath
+  readonly id: PointerPath | undefined
+  readonly occurredAt: PointerPath | undefined
+  readonly metadata: ReadonlyArray<readonly [name: string, path: PointerPath]>
+}
+
+const compiled = new WeakMap<
+  ReadonlyArray<Mapping>,
+  ReadonlyMap<string | null, ReadonlyArray<CompiledMapping>>
+>()
+
+const compile = (mapping: Mapping, place: number): CompiledMapping => ({
+  mapping,
+  place,
+  where: mapping.where.map((condition) => ({
+    path: pointerPath(condition.path),
+    test: testOf(condition),
+  })),
+  userId: pointerPath(mapping.userId),
+  id: mapping.id === null ? undefined : pointerPath(mapping.id),
+  occurredAt: mapping.occurredAt === null ? undefined : pointerPath(mapping.occurredAt),
+  metadata: Object.entries(mapping.metadata).map(([name, pointer]) => [name, pointerPath(pointer)]),
+})
+
+/** The mappings for a kind of event, in their order. */
+export const mappingsFor = (
+  { mappings }: Pick<Source, "mappings">,
+  event: string | undefined,
+): ReadonlyArray<CompiledMapping> => {
+  let byEvent = compiled.get(mappings)
+  if (byEvent === undefined) {
+    byEvent = Map.groupBy(mappings.map(compile), ({ mapping }) => mapping.event)
+    compiled.set(mappings, byEvent)
+  }
+  const named = event === undefined ? [] : (byEvent.get(event) ?? [])
+  const all = byEvent.get(null) ?? []
+  if (all.length === 0) return named
+  return [...named, ...all].sort((one, other) => one.place - other.place)
+}

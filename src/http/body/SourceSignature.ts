@@ -1,0 +1,82 @@
+/**
+ * Verifies that a delivery comes from the service of a source: that its signature is that of the
+ * body's bytes with one of the source's valid secrets.
+ *
+ * - Stripe: `Stripe-Signature: t=<seconds>,v1=<hex>,…`, the HMAC-SHA-256 of `<t>.<body>`. A time that
+ *   is further than `sourceToleranceMs` from the server's is refused, so an old delivery cannot be
+ *   replayed. Other schemes than `v1` are ignored.
+ * - GitHub: `X-Hub-Signature-256: sha256=<hex>`, the HMAC-SHA-256 of the body. It has no time, and
+ *   GitHub does not sign the id of the delivery.
+ *
+ * Cost: a hash of the body for each valid secret, whose number is bounded, and for each signature a
+ * comparison that takes the same time wherever two differ. Nothing is parsed or remembered.
+ */
+import { createHmac, timingSafeEqual } from "node:crypto"
+import type { SourceKind } from "../../domain/project/Source.ts"
+import { limits } from "../../Limits.ts"
+
+/** The header fields of a delivery that may matter. */
+export interface DeliveryHeaders {
+  readonly "stripe-signature"?: string
+  readonly "x-hub-signature-256"?: string
+  readonly "x-github-event"?: string
+  readonly "x-github-delivery"?: string
+}
+
+/** Why a delivery is refused: words for the service's log, which tell nothing of the secret. */
+export type SignatureFault = "missing" | "malformed" | "too_old" | "wrong"
+
+/** `secrets`: the valid ones. `now`: the server's time. `undefined`: the signature is valid. */
+type Verify = (
+  headers: DeliveryHeaders,
+  body: Buffer,
+  secrets: ReadonlyArray<string>,
+  now: number,
+) => SignatureFault | undefined
+
+const hex256 = /^[0-9a-f]{64}$/
+
+const isSigned = (
+  signatures: ReadonlyArray<string>,
+  secrets: ReadonlyArray<string>,
+  parts: ReadonlyArray<string | Buffer>,
+): boolean => {
+  const found = signatures.map((signature) => Buffer.from(signature, "hex"))
+  let matches = false
+  for (const secret of secrets) {
+    const hmac = createHmac("sha256", secret)
+    for (const part of parts) hmac.update(part)
+    const digest = hmac.digest()
+    for (const signature of found) if (timingSafeEqual(signature, digest)) matches = true
+  }
+  return matches
+}
+
+const verifyStripe: Verify = (headers, body, secrets, now) => {
+  const header = headers["stripe-signature"]
+  if (header === undefined) return "missing"
+  const fields = header.split(",").map((field) => field.split("=", 2))
+  const time = fields.find(([name]) => name?.trim() === "t")?.[1]
+  const signatures = fields
+    .flatMap(([name, value = ""]) => (name?.trim() === "v1" && hex256.test(value) ? [value] : []))
+    .slice(0, limits.sourceSignaturesMax)
+  if (time === undefined || !/^\d{1,12}$/.test(time) || signatures.length === 0) return "malformed"
+  if (Math.abs(now - Number(time) * 1_000) > limits.sourceToleranceMs) return "too_old"
+  return isSigned(signatures, secrets, [`${time}.`, body]) ? undefined : "wrong"
+}
+
+const verifyGithub: Verify = (headers, body, secrets) => {
+  const header = headers["x-hub-signature-256"]
+  if (header === undefined) return "missing"
+  const signature = header.startsWith("sha256=") ? header.slice(7) : ""
+  if (!hex256.test(signature)) return "malformed"
+  return isSigned([signature], secrets, [body]) ? undefined : "wrong"
+}
+
+const services: Readonly<Record<SourceKind, Verify>> = {
+  stripe: verifyStripe,
+  github: verifyGithub,
+}
+
+export const verifyDelivery = (kind: SourceKind, ...given: Parameters<Verify>) =>
+  services[kind](...given)
