@@ -430,9 +430,13 @@ const callerOf = ({ account }: Member, { environment, project }: Place, role: Ro
   tier: limitOf(project).tier,
 })
 
-/** Whether a browser sent a form that navigates, and not a script that reads the reply. */
+/**
+ * Whether a browser sent a form that navigates, or a script that shows the reply as the page
+ * (`browser/drafts.ts`), and not one that reads the reply.
+ */
 const isFormOfBrowser = ({ headers, method }: PageRequest): boolean =>
-  method === "POST" && headers["sec-fetch-mode"] === "navigate"
+  method === "POST" &&
+  (headers["sec-fetch-mode"] === "navigate" || headers["laurel-shows"] === "page")
 
 /** The page to return to: the requested page, or the page that holds the form. */
 const cameFrom = ({ headers, method, path }: PageRequest): string => {

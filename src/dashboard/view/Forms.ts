@@ -142,6 +142,24 @@ ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 ${details.length > 0 && html`<p class="fault" id="${name}-fault">${label} ${details.join("; ")}.</p>`}</div>`
 }
 
+/** The list of suggestions for a field, by the last part of its name. */
+const suggestionsFor = (name: string): string | undefined => {
+  const last = name.slice(name.lastIndexOf(".") + 1)
+  return last === "action" ? actionsList : /^path$|Path$/.test(last) ? pathsList : undefined
+}
+
+/** More would be a list that nobody reads. */
+const suggestionsMax = 200
+const actionsList = "actions-seen"
+const pathsList = "paths-seen"
+
+/** What the fields for an action and for a path into metadata suggest: once on their page. */
+export const suggestions = (actions: ReadonlyArray<string>, paths: ReadonlyArray<string>): Html => {
+  const list = (id: string, texts: ReadonlyArray<string>) =>
+    html`<datalist id="${id}">${texts.slice(0, suggestionsMax).map((text) => html`<option value="${text}">`)}</datalist>`
+  return html`${list(actionsList, actions)}${list(pathsList, paths)}`
+}
+
 export const textField = (
   field: Field & {
     readonly value?: string
@@ -149,14 +167,17 @@ export const textField = (
     readonly autocomplete?: string
     readonly required?: boolean
     readonly charactersMax?: number
-    /** The id of a `<datalist>`. */
-    readonly list?: string
+    /** The id of a `<datalist>`; of an action and a path: that of `suggestions`. */
+    readonly list?: string | undefined
+    /** Whether it holds a time with a zone: a script offers a picker. */
+    readonly isTime?: boolean
   },
 ): Html => {
   const {
     autocomplete = "off",
     charactersMax,
-    list,
+    isTime = false,
+    list = suggestionsFor(field.name),
     name,
     required,
     type = "text",
@@ -167,7 +188,7 @@ export const textField = (
     (attributes) =>
       html`<input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}"${
         charactersMax !== undefined && html` maxlength="${charactersMax}"`
-      }${list !== undefined && html` list="${list}"`}${required === true && html` required`}${attributes}>`,
+      }${list !== undefined && html` list="${list}"`}${isTime && html` data-time`}${required === true && html` required`}${attributes}>`,
   )
 }
 

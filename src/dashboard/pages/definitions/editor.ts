@@ -25,6 +25,7 @@ import {
   placePage,
   type Route,
 } from "../../request/Route.ts"
+import { seenActions } from "../../view/Actions.ts"
 import {
   type Draft,
   differences,
@@ -45,6 +46,7 @@ import {
   jsonField,
   jsonOf,
   refusal,
+  suggestions,
   textField,
 } from "../../view/Forms.ts"
 import { badgeTitle, type Content, type Html, html, isolated } from "../../view/Html.ts"
@@ -388,15 +390,22 @@ class EditorPages<Definition extends Shown, Choices> {
       const above =
         definition === undefined ? undefined : yield* editor.above(visit, definition, allowed)
       const editable = allowed && (definition === undefined || editor.canChange(definition))
-      const { changed, error, form, outcome } = tried
+      const { changed, error, form } = tried
       const { noun } = editor
+      const seen = editable ? yield* seenActions(visit.ask) : []
       return visit.show(
         definition === undefined ? `Create ${noun}` : editor.titleOf(definition),
         html`${noticeOf(visit)}
 ${above}
 ${changed !== undefined && differences(form.texts(), changed)}
-${outcome}
 ${refusal(error, [...editor.names(form), ...(editor.trial?.names ?? [])], form.text("intent") === "try" ? "Nothing was tried" : undefined)}
+${
+  editable &&
+  suggestions(
+    seen.map(({ action }) => action),
+    [],
+  )
+}
 ${this.#fields({ visit, tried, definition, choices, editable })}`,
         error ?? (changed === undefined ? 200 : errorKinds.version_conflict.status),
       )
@@ -407,7 +416,7 @@ ${this.#fields({ visit, tried, definition, choices, editable })}`,
     choices,
     definition,
     editable,
-    tried: { changed, error, form },
+    tried: { changed, error, form, outcome },
     visit,
   }: {
     readonly visit: PlaceVisit
@@ -426,7 +435,12 @@ ${firstButton}
 ${isNew ? idempotencyField() : versionInput(version)}
 <fieldset class="bare"${!editable && html` disabled`}>
 ${fields(draft, choices, isNew)}
-${editable && (isNew || this.#editor.isTriedOnlyNew !== true) && trial?.fields(draft)}
+${
+  editable &&
+  trial !== undefined &&
+  (isNew || this.#editor.isTriedOnlyNew !== true) &&
+  html`<div class="trial">${trial.fields(draft)}${outcome}</div>`
+}
 </fieldset>
 ${editable && saveRow(visit.place, isNew ? `Create ${noun}` : `Save ${noun}`)}
 </form>`
