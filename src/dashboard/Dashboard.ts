@@ -29,6 +29,7 @@ import { limits } from "../Limits.ts"
 import { accountRoutes } from "./pages/account.ts"
 import { actionRoutes } from "./pages/actions.ts"
 import { activityRoutes } from "./pages/activity.ts"
+import { copyRoutes } from "./pages/copy.ts"
 import { badgeRoutes } from "./pages/definitions/badges.ts"
 import { boardRoutes } from "./pages/definitions/boards.ts"
 import { boostRoutes } from "./pages/definitions/boosts.ts"
@@ -119,6 +120,7 @@ export const routes: ReadonlyArray<Route> = [
   ...streakRoutes,
   ...settingsRoutes,
   ...testClockRoutes,
+  ...copyRoutes,
   ...logRoutes,
   ...projectRoutes,
   ...overviewRoutes,
@@ -379,13 +381,15 @@ class DashboardPages implements Pages {
     if (place === undefined || role === undefined) return Effect.fail(notFound)
     if (!includesRole(role, route.role)) return Effect.fail(roleTooLow)
     const caller = callerOf(member, place, role)
-    const placeVisit = this.#placeVisitOf(memberVisit, place, caller)
+    const other = place.environment === "sandbox" ? "production" : "sandbox"
+    const beside = callerOf(member, { ...place, environment: other }, role)
+    const placeVisit = this.#placeVisitOf(memberVisit, place, caller, beside)
     const answered = audited(audit, route, placeVisit, () => route.answer(placeVisit))
     const placed = this.#shares.hold(member.account.id, caller.environment, answered)
     return this.#sentForms.once(placeVisit, placed)
   }
 
-  #placeVisitOf(visit: MemberVisit, place: Place, caller: Caller): PlaceVisit {
+  #placeVisitOf(visit: MemberVisit, place: Place, caller: Caller, beside: Caller): PlaceVisit {
     const operations = this.#operations
     return {
       ...visit,
@@ -393,6 +397,7 @@ class DashboardPages implements Pages {
       base: placePath(prefix, place),
       time: () => this.#parts.engine.timeIn(caller.environment),
       ask: (name, callParts) => operations.ask(caller, name, callParts),
+      askBeside: (name, callParts) => operations.ask(beside, name, callParts),
       reply: (name, callParts) => operations.reply(caller, name, callParts),
       open: (name, callParts) => operations.open(caller, name, callParts),
     }

@@ -88,6 +88,8 @@ export interface PlaceVisit extends MemberVisit {
     name: Name,
     parts?: CallParts<Name>,
   ) => Effect.Effect<BodyOf<Name>, LaurelError>
+  /** `ask` in the other environment of the project. */
+  readonly askBeside: PlaceVisit["ask"]
   readonly reply: <Name extends OperationName>(
     name: Name,
     parts?: CallParts<Name>,

@@ -380,6 +380,8 @@ export interface Question {
   readonly action: string
   /** Fields of the form. */
   readonly fields?: Content
+  /** The id of the form, for fields elsewhere on the page. */
+  readonly formId?: string
   /** Whether the action cannot be undone. */
   readonly danger?: boolean
 }
@@ -392,6 +394,7 @@ export const confirmButton = ({
   danger = true,
   detail,
   fields,
+  formId,
   id,
   keep = "Cancel",
   title,
@@ -399,7 +402,7 @@ export const confirmButton = ({
   const look = danger ? html` class="danger"` : undefined
   return html`<button type="button"${look} command="show-modal" commandfor="${id}">${button}</button>
 <dialog id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2><p>${detail}</p>
-<form method="post" action="${action}">${idempotencyField()}${fields}
+<form method="post" action="${action}"${formId !== undefined && html` id="${formId}"`}>${idempotencyField()}${fields}
 <div class="row"><button type="button" command="close" commandfor="${id}" autofocus>${keep}</button>
 <button${look ?? html` class="main"`}>${confirm}</button></div></form></dialog>`
 }

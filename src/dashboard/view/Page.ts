@@ -104,6 +104,7 @@ const placeGroups: ReadonlyArray<readonly [title: string, links: ReadonlyArray<P
       ["/webhooks", "Webhooks"],
       ["/keys", "API keys"],
       ["/settings", "Settings"],
+      ["/copy", "Copy definitions"],
       ["/clock", "Test clock"],
       ["/log", "Audit log"],
     ],

@@ -11,6 +11,7 @@ import { versionInput } from "../../view/Editing.ts"
 import { confirmButton } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { type CursorPage, listQuery, tabs, withQuery } from "../../view/Lists.ts"
+import { placePath } from "../../view/Page.ts"
 import { capitalized, isoTime } from "../../view/Quantities.ts"
 import { usageLine } from "../../view/Usage.ts"
 import {
@@ -139,7 +140,7 @@ const editorOf = <Definition extends Shown, Choices>(
     above: (visit, definition, allowed) => {
       const { key, status, updatedAt } = definition
       const changed = isBuiltIn?.(definition) !== true && html`, changed ${isoTime(updatedAt)}`
-      const row = html`<div class="row"><span>${status}, key <code>${key}</code>${changed}.${remark?.(definition)}</span>${allowed && buttonsOf(kind, visit, definition)}</div>`
+      const row = html`<div class="row"><span>${status}, key <code>${key}</code>${changed}.${remark?.(definition)}</span>${allowed && buttonsOf(kind, visit, definition)}${allowed && status !== "archived" && copyLink(visit, noun, key)}</div>`
       return Effect.zipWith(
         usageLine(visit.base, noun, definition, visit.ask),
         more === undefined ? Effect.succeed(undefined) : more(visit, definition, allowed),
@@ -147,6 +148,13 @@ const editorOf = <Definition extends Shown, Choices>(
       )
     },
   }
+}
+
+/** In a sandbox: a link to the page that shows what a copy would change in production. */
+const copyLink = ({ place, prefix }: PlaceVisit, noun: Noun, key: string): Html | undefined => {
+  if (place.environment === "production") return undefined
+  const there = placePath(prefix, { ...place, environment: "production" })
+  return html`<a class="button" href="${there}/copy?only=${encodeURIComponent(`${noun}:${key}`)}">Copy to production</a>`
 }
 
 /** The buttons that change the status. */
