@@ -3,12 +3,13 @@
  * which redirects to the reference. The script of the page is one file that browsers keep. The content security policy forbids
  * the page to load anything from other hosts.
  */
+import { createHash } from "node:crypto"
 import { Context, Effect } from "effect"
 import { OpenApi } from "effect/http-api"
 import { version } from "../../Build.ts"
 import { Api } from "../api/Api.ts"
 import type { PlainHandler, PlainReply } from "../contract/Interpreter.ts"
-import { addressOf, guidePages, loadGuide, styleAddress } from "./Guide.ts"
+import { addressOf, guidePages, guidePictures, loadGuide, styleAddress } from "./Guide.ts"
 import { pageName } from "./Markdown.ts"
 import { type PublicFile, showFile } from "./PublicFile.ts"
 import { loadReference } from "./ReferenceThread.ts"
@@ -32,22 +33,26 @@ const markdown = Object.values(Api.groups).map((group): readonly [string, PlainH
   return [`/docs/${name}`, handler]
 })
 
-/** Handlers of the pages of the guide. */
-const guide = [...guidePages.map(addressOf), styleAddress].map(
-  (address): readonly [string, PlainHandler] => {
-    const handler: PlainHandler = (headers) =>
-      Effect.map(Effect.promise(loadGuide), (files) => {
-        const reply = showFile(files[address]!, headers)
-        return { ...reply, headers: [...(reply.headers ?? []), ...guideHeaders] }
-      })
-    return [address, handler]
-  },
-)
+/** A handler of a file of the guide. It runs no script, and loads only `sources`. */
+const guideFile = (address: string, sources: string): readonly [string, PlainHandler] => {
+  const policy = `default-src 'none'; ${sources}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+  const handler: PlainHandler = (headers) =>
+    Effect.map(Effect.promise(loadGuide), (files) => {
+      const reply = showFile(files[address]!, headers)
+      return { ...reply, headers: [...(reply.headers ?? []), "Content-Security-Policy", policy] }
+    })
+  return [address, handler]
+}
 
-/** The pages of the guide run no scripts and load only their style sheet. */
-const guideHeaders = [
-  "Content-Security-Policy",
-  "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+const hashOf = (style: string): string =>
+  `'sha256-${createHash("sha256").update(style).digest("base64")}'`
+
+/** Handlers of the pages of the guide, its style sheet and its pictures. */
+const guide = [
+  ...[...guidePages.map(addressOf), styleAddress].map((address) =>
+    guideFile(address, "style-src 'self'; img-src 'self' data:"),
+  ),
+  ...guidePictures.map(({ address, style }) => guideFile(address, `style-src ${hashOf(style)}`)),
 ]
 
 /** Handlers of the reference's paths and of `/`, which redirects browsers to `browsersGoTo`. */

@@ -2,7 +2,7 @@
  * The guide at `/guide`: the pages of the repository for people who build on Laurel or run it. README
  * is the first one. A worker thread (`GuideWorker.ts`) makes their HTML at the first request.
  */
-import { readdirSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { Worker } from "node:worker_threads"
 import { Questions } from "../../storage/Channel.ts"
 import type { PublicFile } from "./PublicFile.ts"
@@ -61,6 +61,27 @@ export const addressOf = ({ name }: Pick<GuidePage, "name">): string =>
 
 /** The pages and the style sheet, by address. */
 export type GuideFiles = { readonly [address: string]: PublicFile }
+
+const picturesFolder = "src/client/pictures/"
+
+export interface GuidePicture {
+  readonly address: string
+  /** From the root of the repository. */
+  readonly path: string
+  readonly text: string
+  /** Its style, whose hash the policy of its reply names. */
+  readonly style: string
+}
+
+/** The pictures of the guide, each an SVG with one style for light and dark. */
+export const guidePictures: ReadonlyArray<GuidePicture> = readdirSync(
+  new URL(picturesFolder, root),
+).map((file) => {
+  const path = `${picturesFolder}${file}`
+  const text = readFileSync(new URL(path, root), "utf8")
+  const [, style = ""] = /<style>([\s\S]*?)<\/style>/.exec(text) ?? []
+  return { address: `/guide/${file}`, path, text, style }
+})
 
 export const styleAddress = "/guide/style.css"
 

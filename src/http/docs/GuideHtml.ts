@@ -1,11 +1,19 @@
 /**
  * The pages of the guide as HTML. A link to a page of the guide leads to that page; a link to another
- * file of the repository is shown without its target, and a picture by its description, since the
- * package has neither.
+ * file of the repository is shown without its target, and a picture that is none of the guide's own by its
+ * description, since the package has neither.
  */
 import { readFileSync } from "node:fs"
 import { Marked, type Tokens } from "marked"
-import { addressOf, type GuidePage, guidePages, root, sections, styleAddress } from "./Guide.ts"
+import {
+  addressOf,
+  type GuidePage,
+  guidePages,
+  guidePictures,
+  root,
+  sections,
+  styleAddress,
+} from "./Guide.ts"
 
 /** The HTML of each page, by its address. */
 export const renderGuide = (): ReadonlyMap<string, string> => {
@@ -39,7 +47,13 @@ export const contentOf = (text: string, path: string): string => {
         const target = targetOf(href, path)
         return target === undefined ? content : `<a href="${escaped(target)}">${content}</a>`
       },
-      image: ({ text: description }: Tokens.Image) => `<em>${escaped(description)}</em>`,
+      image({ href, text: description }: Tokens.Image) {
+        const { pathname } = new URL(href, new URL(path, "file:///"))
+        const picture = guidePictures.find((each) => `/${each.path}` === pathname)
+        return picture === undefined
+          ? `<em>${escaped(description)}</em>`
+          : `<a href="${picture.address}"><img src="${picture.address}" alt="${escaped(description)}"></a>`
+      },
       code: ({ text: code }: Tokens.Code) =>
         `<pre tabindex="0"><code>${escaped(code)}</code></pre>\n`,
       table({ header, rows }: Tokens.Table) {
@@ -134,6 +148,7 @@ h2 { margin-top: 2em }
 pre { background: var(--wash); border: 1px solid var(--line); border-radius: 8px; padding: 12px 16px; overflow-x: auto; font-size: 0.85rem; line-height: 1.5 }
 code { font-family: ui-monospace, monospace; font-size: 0.9em; overflow-wrap: anywhere }
 pre code { overflow-wrap: normal; font-size: inherit }
+img { max-width: 100%; height: auto }
 .table { overflow-x: auto }
 table { border-collapse: collapse; font-size: 0.9rem }
 th, td { text-align: start; vertical-align: top; padding: 6px 12px 6px 0; border-bottom: 1px solid var(--line) }

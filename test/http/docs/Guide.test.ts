@@ -1,7 +1,7 @@
 /** The guide at `/guide`: its links, and its pages in a real browser. */
 import { readFileSync } from "node:fs"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { addressOf, guidePages, root } from "../../../src/http/docs/Guide.ts"
+import { addressOf, guidePages, guidePictures, root } from "../../../src/http/docs/Guide.ts"
 import { contentOf, renderGuide } from "../../../src/http/docs/GuideHtml.ts"
 import { accessibilityFaults } from "../../dashboard/browser/axe.ts"
 import { useTabs } from "../../dashboard/browser/tabs.ts"
@@ -13,7 +13,8 @@ const idsOf = (html: string) => [...html.matchAll(/ id="([^"]*)"/g)].map(([, id]
 
 describe("A page of the guide", () => {
   it("links only to pages and headings that exist", () => {
-    const others = ["/docs", "/guide/style.css", "data:,"]
+    const pictures = guidePictures.map(({ address }) => address)
+    const others = ["/docs", "/guide/style.css", "data:,", ...pictures]
     for (const [address, html] of pages) {
       for (const href of linksOf(html)) {
         if (/^https?:/.test(href) || others.includes(href)) continue
@@ -73,6 +74,25 @@ describe("/guide", () => {
       expect(text).toBe(pages.get(address))
     }
     expect((await server.call("GET", "/guide/none", { key: null })).status).toBe(404)
+  })
+
+  it("shows its pictures, in light and dark, under its policy", async () => {
+    expect(guidePictures.length).toBeGreaterThan(2)
+    for (const { address, path, text } of guidePictures) {
+      const shown = await server.call("GET", address, { key: null })
+      expect(shown).toMatchObject({ status: 200, text })
+      expect(readFileSync(new URL(path, root), "utf8")).toMatch(/<title>.+<\/title>\n<desc>/)
+    }
+    const page = await tabs.open({ url: server.url })
+    await page.goto("/guide/features")
+    const picture = page.getByRole("img", { name: /^One event is decided in memory/ })
+    const width = await picture.evaluate((img: { naturalWidth: number }) => img.naturalWidth)
+    expect(width).toBe(1000)
+    await page.goto("/guide/event.svg")
+    const ground = () => page.evaluate("getComputedStyle(document.querySelector('.ground')).fill")
+    expect(await ground()).toBe("rgb(255, 255, 255)")
+    await page.emulateMedia({ colorScheme: "dark" })
+    expect(await ground()).toBe("rgb(16, 20, 18)")
   })
 
   it("can be read by everyone, on a phone and on a wide screen", async () => {
