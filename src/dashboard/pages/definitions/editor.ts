@@ -50,13 +50,7 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { badgeTitle, type Content, type Html, html, isolated } from "../../view/Html.ts"
-import {
-  type CursorPage,
-  cursorPager,
-  rearranged,
-  table,
-  withoutBlankRows,
-} from "../../view/Lists.ts"
+import { rearranged, table, withoutBlankRows } from "../../view/Lists.ts"
 import { boostWords } from "../../view/Quantities.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 
@@ -525,38 +519,6 @@ ${editable && saveRow(visit.place, isNew ? `Create ${noun}` : `Save ${noun}`)}
 /** Members with `null` are left out: a new definition has its defaults there. */
 export const withoutNulls = (members: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null))
-
-/* A list of definitions: a table, its pages, and the way to the form of a new one. */
-
-export interface DefinitionList {
-  readonly title: string
-  readonly path: string
-  /** The purpose of these definitions, in one sentence. */
-  readonly empty: Content
-  /** The link to a new one. */
-  readonly create: string
-  readonly page: CursorPage
-  readonly heads: ReadonlyArray<string>
-  /** For admins, each row has one more cell: its actions. */
-  readonly rows: ReadonlyArray<ReadonlyArray<Content>>
-  /** Stands above the table, such as links to other choices. */
-  readonly above?: Content
-  readonly below?: Content
-}
-
-export const listPage = (visit: PlaceVisit, list: DefinitionList): Reply => {
-  const { base, request, show } = visit
-  const { above, below, create, empty, heads, page, path, rows, title } = list
-  const allowed = mayChange(visit)
-  return show(
-    title,
-    html`${allowed && html`<p><a class="button main" href="${base}${path}/new">${create}</a></p>`}
-${above}
-${rows.length === 0 ? html`<p>${empty}</p>` : table(title, allowed ? [...heads, "Actions"] : heads, rows)}
-${cursorPager(`${base}${path}`, request.query, page)}
-${below}`,
-  )
-}
 
 /** A new form, with the texts that a link gives it. */
 const blankForm = (

@@ -14,14 +14,8 @@ import { type CursorPage, listQuery, tabs, withQuery } from "../../view/Lists.ts
 import { placePath } from "../../view/Page.ts"
 import { capitalized, isoTime } from "../../view/Quantities.ts"
 import { usageLine } from "../../view/Usage.ts"
-import {
-  type Action,
-  actionForm,
-  actionRoute,
-  type Editor,
-  editorRoutes,
-  listPage,
-} from "./editor.ts"
+import { listPage } from "./definitionList.ts"
+import { type Action, actionForm, actionRoute, type Editor, editorRoutes } from "./editor.ts"
 import { sharedFaults } from "./lifecycle.ts"
 
 type Shown = Parameters<typeof sharedFaults>[1] & {
