@@ -15,6 +15,7 @@ import {
   type StreakNeed,
 } from "../project/StreakDefinition.ts"
 import type { Fact, TrackedEvent } from "../record/Record.ts"
+import { isWarnable } from "../user/Reminder.ts"
 import {
   isKept,
   isSettled,
@@ -241,7 +242,7 @@ export const breakStreaks = (draft: Draft): void => {
 /** Adds the warnings that are due at `draft.now`. A warning that comes after its period is left out. */
 export const warnStreaks = (draft: Draft): void => {
   const { facts, now, project, user } = draft
-  if (user === undefined || user.streaks.size === 0) return
+  if (user === undefined || user.streaks.size === 0 || !isWarnable(user, project)) return
   const zones = userZones(user, project)
   for (const definition of project.streaks.values()) {
     const { key } = definition

@@ -38,7 +38,7 @@ import { nextAbsence } from "./Absence.ts"
 import { nextEndOf } from "./Expiry.ts"
 import { Membership } from "./Membership.ts"
 import { metricNumber, readMetric } from "./MetricState.ts"
-import { reminderAt } from "./Reminder.ts"
+import { isWarnable, reminderAt } from "./Reminder.ts"
 import { isKept, lastPeriodOf, streakBreaksAt, streakNow, streakRisk } from "./Streak.ts"
 import { pauseBeginsAt } from "./StreakPauses.ts"
 import { type DayRange, firstDayOfPeriod, periodAt, type Zones } from "./StreakPeriods.ts"
@@ -525,6 +525,7 @@ export const dueAt = (user: UserState, project: ProjectState, now: number): numb
   )
   if (user.streaks.size > 0) {
     const zones = userZones(user, project)
+    const warnable = isWarnable(user, project)
     for (const definition of project.streaks.values()) {
       const streak = user.streaks.get(definition.key)
       if (streak === undefined || !isShown(definition)) continue
@@ -533,7 +534,7 @@ export const dueAt = (user: UserState, project: ProjectState, now: number): numb
       const over = streakNow(streak, definition, zones, now).current === 0
       if (over) due = Math.min(due, now)
       else {
-        const risk = streakRisk(streak, definition, zones, now)
+        const risk = warnable ? streakRisk(streak, definition, zones, now) : undefined
         due = Math.min(due, streakBreaksAt(streak, definition, zones, now), risk?.at ?? due)
       }
     }

@@ -43,6 +43,12 @@ export interface ExpirySoon {
 export const isRemindable = ({ profile }: UserState, { unless }: Reminders): boolean =>
   unless === null || profile.attributes[unless] !== true
 
+/** Whether the user gets warnings of streaks, which no settings of reminders need. */
+export const isWarnable = (
+  user: UserState,
+  { settings: { reminders } }: Pick<ProjectState, "settings">,
+): boolean => reminders === undefined || isRemindable(user, reminders)
+
 /** When a reminder that is due on the local days `first` to `last` is sent; infinity: never. */
 const hourBetween = (
   zone: Zone,

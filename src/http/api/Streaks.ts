@@ -136,7 +136,7 @@ const AtRisk = Schema.Struct({
 }).annotate({
   identifier: "StreakAtRisk",
   description:
-    "The message `streak.at_risk`, so many hours before the day, week or month ends for the user: nothing has kept it, the streak is running, and it is no rest day. Once for each, also if a freeze will cover it; none while the streak is paused. Default: none.",
+    "The message `streak.at_risk`, so many hours before the day, week or month ends for the user: nothing has kept it, the streak is running, and it is no rest day. Once for each, also if a freeze will cover it; none while the streak is paused, and none to users with the attribute of `unless` in the setting `reminders`. Default: none.",
   examples: [{ hoursBefore: 4 }],
 })
 

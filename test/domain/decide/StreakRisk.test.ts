@@ -46,6 +46,24 @@ describe("A streak at risk", () => {
     expect(dueOf(world)).toBe("never")
   })
 
+  it("is not warned of while the user has the attribute that switches reminders off", () => {
+    const world = worldWith()
+    const reminders = { inactiveDays: [], hour: 9, unless: "quiet" }
+    world.track()
+    const change = (attributes: Record<string, boolean | string>) =>
+      world.do({ kind: "profile", change: { attributes } })
+    change({ quiet: true })
+    expect(dueOf(world)).toBe("2026-11-05T20:00:00.000Z")
+    world.settings({ timezone: "UTC", reminders })
+    expect(dueOf(world)).toBe("2026-11-06T00:00:00.000Z")
+    world.at("2026-11-05T21:00:00Z")
+    expect(world.refused({ kind: "tick" }).detail).toBe("Nothing is due for the user.")
+    change({ quiet: "true" })
+    expect(kindsOf(world.do({ kind: "tick" }))).toEqual(["streak.at_risk"])
+    change({ quiet: true })
+    expect(tickAt(world, "2026-11-06T00:00:00Z")).toEqual(["streak.broken"])
+  })
+
   it("has no warning on a kept day or a rest day, and one on each day that a freeze covers", () => {
     const freezes = { initial: 2, max: 2, everyDays: null }
     const world = worldWith({ freezes, restDays: ["friday"] })

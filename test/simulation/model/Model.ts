@@ -853,6 +853,8 @@ export class Model {
   }
 
   warningsDue(userId: string, definitions: Definitions, now: number): ReadonlyArray<Warning> {
+    const { unless } = definitions.settings.reminders ?? { unless: null }
+    if (unless !== null && this.profile(userId).attributes[unless] === true) return []
     return warningsDue(this.log(userId), definitions, placesOf(this.log(userId), definitions), now)
   }
 
