@@ -42,6 +42,7 @@ import { metricRoutes } from "./pages/definitions/metrics.ts"
 import { questRoutes } from "./pages/definitions/quests.ts"
 import { ruleRoutes } from "./pages/definitions/rules.ts"
 import { segmentRoutes } from "./pages/definitions/segments.ts"
+import { sourceRoutes } from "./pages/definitions/sources.ts"
 import { streakRoutes } from "./pages/definitions/streaks.ts"
 import { entranceRoutes, signInForm } from "./pages/entrance.ts"
 import { keyRoutes } from "./pages/keys.ts"
@@ -113,6 +114,7 @@ export const routes: ReadonlyArray<Route> = [
   ...experimentRoutes,
   ...itemRoutes,
   ...goalRoutes,
+  ...sourceRoutes,
   ...leagueRoutes,
   ...currencyRoutes,
   ...segmentRoutes,

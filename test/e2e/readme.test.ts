@@ -4,6 +4,8 @@ import { readFileSync } from "node:fs"
 import { stripTypeScriptTypes } from "node:module"
 import { join } from "node:path"
 import { promisify } from "node:util"
+import { sign } from "@octokit/webhooks-methods"
+import Stripe from "stripe"
 import { describe, expect, it } from "vitest"
 import { root, Server, temporaryFolder } from "./program.ts"
 
@@ -103,6 +105,56 @@ describe("The guide to trackers", () => {
     }
     const actions = await server.request(env.LAUREL_KEY, "GET", "/v1/actions")
     expect(actions.body.actions).toMatchObject([{ action: "LESSON_DONE", count: 2 }])
+    expect(await server.stop()).toBe(0)
+  })
+
+  it("has sources whose deliveries become events, as Stripe and GitHub sign them", async () => {
+    const server = await Server.start(await temporaryFolder())
+    const env = { ...process.env, LAUREL_KEY: await server.createKey("sources") }
+    const text = readFileSync(join(root, "src/client/trackers.md"), "utf8")
+    const blocks = [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block]) => block!)
+    expect(blocks.length).toBe(2)
+    for (const block of blocks) {
+      await run(env, "sh", "-c", strict + block.replaceAll("http://127.0.0.1:8080", server.url))
+    }
+    const pathOf = async (key: string) =>
+      (await server.request(env.LAUREL_KEY, "GET", `/v1/sources/${key}`)).body.path
+    const deliver = async (key: string, body: string, headers: Record<string, string>) => {
+      const sent = {
+        method: "POST",
+        body,
+        headers: { "Content-Type": "application/json", ...headers },
+      }
+      return (await fetch(`${server.url}${await pathOf(key)}`, sent)).json()
+    }
+    const user = { login: "ada" }
+    const pull = JSON.stringify({
+      pull_request: { merged: true, user },
+      repository: { full_name: "a/b" },
+    })
+    const merged = await deliver("code", pull, {
+      "X-GitHub-Event": "pull_request",
+      "X-GitHub-Delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
+      "X-Hub-Signature-256": await sign("choose-a-long-secret", pull),
+    })
+    expect(merged).toMatchObject({ events: 1 })
+    const object = { client_reference_id: "ada", payment_status: "paid", amount_total: 1_900 }
+    const payload = JSON.stringify({
+      id: "evt_1",
+      type: "checkout.session.completed",
+      data: { object },
+    })
+    const secret = "whsec_of_the_endpoint_at_stripe"
+    const { webhooks } = new Stripe("sk_test_unused")
+    const header = webhooks.generateTestHeaderString({ payload, secret })
+    expect(await deliver("shop", payload, { "Stripe-Signature": header })).toMatchObject({
+      events: 1,
+    })
+    const { body } = await server.request(env.LAUREL_KEY, "GET", "/v1/actions")
+    expect(body.actions.map(({ action }: { action: string }) => action)).toEqual([
+      "ORDER_PAID",
+      "PULL_REQUEST_MERGED",
+    ])
     expect(await server.stop()).toBe(0)
   })
 })

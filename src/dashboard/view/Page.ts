@@ -101,6 +101,7 @@ const placeGroups: ReadonlyArray<readonly [title: string, links: ReadonlyArray<P
   [
     "Environment",
     [
+      ["/sources", "Sources"],
       ["/webhooks", "Webhooks"],
       ["/keys", "API keys"],
       ["/settings", "Settings"],

@@ -258,6 +258,11 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     recurrence: "monthly",
     reward: { points: 1 },
   })
+  const source = await post("/sources", {
+    name: longName,
+    kind: "github",
+    mappings: [{ event: "pull_request", action: longAction.slice(0, 64), userId: "/sender/login" }],
+  })
   const item = await post("/items", {
     name: longName,
     price: { points: 1 },
@@ -278,6 +283,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     spend: spend.spendId,
     item: item.id,
     goal: goal.id,
+    source: source.id,
     purchase: purchase.purchaseId,
     rule: rule.id,
     badge: badge.id,

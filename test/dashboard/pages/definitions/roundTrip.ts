@@ -36,6 +36,8 @@ export const roundTrip = async (
     left: undefined,
     sold: undefined,
     progress: undefined,
+    secret: undefined,
+    receipts: undefined,
   }
   const untimely = (shown: Json) => ({ ...shown, updatedAt: "", version: 0, ...counted })
   const conditions = [{ kind: "level", op: "eq", value: 1 }]
