@@ -131,6 +131,7 @@ export const boardWith = ({ id = "ldb_1", ...board }: Partial<Board>): Board => 
   entrants: "users",
   teamKind: null,
   windows: namedWindows,
+  timeZone: "project",
   order: "desc",
   ties: "shared",
   attributes: [],

@@ -80,6 +80,7 @@ const fill = async (place: Place) => {
     name: "Season",
     score: { currency: "points" },
     windows: ["weekly", { days: 14, anchor: "2026-01-05" }],
+    timeZone: "user",
     order: "asc",
     ties: "first",
     attributes: ["avatarUrl"],

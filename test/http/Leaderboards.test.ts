@@ -60,6 +60,7 @@ describe("leaderboards", () => {
       entrants: "users",
       teamKind: null,
       windows: ["all_time", "daily", "weekly", "monthly"],
+      timeZone: "project",
       order: "desc",
       ties: "shared",
       segment: null,
@@ -512,6 +513,64 @@ describe("leaderboards", () => {
     ])
     const change = { windows: [{ days: 7, anchor: "2027-01-04" }] }
     expect(faultsOf(await place.patch(path, change))).toEqual([["/windows", "invalid_value"]])
+  })
+
+  it("follow the calendar of each user, and close once a window has ended everywhere", async () => {
+    const place = await placeWithGems()
+    const path = "/v1/leaderboards/gem-hunters"
+    const windows = ["weekly"]
+    const prizes = [{ window: "weekly", ranks: [1, 1], reward: { points: 7 } }]
+    await place.post("/v1/leaderboards", { ...gems, windows, timeZone: "user", prizes })
+    expect((await place.get(path)).json.timeZone).toBe("user")
+    await place.put("/v1/users/kiri", { timezone: "Pacific/Kiritimati" })
+    await place.put("/v1/users/pago", { timezone: "Pacific/Pago_Pago" })
+    // Monday in Kiritimati, Sunday in UTC and in Pago Pago.
+    await place.post("/v1/test-clock", { advanceTo: "2026-11-08T12:00:00Z" })
+    await earn(place, "kiri", 5)
+    await earn(place, "utc", 4)
+    expect(await rowsOf(place)).toEqual([[1, "utc", 4]])
+    const next = (await place.get(`${path}/entries?at=2026-11-09`)).json
+    expect(next.window).toEqual({
+      kind: "weekly",
+      startsAt: "2026-11-08T10:00:00.000Z",
+      endsAt: "2026-11-16T12:00:00.000Z",
+    })
+    expect(next.entries.map(({ userId }: { userId: string }) => userId)).toEqual(["kiri"])
+    expect(faultsOf(await place.get(`${path}/entries?at=2026-11-16`))).toEqual([
+      ["query/at", "out_of_range"],
+    ])
+    // Monday in UTC, still Sunday in Pago Pago. A move to the west brings Kiri to the week before.
+    await place.post("/v1/test-clock", { advanceTo: "2026-11-09T09:00:00Z" })
+    const { rewardId } = await earn(place, "pago", 3)
+    await place.put("/v1/users/kiri", { timezone: "Pacific/Pago_Pago" })
+    await earn(place, "kiri", 1)
+    expect(await rowsOf(place, "?at=2026-11-08")).toEqual([
+      [1, "utc", 4],
+      [2, "pago", 3],
+      [3, "kiri", 1],
+    ])
+    expect(await rowsOf(place)).toEqual([[1, "kiri", 5]])
+    await place.delete(`/v1/users/pago/rewards/${rewardId}`)
+    const open = (await place.get(`${path}/entries?at=2026-11-08`)).json
+    expect([open.closed, open.total]).toEqual([false, 2])
+    await place.post("/v1/test-clock", { advanceTo: "2026-11-09T12:00:00Z" })
+    const closed = (await place.get(`${path}/entries?at=2026-11-08`)).json
+    expect([closed.closed, closed.total]).toEqual([true, 2])
+    expect((await place.get("/v1/users/utc")).json.points).toBe(7)
+  })
+
+  it("refuse the calendar of each user for days, for teams and after they were published", async () => {
+    const place = await placeWithGems()
+    const create = (more: object) =>
+      place.post("/v1/leaderboards", { ...gems, timeZone: "user", ...more })
+    expect(faultsOf(await create({}))).toEqual([["/windows", "not_allowed"]])
+    const teams = { entrants: "teams", teamKind: "club", windows: ["weekly"] }
+    expect(faultsOf(await create(teams))).toEqual([["/timeZone", "not_allowed"]])
+    expect((await create({ windows: ["weekly"] })).status).toBe(201)
+    const change = { timeZone: "project" }
+    expect(faultsOf(await place.patch("/v1/leaderboards/gem-hunters", change))).toEqual([
+      ["/timeZone", "invalid_value"],
+    ])
   })
 
   it("refuse windows of days that are too short, too long, twice there or without an anchor", async () => {

@@ -853,6 +853,7 @@ export const randomBoard = (run: Surroundings): Board => {
     score,
     ...randomEntrants(run),
     windows: windows.length > 0 ? windows : (["all_time"] as const),
+    timeZone: "project" as const,
     order: random.pick(boardOrders),
     ties: random.pick(boardTies),
     attributes: [],

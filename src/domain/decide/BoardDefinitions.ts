@@ -6,6 +6,7 @@ import {
   defaultWindows,
   hasScores,
   hasWindow,
+  isByUsers,
   isOfPresent,
   isOfTeams,
   isXpBoard,
@@ -42,6 +43,7 @@ export interface BoardChange
       | "score"
       | "entrants"
       | "teamKind"
+      | "timeZone"
       | "order"
       | "ties"
       | "attributes"
@@ -65,6 +67,7 @@ type Defaulted =
   | "entrants"
   | "teamKind"
   | "windows"
+  | "timeZone"
   | "order"
   | "ties"
   | "attributes"
@@ -141,7 +144,7 @@ const boardFaults = (state: ProjectState, board: Board): ReadonlyArray<Fault> =>
     ...rankedFaults(state, score),
   ]
   if (isOfPresent(state.metrics, board)) faults.push(...presentFaults(board))
-  faults.push(...entrantFaults(state, board))
+  faults.push(...entrantFaults(state, board), ...zoneFaults(board))
   const scored =
     "currency" in score ? definitionWithKey(state.currencies, score.currency) : undefined
   if (scored !== undefined && isRefilling(scored)) {
@@ -169,6 +172,20 @@ const entrantFaults = ({ metrics }: ProjectState, board: Board): ReadonlyArray<F
   if (isOfPresent(metrics, board)) {
     const detail = "must be a currency, or a metric that counts or sums: scores of members add up"
     faults.push({ pointer: "/score", code: "not_allowed", detail })
+  }
+  return faults
+}
+
+const zoneFaults = (board: Board): ReadonlyArray<Fault> => {
+  if (!isByUsers(board)) return []
+  const faults: Array<Fault> = []
+  if (isOfTeams(board)) {
+    const detail = "must be project on a leaderboard of teams"
+    faults.push({ pointer: "/timeZone", code: "not_allowed", detail })
+  }
+  if (hasWindow(board, "daily")) {
+    const detail = "must not have daily with timeZone user: name weekly, monthly or days"
+    faults.push({ pointer: "/windows", code: "not_allowed", detail })
   }
   return faults
 }

@@ -19,7 +19,13 @@
  * Boards of streaks and of other metrics have no facts: they show what users' states have
  * (`engine/boards/Boards.ts`).
  *
- * A window takes what occurred in it until its grace ends, if the user's state has a place for the score
+ * On a board by the calendars of users (`isByUsers`), the user's zone at the decision says in which window
+ * the event occurred. It counts there until the window is over, and never in another one: so a change of
+ * zone, also to the west, neither repeats nor loses a score. No more than two windows of a kind are open
+ * at a time, which is what the state has places for. An undo takes the score from the window that the
+ * fact names.
+ *
+ * On other boards a window takes what occurred in it until its grace ends, if the user's state has a place for the score
  * (`lateWindow`).
  *
  * Nothing scores on a board that has ended, and an undo takes nothing back from it.
@@ -33,8 +39,10 @@ import {
   type Board,
   boardGraceMs,
   boardIndexOf,
+  isByUsers,
   isWhole,
   kindOfWindow,
+  lastZoneOf,
   spanOf,
   xpBoard,
 } from "../project/BoardDefinition.ts"
@@ -43,7 +51,13 @@ import type { ProjectState } from "../project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../record/Record.ts"
 import type { Membership } from "../user/Membership.ts"
 import { teamIn } from "../user/TeamMembership.ts"
-import { noBoardScores, noWindows, type UserState, type WindowScores } from "../user/User.ts"
+import {
+  noBoardScores,
+  noWindows,
+  presentZone,
+  type UserState,
+  type WindowScores,
+} from "../user/User.ts"
 import {
   type TimedWindow,
   timedWindows,
@@ -52,7 +66,14 @@ import {
   zoneOf,
 } from "../values/Calendar.ts"
 import { hasEnded } from "./CloseWindows.ts"
-import { isStillOpen, lateWindow, openWindow, openWindows } from "./openWindows.ts"
+import {
+  hasScore,
+  isStillOpen,
+  lateWindow,
+  openWindow,
+  openWindows,
+  windowOfUser,
+} from "./openWindows.ts"
 
 /** The index of each window that counts. */
 type Indexes = { -readonly [Kind in TimedWindow]?: number }
@@ -128,9 +149,10 @@ const creditBoard = (
       continue
     }
     const scores = windows[window]
-    const index =
-      openWindow(span, scores, closes[window], today, day) ??
-      lateIndex(draft, board, span, scores, closes[window])
+    const index = isByUsers(board)
+      ? indexOfUser(draft, board, span, closes[window])
+      : (openWindow(span, scores, closes[window], today, day) ??
+        lateIndex(draft, board, span, scores, closes[window]))
     if (index === undefined) continue
     indexes[window] = index
     counts = true
@@ -139,6 +161,22 @@ const creditBoard = (
   const of = team && { team: { id: team.id, number: team.number } }
   facts.push({ kind: "board.scored", boardId, amount, ...of, ...indexes })
 }
+
+/** The window by the calendar of the user. */
+const indexOfUser = (
+  { now, occurredAt, project, user, zone: ofProject }: Scoring,
+  board: Board,
+  span: WindowSpan,
+  closed: number,
+): number | undefined => {
+  const zone = presentZone(user, project)
+  const oldest = oldestOnBoard(board, span, ofProject, now)
+  return windowOfUser(span, closed, oldest, zone.dayAt(now), zone.dayAt(occurredAt))
+}
+
+/** The oldest window of the board that is not over. */
+const oldestOnBoard = (board: Board, span: WindowSpan, ofProject: Zone, now: number): number =>
+  lastZoneOf(board, ofProject).windowAt(span, now - boardGraceMs(board))
 
 /** The window that takes the event in its grace. */
 const lateIndex = (
@@ -181,13 +219,38 @@ export const undoneScores = (
     if (closes.over) return []
     const { windows } = user.boards.get(boardId) ?? noBoardScores
     const board = project.leaderboards.get(boardId)
-    const open = board && {
-      ...openAmong(fact, windows, board, project, now),
-      ...graceAmong(fact, windows, board, project, now),
-    }
+    const open =
+      board &&
+      (isByUsers(board)
+        ? openOfUser(fact, windows, board, project, now)
+        : {
+            ...openAmong(fact, windows, board, project, now),
+            ...graceAmong(fact, windows, board, project, now),
+          })
     const of = { ...(team && { team }), ...(missed && { missed }) }
     return { kind, boardId, amount: -amount, ...of, ...open }
   })
+
+/** The windows of a score on a board by the calendars of users that are not over. */
+const openOfUser = (
+  fact: FactOf<"board.scored">,
+  windows: UserState["windows"],
+  board: Board,
+  { boardCloses, settings }: ProjectState,
+  now: number,
+): Indexes => {
+  const closes = closeOf(boardCloses, board.id)
+  const ofProject = zoneOf(settings.timezone)
+  const debit: Indexes = {}
+  for (const kind of timedWindows) {
+    const index = fact[kind]
+    const span = spanOf(board, kind)
+    if (index === undefined || span === undefined || index <= closes[kind]) continue
+    if (index < oldestOnBoard(board, span, ofProject, now)) continue
+    if (hasScore(windows[kind], index)) debit[kind] = index
+  }
+  return debit
+}
 
 /** The windows of a score that are in their grace. */
 const graceAmong = (

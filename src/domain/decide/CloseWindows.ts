@@ -5,6 +5,8 @@
  * list users, that of all time too, and ends the leaderboard: it takes no more scores, and its ranks
  * are final. A window that the end cuts off closes early.
  *
+ * On a board by the calendars of users a window is over once it has ended in the last zone of the world.
+ *
  * With a grace, a window and a leaderboard close so much later, and until then take what occurred before
  * their ends. What is over at a moment is what had ended a grace before.
  */
@@ -14,8 +16,10 @@ import {
   type Board,
   type BoardWindow,
   boardGraceMs,
+  boundsOn,
   hasScores,
   hasWindow,
+  lastZoneOf,
   spanOf,
   xpBoard,
 } from "../project/BoardDefinition.ts"
@@ -42,7 +46,7 @@ export interface CloseWindows {
   readonly windows: ReadonlyArray<WindowOver>
 }
 
-type Ending = Pick<Board, "endsAt" | "graceMinutes" | "id" | "windows">
+type Ending = Pick<Board, "endsAt" | "graceMinutes" | "id" | "timeZone" | "windows">
 
 /** Whether the leaderboard has ended, and its grace too, so that nothing scores on it any more. */
 export const hasEnded = (board: Pick<Board, "endsAt" | "graceMinutes">, now: number): boolean =>
@@ -55,7 +59,7 @@ export const oldestOpenWindow = (
   zone: Zone,
   kind: TimedWindow,
   now: number,
-): number => openWindow(project, board, zone, kind, now - boardGraceMs(board))
+): number => openWindow(project, board, lastZoneOf(board, zone), kind, now - boardGraceMs(board))
 
 /**
  * The index of the open window: the window of `now`. If this window is already closed, because the
@@ -157,7 +161,7 @@ const closedBoard = ({ id, key }: Board) =>
 /** The leaderboard's end may be within the window. */
 const boundsOf = (board: Board, zone: Zone, span: WindowSpan, index: number) => {
   const { endsAt } = board
-  const bounds = zone.windowBounds(span, index)
+  const bounds = boundsOn(board, zone, span, index)
   return endsAt === null || endsAt <= bounds.startsAt || endsAt >= bounds.endsAt
     ? bounds
     : { ...bounds, endsAt }

@@ -44,6 +44,23 @@ export const openWindow = (
     ? openIndex(span, today, latest, closed)
     : undefined
 
+/**
+ * On a board by the calendars of users, the window that contains the user's local day `day`: it takes
+ * what occurred in it until it is over. `oldest`: the oldest window that is not over. If the user's
+ * present window is closed because the clock was set back, the next one is open instead.
+ */
+export const windowOfUser = (
+  span: WindowSpan,
+  closed: number,
+  oldest: number,
+  today: number,
+  day: number,
+): number | undefined => {
+  const index = windowOfDay(span, day)
+  if (index > closed) return index >= oldest ? index : undefined
+  return index === windowOfDay(span, today) ? closed + 1 : undefined
+}
+
 /** When something is decided, and for how long after its end a window is open. */
 interface Grace {
   readonly zone: Zone
@@ -83,11 +100,12 @@ export const isStillOpen = (
   scores: WindowScores,
   closed: number,
   grace: Grace,
-): boolean =>
-  index > closed &&
-  isInGrace(span, index, grace) &&
-  ((scores.sequence > 0 && scores.index === index) ||
-    (scores.sequenceBefore > 0 && scores.indexBefore === index))
+): boolean => index > closed && isInGrace(span, index, grace) && hasScore(scores, index)
+
+/** Whether the user has a score in the window. */
+export const hasScore = (scores: WindowScores, index: number): boolean =>
+  (scores.sequence > 0 && scores.index === index) ||
+  (scores.sequenceBefore > 0 && scores.indexBefore === index)
 
 /** The index of the window that counts today's events. */
 const openIndex = (

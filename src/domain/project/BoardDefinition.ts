@@ -20,6 +20,11 @@
  * group changes with the attribute, and takes the whole score along; a closed window keeps the group that the user
  * had at the close. Prizes go by the rank on the whole board.
  *
+ * The windows of a board follow the calendar of the project or, by `timeZone`, that of each user. Then a
+ * window begins with its first day in the first zone of the world, and ends with its last day in the last
+ * one. So three days are open at once at times, but no more than two longer windows, which is what a
+ * user's state has places for: such a board has no daily windows.
+ *
  * The board `xp` always exists. It has no scores of its own: it ranks by the xp and the windows that
  * each user's state has in any case.
  */
@@ -30,6 +35,8 @@ import {
   type WindowKind,
   type WindowSpan,
   windowKinds,
+  type Zone,
+  zoneOf,
 } from "../values/Calendar.ts"
 import type { BoardPrize } from "./BoardPrize.ts"
 import { type Definition, type Targeted, targetedDefaults } from "./Definition.ts"
@@ -67,6 +74,9 @@ export type BoardTies = (typeof boardTies)[number]
 
 export const boardEntrants = ["users", "teams"] as const
 export type BoardEntrants = (typeof boardEntrants)[number]
+
+export const boardTimeZones = ["project", "user"] as const
+export type BoardTimeZone = (typeof boardTimeZones)[number]
 
 /** What users are ranked by: a currency, a metric or a streak, by its key. */
 export type BoardScore =
@@ -123,6 +133,8 @@ export interface Board extends Targeted {
   readonly teamKind: string | null
   /** At least one. */
   readonly windows: ReadonlyArray<BoardSpan>
+  /** Whose calendar the windows follow. */
+  readonly timeZone: BoardTimeZone
   /** `asc`: the lowest score is first. */
   readonly order: BoardOrder
   /**
@@ -151,6 +163,7 @@ export const scoring = [
   "entrants",
   "teamKind",
   "windows",
+  "timeZone",
   "order",
   "groupBy",
   "graceMinutes",
@@ -164,6 +177,7 @@ export const boardDefaults = {
   entrants: "users",
   teamKind: null as string | null,
   windows: namedWindows as ReadonlyArray<BoardSpan>,
+  timeZone: "project" as BoardTimeZone,
   order: "desc",
   ties: "shared",
   attributes: [] as ReadonlyArray<string>,
@@ -184,6 +198,28 @@ const minuteMs = 60_000
 /** How long after its end a window closes, in milliseconds. */
 export const boardGraceMs = ({ graceMinutes }: Pick<Board, "graceMinutes">): number =>
   graceMinutes * minuteMs
+
+/** Whether each user's calendar decides the windows of what the user earns. */
+export const isByUsers = ({ timeZone }: Pick<Board, "timeZone">): boolean => timeZone === "user"
+
+/** The zone in which the windows of the board begin first. */
+export const firstZoneOf = (board: Pick<Board, "timeZone">, ofProject: Zone): Zone =>
+  isByUsers(board) ? zoneOf("Etc/GMT-14") : ofProject
+
+/** The zone in which the windows of the board end last. */
+export const lastZoneOf = (board: Pick<Board, "timeZone">, ofProject: Zone): Zone =>
+  isByUsers(board) ? zoneOf("Etc/GMT+12") : ofProject
+
+/** When a window of the board begins anywhere and has ended everywhere, epoch milliseconds. */
+export const boundsOn = (
+  board: Pick<Board, "timeZone">,
+  ofProject: Zone,
+  span: WindowSpan,
+  index: number,
+): { readonly startsAt: number; readonly endsAt: number } => ({
+  startsAt: firstZoneOf(board, ofProject).windowBounds(span, index).startsAt,
+  endsAt: lastZoneOf(board, ofProject).windowBounds(span, index).endsAt,
+})
 
 /** The board that `GET /v1/leaderboard` reads. */
 export const xpBoard: Board = {

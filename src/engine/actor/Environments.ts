@@ -8,7 +8,7 @@ import { decideUser } from "../../domain/decide/Decide.ts"
 import { type DirectoryCommand, decideDirectory } from "../../domain/decide/Directory.ts"
 import { leagueClosesAt } from "../../domain/decide/Leagues.ts"
 import { decideProject, type ProjectCommand } from "../../domain/decide/Project.ts"
-import { spanOf, xpBoard } from "../../domain/project/BoardDefinition.ts"
+import { boundsOn, spanOf, xpBoard } from "../../domain/project/BoardDefinition.ts"
 import { type DirectoryState, emptyDirectory } from "../../domain/project/Directory.ts"
 import { aheadMsOf, emptyProject, type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import { applyDirectory } from "../../domain/record/applyDirectory.ts"
@@ -359,8 +359,9 @@ export class Environment {
         for (const kind of timedWindows) {
           const { index, sequence } = windows[kind]
           if (sequence <= lastDurable) continue
-          const span = spanOf(state.leaderboards.get(boardId) ?? xpBoard, kind)
-          if (span !== undefined) due = Math.min(due, zone.windowBounds(span, index).endsAt)
+          const board = state.leaderboards.get(boardId) ?? xpBoard
+          const span = spanOf(board, kind)
+          if (span !== undefined) due = Math.min(due, boundsOn(board, zone, span, index).endsAt)
         }
       }
       for (const [leagueId, { entry }] of user.leagues) {

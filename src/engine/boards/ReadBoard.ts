@@ -5,6 +5,9 @@
  * Invariants: a page shows durable state only, and one window as a whole: rows, ranks and total
  * come from one board.
  *
+ * On a board by the calendars of users, the present window is that of the project's date, and a window can
+ * be read from its first day in any zone on.
+ *
  * Cost: a page reads no user. Users' xp are the scores on the all-time board, and names are in
  * `Boards`, also for users who are not in memory. Only stored boards are read from LMDB.
  */
@@ -15,7 +18,13 @@ import { Members } from "../../domain/board/Members.ts"
 import { oldestOpenWindow, openWindow } from "../../domain/decide/CloseWindows.ts"
 import { teamNotFound } from "../../domain/decide/TeamMembers.ts"
 import { closeOf } from "../../domain/project/BoardClose.ts"
-import { type BoardWindow, spanOf, xpBoard } from "../../domain/project/BoardDefinition.ts"
+import {
+  type BoardWindow,
+  boundsOn,
+  firstZoneOf,
+  spanOf,
+  xpBoard,
+} from "../../domain/project/BoardDefinition.ts"
 import { rankAtClose, rewardsOf, type WindowPrizes } from "../../domain/project/BoardPrize.ts"
 import type { Gives } from "../../domain/project/Definition.ts"
 import { payoutId } from "../../domain/project/Payout.ts"
@@ -411,14 +420,15 @@ export class BoardReader {
     const now = timeIn(project, serverNow)
     const open = openWindow(project, definition, zone, window, now)
     const index = at === undefined ? open : indexAt(span, at, zone)
-    if (index > open) return refuse("out_of_range", "must not be later than the present window")
+    const newest = openWindow(project, definition, firstZoneOf(definition, zone), window, now)
+    if (index > newest) return refuse("out_of_range", "must not be later than the present window")
     if (index < oldestKept(environment, id, window, serverNow)) {
       const kept = keptOf(environment, id, window)
       return refuse("out_of_range", `must lie in the present window or in the ${kept} before it`)
     }
     const windows = boards.windows[window]
     const closed = windows.closed(index)
-    const { endsAt, startsAt } = closed ?? zone.windowBounds(span, index)
+    const { endsAt, startsAt } = closed ?? boundsOn(definition, zone, span, index)
     const state = {
       closed:
         index < oldestOpenWindow(project, definition, zone, window, now) ||

@@ -24,7 +24,14 @@ import {
   oldestOpenWindow,
   type WindowOver,
 } from "../../domain/decide/CloseWindows.ts"
-import { boardGraceMs, hasScores, spanOf, xpBoard } from "../../domain/project/BoardDefinition.ts"
+import {
+  boardGraceMs,
+  boundsOn,
+  hasScores,
+  lastZoneOf,
+  spanOf,
+  xpBoard,
+} from "../../domain/project/BoardDefinition.ts"
 import { isAdvancing, type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
 import { timedWindows, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
@@ -149,7 +156,7 @@ export class WindowClock<Environment extends WindowedEnvironment> {
         const span = spanOf(board, kind)
         if (span === undefined) continue
         for (const [index, { total }] of windows[kind].open) {
-          if (total > 0) next = Math.min(next, zone.windowBounds(span, index).endsAt + graceMs)
+          if (total > 0) next = Math.min(next, boundsOn(board, zone, span, index).endsAt + graceMs)
         }
       }
     }
@@ -203,16 +210,22 @@ const windowsOver = (boards: Boards, state: ProjectState, at: number) => {
   return { windows, isComplete }
 }
 
-/** The next ends of leaderboards, and of days in leaderboards with a grace. */
+/** The next ends of leaderboards, and of the days of each, behind its grace. */
 const endsAfter = (state: ProjectState, now: number): ReadonlyArray<number> => {
   const zone = zoneOf(state.settings.timezone)
-  const graces = new Set([...state.leaderboards.values()].filter(hasScores).map(boardGraceMs))
-  graces.delete(0)
+  const midnights = new Map<string, number>()
+  for (const board of state.leaderboards.values()) {
+    const graceMs = boardGraceMs(board)
+    const name = `${board.timeZone} ${graceMs}`
+    // The clock looks at the midnight of the project in any case.
+    if (name === "project 0" || !hasScores(board) || midnights.has(name)) continue
+    midnights.set(name, nextMidnight(lastZoneOf(board, zone), now - graceMs) + graceMs)
+  }
   return [
     ...endingBoards(state).flatMap((board) =>
       hasEnded(board, now) ? [] : [board.endsAt + boardGraceMs(board)],
     ),
-    ...[...graces].map((graceMs) => nextMidnight(zone, now - graceMs) + graceMs),
+    ...midnights.values(),
   ]
 }
 

@@ -6,6 +6,7 @@ import {
   boardEntrants,
   boardOrders,
   boardTies,
+  boardTimeZones,
   boardWindows,
   kindOfWindow,
   namedWindows,
@@ -144,6 +145,12 @@ const Windows = list(Schema.Union([oneOf(namedWindows), DaysWindow]), 1, boardWi
     ],
   })
 
+const TimeZone = oneOf(boardTimeZones).annotate({
+  description:
+    "Whose calendar the windows follow. `user`: what a user earns counts in the window of the user's own date, by the time zone that the user has when it is decided. A window is open from its first day in any zone on. It takes what occurred in it, late events too, until it has ended everywhere, at midnight of UTC-12, and its `graceMinutes` are over; then it closes. `startsAt` and `endsAt` of a window are these two times. Reads take the window of the project's date unless `at` has another date. Not with `daily` windows, of which three would be open at once, and not for `teams`. Default `project`.",
+  examples: ["project"],
+})
+
 const Order = oneOf(boardOrders).annotate({
   description:
     "`desc`: the highest score is first. `asc`: the lowest. Of equal scores, the one that was reached first comes first. Default `desc`.",
@@ -242,6 +249,7 @@ export const NewLeaderboard = Schema.Struct({
   entrants: Schema.optionalKey(Entrants),
   teamKind: Schema.optionalKey(TeamKind.annotate(teamKindWords)),
   windows: Schema.optionalKey(Windows),
+  timeZone: Schema.optionalKey(TimeZone),
   order: Schema.optionalKey(Order),
   ties: Schema.optionalKey(Ties),
   attributes: Schema.optionalKey(Attributes),
@@ -292,6 +300,7 @@ export const LeaderboardPatch = Schema.Struct({
   entrants: Schema.optionalKey(Schema.NullOr(Entrants)),
   teamKind: Schema.optionalKey(Schema.NullOr(TeamKind.annotate(teamKindWords))),
   windows: Schema.optionalKey(Schema.NullOr(Windows)),
+  timeZone: Schema.optionalKey(Schema.NullOr(TimeZone)),
   order: Schema.optionalKey(Schema.NullOr(Order)),
   ties: Schema.optionalKey(Schema.NullOr(Ties)),
   attributes: Schema.optionalKey(Schema.NullOr(Attributes)),
@@ -323,6 +332,10 @@ export const LeaderboardDefinition = Schema.Struct({
   windows: Schema.Array(Schema.Union([oneOf(namedWindows), DaysWindow])).annotate({
     description: "The windows in which users are ranked.",
     examples: [leaderboard.windows],
+  }),
+  timeZone: oneOf(boardTimeZones).annotate({
+    description: "Whose calendar the windows follow.",
+    examples: ["project"],
   }),
   order: oneOf(boardOrders).annotate({
     description: "Whether the highest or the lowest score is first.",
@@ -411,7 +424,7 @@ export const Leaderboards = HttpApiGroup.make("leaderboards")
         summary: "Change a leaderboard",
         description: `${patchWords}
 
-\`score\`, \`entrants\`, \`teamKind\`, \`windows\`, \`order\`, \`groupBy\`, \`graceMinutes\`, \`segment\` and \`startsAt\` change only while it is a draft. \`endsAt\` can move to any later moment than now, or be removed, until the leaderboard has ended. A paused leaderboard counts nothing and shows its entries. The status and the end of the leaderboard \`xp\` cannot change.
+\`score\`, \`entrants\`, \`teamKind\`, \`windows\`, \`timeZone\`, \`order\`, \`groupBy\`, \`graceMinutes\`, \`segment\` and \`startsAt\` change only while it is a draft. \`endsAt\` can move to any later moment than now, or be removed, until the leaderboard has ended. A paused leaderboard counts nothing and shows its entries. The status and the end of the leaderboard \`xp\` cannot change.
 
 ${statusWords}`,
       },

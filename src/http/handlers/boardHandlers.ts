@@ -367,9 +367,15 @@ export const newBoard = (payload: typeof NewLeaderboard.Type, id: string) => {
   } = payload
   const score = scoreOf(payload.score)
   const prizes = prizesOf(payload.prizes)
-  const { graceMinutes = 0, groupBy = null, keepWindows = null, teamKind = null } = payload
+  const {
+    graceMinutes = 0,
+    groupBy = null,
+    keepWindows = null,
+    teamKind = null,
+    timeZone = "project",
+  } = payload
   const shown = { entrants, teamKind, order, ties, attributes, prizes, keepWindows, graceMinutes }
-  const members = { windows: windows ?? defaultWindows(score), groupBy, ...shown }
+  const members = { windows: windows ?? defaultWindows(score), timeZone, groupBy, ...shown }
   return { id, ...newMembers(payload), name, score, ...members }
 }
 
@@ -377,11 +383,12 @@ export const newBoard = (payload: typeof NewLeaderboard.Type, id: string) => {
 const scoreOf = (score: (typeof NewLeaderboard.Type)["score"]): BoardScore => score as BoardScore
 
 const boardChange = (patch: typeof LeaderboardPatch.Type): BoardChange => {
-  const { attributes, entrants, graceMinutes, order, prizes, score, ties } = patch
+  const { attributes, entrants, graceMinutes, order, prizes, score, ties, timeZone } = patch
   return named({
     ...patchOf(patch),
     score: score && scoreOf(score),
     entrants: entrants === null ? ("users" as const) : entrants,
+    timeZone: timeZone === null ? ("project" as const) : timeZone,
     order: order === null ? ("desc" as const) : order,
     ties: ties === null ? ("shared" as const) : ties,
     attributes: attributes === null ? [] : attributes,

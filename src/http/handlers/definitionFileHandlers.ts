@@ -377,7 +377,7 @@ const fileBoost = (boost: Boost) => {
 
 const fileBoard = (board: Board) => {
   const { attributes, entrants, graceMinutes, keepWindows, name, order, prizes, score } = board
-  const { ties, windows } = board
+  const { ties, timeZone, windows } = board
   const usual = defaultWindows(score)
   const isUsual =
     windows.length === usual.length && windows.every((one, place) => one === usual[place])
@@ -387,6 +387,7 @@ const fileBoard = (board: Board) => {
     ...(entrants !== "users" && { entrants }),
     ...(graceMinutes !== 0 && { graceMinutes }),
     ...(!isUsual && { windows }),
+    ...(timeZone !== "project" && { timeZone }),
     ...(order !== "desc" && { order }),
     ...(ties !== "shared" && { ties }),
     ...given({

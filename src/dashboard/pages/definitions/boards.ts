@@ -4,6 +4,7 @@ import {
   type BoardWindow,
   boardOrders,
   boardTies,
+  boardTimeZones,
   boardWindows,
   kindOfWindow,
   namedWindows,
@@ -93,6 +94,7 @@ const textsOf = (board: Board) =>
     ...rankedTexts(board),
     ["teamKind", board.teamKind ?? ""],
     ...board.windows.flatMap((window) => windowTexts(window)),
+    ["timeZone", board.timeZone],
     ["order", board.order],
     ["ties", board.ties],
     ["attributes", board.attributes.join(", ")],
@@ -108,6 +110,7 @@ const scoringOf = (form: Form) => ({
   entrants: form.optional("teamKind") === undefined ? "users" : "teams",
   teamKind: form.optional("teamKind") ?? null,
   windows: windowsOf(form),
+  timeZone: form.text("timeZone"),
   order: form.text("order"),
   groupBy: form.optional("groupBy") ?? null,
   graceMinutes: form.number("graceMinutes") ?? null,
@@ -201,6 +204,21 @@ const groupField = ({ faults, form }: Draft): Content =>
     faults,
   })
 
+const zoneLabels = {
+  project: "the project's time zone",
+  user: "each user's time zone",
+} as const
+
+const zoneField = ({ faults, form }: Draft): Content =>
+  selectField({
+    name: "timeZone",
+    label: "Calendar",
+    value: form.text("timeZone"),
+    options: boardTimeZones.map((zone) => [zone, zoneLabels[zone]] as const),
+    hint: "In each user's time zone, a window closes once it has ended everywhere, and there are no windows of a day.",
+    faults,
+  })
+
 const graceField = ({ faults, form }: Draft): Content =>
   numberField({
     name: "graceMinutes",
@@ -215,7 +233,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
   return [
     textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
     headFields(draft, isNew, "name"),
-    html`<p class="hint">Whom and what it ranks by, windows, order, groups, grace, segment and start change only while the leaderboard is a draft.</p>`,
+    html`<p class="hint">Whom and what it ranks by, windows, calendar, order, groups, grace, segment and start change only while the leaderboard is a draft.</p>`,
     selectField({
       name: "ranks",
       label: "Ranks by",
@@ -241,6 +259,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
       faults,
     }),
     windowFields(draft),
+    zoneField(draft),
     selectField({
       name: "order",
       label: "Order",
@@ -291,6 +310,7 @@ const names = (form: Form) => [
   "windows",
   "windowDays",
   "windowAnchor",
+  "timeZone",
   "order",
   "ties",
   "attributes.*",
@@ -415,6 +435,7 @@ export const boardRoutes: ReadonlyArray<Route> = [
       ["order", "desc"],
       ["ties", "shared"],
       ["graceMinutes", "0"],
+      ["timeZone", "project"],
       ...namedWindows.map((window) => [`windows.${window}`, "true"] as const),
     ]),
     textsOf,

@@ -15,6 +15,7 @@ export const leaderboard = {
   entrants: "users",
   teamKind: null,
   windows: ["all_time", "weekly"],
+  timeZone: "project",
   order: "desc",
   ties: "shared",
   segment: null,

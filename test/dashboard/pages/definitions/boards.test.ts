@@ -14,6 +14,7 @@ const simple = {
   name: "Points",
   ranks: "currency",
   by: "points",
+  timeZone: "project",
   order: "desc",
   ties: "shared",
   "windows.all_time": "true",
@@ -54,10 +55,10 @@ describe("The form of a leaderboard", () => {
   })
 
   it("creates a leaderboard with windows of so many days, and keeps them in an edit", async () => {
-    const fields = { ...simple, name: "Sprint", "windows.days": "true" }
+    const fields = { ...simple, name: "Sprint", "windows.days": "true", timeZone: "user" }
     const span = { days: 14, anchor: "2026-01-05" }
     const board = await create({ ...fields, windowDays: "14", windowAnchor: span.anchor })
-    expect(board.windows).toEqual(["all_time", span])
+    expect([board.windows, board.timeZone]).toEqual([["all_time", span], "user"])
     const page = await world.owner.get(`${boards}/${board.id}`)
     const edited = { ...fieldsOf(page.text, `${boards}/${board.id}`), name: "Sprints" }
     await world.owner.post(`${boards}/${board.id}`, edited)
