@@ -134,6 +134,52 @@ describe("A goal", () => {
 })
 
 describe("Contributions", () => {
+  it("are named in replies, with the share they reach and the reward, also by a simulation", async () => {
+    const place = newPlace()
+    await place.create("/v1/metrics", {
+      key: "km",
+      name: "Km",
+      aggregate: "sum",
+      actions: ["RUN"],
+      value: "km",
+      decimals: 1,
+    })
+    await place.create("/v1/goals", { ...goal, score: { metric: "km" }, reward: { points: 5 } })
+    const rule = { action: "RUN", reward: { xp: 1 } }
+    await place.create("/v1/rules", rule)
+    const run = (path: string, userId: string, km: number) =>
+      place.post(path, { userId, action: "RUN", metadata: { km } })
+    const of = { goalId: expect.any(String), key: "together", name: "Together", teamId: null }
+    const { json: first } = await run("/v1/events", "ada", 20.5)
+    expect(first.goals).toEqual([{ ...of, contributed: 20.5, contribution: 20.5 }])
+    const { json: second } = await run("/v1/events", "ada", 10)
+    expect(second.goals).toEqual([{ ...of, contributed: 10, contribution: 30.5, reached: 25 }])
+    const { json: read } = await place.get(`/v1/events/${second.eventId}`)
+    expect(read.goals).toEqual(second.goals)
+    const { json: undone } = await place.delete(`/v1/users/ada/events/${second.eventId}`)
+    expect(undone.goals).toEqual([{ ...of, contributed: -10, contribution: 20.5 }])
+    const last = { ...of, contributed: 79.5, contribution: 79.5, reached: 100 }
+    const reward = { xp: 0, points: 5, badgeId: null }
+    const simulated = (await run("/v1/project/simulate", "bob", 79.5)).json
+    expect(simulated.goals).toEqual([{ ...last, reward }])
+    expect((await run("/v1/project/simulate", "bob", 79.4)).json.goals).toMatchObject([
+      { reached: 75 },
+    ])
+    expect(await progressOf(place)).toMatchObject({ total: 20.5, completedAt: null })
+    expect((await run("/v1/events", "bob", 79.5)).json.goals).toEqual([{ ...last, reward }])
+    // The goal is complete.
+    expect((await run("/v1/events", "bob", 1)).json).not.toHaveProperty("goals")
+    expect(await rewarded(place)).toBe(2)
+  })
+
+  it("of a grant are named in its reply", async () => {
+    const place = newPlace()
+    await place.create("/v1/goals", { ...goal, target: 50 })
+    const { json } = await place.post("/v1/users/ada/rewards", { type: "xp", amount: 50 })
+    expect(json.goals).toMatchObject([{ key: "together", contributed: 50, reached: 100 }])
+    expect(json.goals[0]).not.toHaveProperty("reward")
+  })
+
   it("add up, and an undo takes one back", async () => {
     const place = newPlace()
     await place.create("/v1/goals", goal)

@@ -8,7 +8,7 @@ import type { Fact, FactOf } from "../record/Record.ts"
 import { OwnBoost, ownBoost } from "./BoostMembers.ts"
 import { rankWon, text } from "./boardMembers.ts"
 import { EnteredExperiment, enteredExperiment } from "./ExperimentMembers.ts"
-import { goalMembers } from "./GoalMembers.ts"
+import { goalMembers, goalOutcomes } from "./GoalMembers.ts"
 import { purchased, refunded } from "./ItemMembers.ts"
 import { leagueMembers } from "./LeagueMembers.ts"
 import { expiring, inactive, questEnding } from "./ReminderMembers.ts"
@@ -159,6 +159,7 @@ export const furtherOutcome = {
       examples: [[enteredExperiment]],
     }),
   ),
+  goals: goalOutcomes(Reward),
   levels: Schema.optionalKey(
     Schema.Record(
       Schema.String,

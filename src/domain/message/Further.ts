@@ -1,6 +1,6 @@
 /**
  * What a reply says beside xp and points: further currencies, credits that were cut or are pending,
- * freezes, personal boosts and experiments.
+ * freezes, personal boosts, experiments and shared goals.
  */
 import type { BoostRef } from "../record/BoostFact.ts"
 import { creditedCurrency } from "../record/Past.ts"
@@ -8,7 +8,7 @@ import type { Fact, FactOf } from "../record/Record.ts"
 import { isoTime } from "../values/isoTime.ts"
 import type { MembersOf } from "./FactMembers.ts"
 
-/** What a reply says of further currencies, of cut and pending credits, freezes, boosts and experiments. */
+/** What a reply says of further currencies, of cut and pending credits, freezes, boosts, experiments and goals. */
 type Further = Pick<
   MembersOf<"event.tracked">,
   | "balances"
@@ -17,6 +17,7 @@ type Further = Pick<
   | "currencies"
   | "experiments"
   | "freezes"
+  | "goals"
   | "levels"
   | "pending"
 >
@@ -29,6 +30,7 @@ export const furtherOf = ({
   currencies,
   experiments,
   freezes,
+  goals,
   levels,
   pending,
 }: { readonly [Name in keyof Further]: Further[Name] | undefined }): Further | undefined =>
@@ -38,6 +40,7 @@ export const furtherOf = ({
   currencies === undefined &&
   experiments === undefined &&
   freezes === undefined &&
+  goals === undefined &&
   levels === undefined &&
   pending === undefined
     ? undefined
@@ -49,6 +52,7 @@ export const furtherOf = ({
         ...(pending !== undefined && { pending }),
         ...(boostsEarned !== undefined && { boostsEarned }),
         ...(experiments !== undefined && { experiments }),
+        ...(goals !== undefined && { goals }),
         ...(balances !== undefined && { balances }),
       }
 

@@ -1,7 +1,8 @@
 /** What the API shows of the facts of shared goals, and the messages about them. */
 import { Schema } from "effect"
+import type { Gives } from "../project/Definition.ts"
 import { unscaled } from "../project/Metric.ts"
-import type { FactOf, JournalRecord } from "../record/Record.ts"
+import type { Fact, FactOf, JournalRecord } from "../record/Record.ts"
 
 const text = (description: string, example: string) =>
   Schema.String.annotate({ description, examples: [example] })
@@ -43,6 +44,83 @@ export const goalMembers = <Reward>(reward: Reward) => ({
   "goal.completed": reached,
   "goal.rewarded": { ...goalRef, reward },
 })
+
+/** A goal to which a request contributed, as the message catalogue shows it. */
+export const goalOutcome = {
+  goalId: "gol_01a1fc1e64c07345932e273286b5ca30",
+  key: "thousand-kilometres",
+  name: "A thousand kilometres",
+  teamId: null,
+  contributed: 12,
+  contribution: 240,
+  reached: 100,
+  reward: { xp: 0, points: 100, badgeId: null },
+} as const
+
+/** The goals to which a request contributed; `Reward` as elsewhere. */
+export const goalOutcomes = <Reward extends Schema.Top>(reward: Reward) =>
+  Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        ...goalRef,
+        contributed: number(12, "What this request added; below 0: an undo took it back."),
+        contribution: Schema.NullOr(Schema.Finite).annotate({
+          description:
+            "The user's contribution afterwards; null: it was for a team that the user has left.",
+          examples: [240],
+        }),
+        reached: Schema.optionalKey(
+          Schema.Literals([25, 50, 75, 100]).annotate({
+            description:
+              "The share of the target in percent that this request reached; 100: it completed the goal. Absent: none.",
+            examples: [100],
+          }),
+        ),
+        reward: Schema.optionalKey(reward),
+      }).annotate({
+        identifier: "GoalOutcome",
+        description:
+          "A goal to which a request contributed. `reward`: what each contributor with enough gets soon, as the goal is complete; absent: nothing.",
+      }),
+    ).annotate({
+      description: "Shared goals to which this request contributed. Absent: none.",
+      examples: [[goalOutcome]],
+    }),
+  )
+
+/** What a reply says of goals. */
+interface GoalOutcome {
+  readonly goalId: string
+  readonly key: string
+  readonly name: string
+  readonly teamId: string | null
+  readonly contributed: number
+  readonly contribution: number | null
+  readonly reached?: 25 | 50 | 75 | 100
+  readonly reward?: Gives
+}
+
+/** Whether a reply tells of the fact. */
+export const isOfGoal = (fact: Fact): fact is FactOf<"goal.contributed"> | News =>
+  fact.kind === "goal.contributed" ||
+  fact.kind === "goal.progressed" ||
+  fact.kind === "goal.completed"
+
+/** With a further contribution, or with the share that the last one reached. */
+export const withGoal = (
+  before: ReadonlyArray<GoalOutcome> = [],
+  fact: FactOf<"goal.contributed"> | News,
+): ReadonlyArray<GoalOutcome> => {
+  if (fact.kind === "goal.contributed") {
+    const { amount: contributed, ...members } = contributionMembers(fact)
+    return [...before, { ...members, contributed }]
+  }
+  const last = before.at(-1)
+  if (last === undefined) return before
+  const reached = fact.kind === "goal.completed" ? 100 : (fact.percent as 25 | 50 | 75)
+  const reward = fact.kind === "goal.completed" ? fact.owed?.reward : undefined
+  return [...before.slice(0, -1), { ...last, reached, ...(reward && { reward }) }]
+}
 
 type News = FactOf<"goal.progressed" | "goal.completed">
 

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { ownBoost } from "./BoostMembers.ts"
 import { boardEntries } from "./boardEntries.ts"
 import { enteredExperiment } from "./ExperimentMembers.ts"
-import { goalEntries } from "./GoalMembers.ts"
+import { goalEntries, goalOutcome } from "./GoalMembers.ts"
 import { leagueEntries } from "./LeagueMessages.ts"
 import { type MessageData, messageSchema } from "./MessageData.ts"
 import type { MessageKind } from "./MessageKind.ts"
@@ -63,6 +63,7 @@ const further = {
   freezes: { daily: { earned: 1, total: 2 } },
   boostsEarned: [ownBoost],
   experiments: [enteredExperiment],
+  goals: [goalOutcome],
   levels: { gems: { before: null, after: silver } },
   balances: { xp: 1_250, points: 340, gems: 100 },
 } as const

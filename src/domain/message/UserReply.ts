@@ -34,6 +34,7 @@ import {
   withLevel,
   withPending,
 } from "./Further.ts"
+import { isOfGoal, withGoal } from "./GoalMembers.ts"
 import type { Outcome, QuestChange, Undone } from "./Outcome.ts"
 import {
   boughtOf,
@@ -324,7 +325,8 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
         if (fact.balances !== undefined) further = { ...further, balances: allBalances(fact) }
         break
       default:
-        achieve(achieved, fact, gaveAt(record))
+        if (isOfGoal(fact)) further = { ...further, goals: withGoal(further?.goals, fact) }
+        else achieve(achieved, fact, gaveAt(record))
     }
   }
   const { badges, badgesRevoked, boostsRevoked, metrics, quests, streaks } = achieved

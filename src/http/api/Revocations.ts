@@ -31,6 +31,7 @@ export const undone = {
       examples: [{ daily: { revoked: 1, total: 0 } }],
     }),
   ),
+  goals: furtherOutcome.goals,
   balances: furtherOutcome.balances,
   level: LevelChange,
   badges: Schema.Array(
