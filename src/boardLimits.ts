@@ -21,6 +21,8 @@ export const boardLimits = {
   /** After so many rows, a record says how far the payout has come. */
   payoutStepRows: 2_000,
   payoutRetryMs: 1_000,
+  /** How many users of a payout may have met a defect while the others are paid. */
+  payoutFailedMax: 1_000,
   /** How long after a defect a payout is tried again. */
   payoutCrashRetryMs: 30_000,
 

@@ -128,6 +128,8 @@ export interface Background {
   readonly experiments: ExperimentCounts
   readonly metricsOfAll: MetricsOfAll
   readonly testClocks: TestClocks<Environment>
+  /** How many payments have met a defect and wait for their next try. */
+  readonly failing: () => number
 }
 
 /** Tells these of each durable record, in a stage of the pipeline. */
@@ -146,6 +148,7 @@ const clocksOf = (
   state: EngineState,
   { commit, pace, requests }: Pick<Writes, "commit" | "pace" | "requests">,
   clockCheckMs: number,
+  payers: ReadonlyArray<Payouts | GoalRewards>,
 ) => {
   const windowClock = new WindowClock({
     ...state,
@@ -172,6 +175,7 @@ const clocksOf = (
       nextEnd: (environment) =>
         Math.min(windowClock.nextEnd(environment), leagueClock.nextEnd(environment)),
     },
+    isPaying: (environment) => payers.some((payer) => payer.isPaying(environment)),
     move: ({ project }, command) =>
       Effect.callback((resume) =>
         requests.tell(project, command, (moved) => resume(Effect.succeed(moved))),
@@ -225,10 +229,12 @@ export const startBackground = Effect.fnUntraced(function* (
     heartbeat: (over) => requests.tell(directory, { kind: "heartbeat" }, over),
     changed: () => batches.changed(),
   })
+  const payouts = payoutsOf(state, { pace, requests }, options)
   const { leagueClock, testClocks, windowClock } = clocksOf(
     state,
     { commit, pace, requests },
     clockCheckMs,
+    payouts,
   )
   const recounts = yield* MetricRecounts.make({
     history,
@@ -259,7 +265,6 @@ export const startBackground = Effect.fnUntraced(function* (
       requests.one(requests.to(environments.of(environment).project), command),
   })
   const boardFills = new BoardFills(environments)
-  const payouts = payoutsOf(state, { pace, requests }, options)
   follow(pipeline, "windows", [windowClock, leagueClock, testClocks])
   follow(pipeline, "backfills", [backfills, boardFills, ...payouts])
   const counts = countsOf(state, history)
@@ -268,5 +273,6 @@ export const startBackground = Effect.fnUntraced(function* (
   for (const { run } of [...closing, ...writing, ...Object.values(counts)]) {
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, run))
   }
-  return { ...counts, backfills, testClocks }
+  const failing = () => payouts.reduce((sum, payer) => sum + payer.failing, 0)
+  return { ...counts, backfills, testClocks, failing }
 })

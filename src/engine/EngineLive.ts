@@ -73,6 +73,7 @@ export const recoverEngine = Effect.fnUntraced(function* (
     const served = { ...state, now: clock.now }
     const writes = yield* takeWrites(served, options, metrics)
     const background = yield* startBackground(served, writes, upkeep, options)
+    metrics.observePayments(background)
     metrics.observe({ ...served, ...writes, ...upkeep, report })
     return verbsOf(served, writes, background, upkeep, options)
   }).pipe(Effect.provideService(Storage, storage))

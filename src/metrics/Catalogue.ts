@@ -120,6 +120,9 @@ export const catalogue = {
   laurel_actor_failures_total: counter(
     "Commands that crashed an actor; the log has the cause under the request id.",
   ),
+  laurel_payments_failing: gauge(
+    "Prizes and rewards of goals whose users met a defect; they are tried again, and the log has the users.",
+  ),
   laurel_commands_unanswered: gauge(
     "Accepted commands that wait in a mailbox or for their commit.",
   ),

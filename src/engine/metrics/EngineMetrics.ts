@@ -103,6 +103,11 @@ export class EngineMetrics {
     this.#metrics.gauge("laurel_clock_ahead_seconds", () => clock.aheadMs / 1_000)
   }
 
+  /** `failing`: how many payments have met a defect and wait for their next try. */
+  observePayments({ failing }: { readonly failing: () => number }): void {
+    this.#metrics.gauge("laurel_payments_failing", failing)
+  }
+
   /** Registers the gauges that read the engine's parts. */
   observe({
     actors,

@@ -10,8 +10,9 @@
  *   users, or the members of the team. A merge during a pass may move a part to a user who was passed,
  *   so another pass follows. A record says that the place is paid when a pass has met no merge.
  * - After a crash the pass begins again: who was paid is passed over.
- * - A place that meets a defect or a damaged record is logged, and tried again after
- *   `goalRetryMs`; the other places of the environment go on meanwhile.
+ * - A place that meets a defect or a damaged record, in itself or in one of its users, is logged, counted
+ *   (`laurel_payments_failing`), and tried again after `goalRetryMs`. The other users and the other places of the
+ *   environment go on meanwhile, and so does a test clock.
  *
  * Ownership: this class asks the actors of users and of the project, and changes no state itself.
  *
@@ -19,7 +20,7 @@
  * the state of each user. `payoutGroupUsersMax` users are asked together, and a pause follows each
  * group, so other commands find their turn.
  */
-import { Cause, Effect, FiberSet } from "effect"
+import { Cause, Effect, FiberSet, Latch } from "effect"
 import { isCompletable } from "../../domain/decide/Goals.ts"
 import { isDue } from "../../domain/decide/Payments.ts"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
@@ -30,6 +31,7 @@ import { partOf } from "../../domain/user/GoalPart.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
+import { monotonicMs } from "../../storage/disk/Deadline.ts"
 import { type Broken, isDamagedRecord, type Storage } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
@@ -38,7 +40,7 @@ import { placeName } from "../actor/GoalTotals.ts"
 import { type Ended, insist } from "../badges/BackfillRun.ts"
 import { readTeamMembers } from "../read/TeamMemberList.ts"
 import { prefixesEnd } from "../users/BucketTable.ts"
-import { type AskUsers, type PaymentTo, payAll } from "./payAll.ts"
+import { type AskUsers, isOver, type PaymentTo, payAll, type Waiting } from "./payAll.ts"
 
 interface GoalRewardsParts {
   readonly environments: Environments
@@ -55,8 +57,8 @@ interface GoalRewardsParts {
 
 export class GoalRewards {
   readonly #parts: GoalRewardsParts
-  /** The environments with work under way. */
-  readonly #running = new Set<string>()
+  /** The environments with work under way, each with the places that wait for their next try. */
+  readonly #running = new Map<string, Waiting>()
   /** How many users were merged in each environment. */
   readonly #merges = new Map<string, number>()
   /** The environments whose goals changed, or whose places were not looked at yet. */
@@ -83,6 +85,22 @@ export class GoalRewards {
     }),
   )
 
+  /** How many payments have met a defect and wait for their next try. */
+  get failing(): number {
+    let failing = 0
+    for (const { failed } of this.#running.values()) {
+      for (const count of failed.values()) failing += count
+    }
+    return failing
+  }
+
+  /** Whether rewards of the environment are owed for a place that does not wait for its next try. */
+  isPaying({ counts: { goals }, id }: Environment): boolean {
+    if (!goals.isAnyOwed) return false
+    const failed = this.#running.get(id)?.failed
+    return failed === undefined || !goals.owed.keys().every((name) => failed.has(name))
+  }
+
   /** A record is durable. */
   committed({ facts, subject }: JournalRecord): void {
     if (subject.actor === "directory") return
@@ -96,19 +114,23 @@ export class GoalRewards {
   }
 
   #wake(environment: Environment): void {
-    if (this.#fork === undefined || this.#running.has(environment.id)) return
     const { counts, id } = environment
+    const running = this.#running.get(id)
+    if (running !== undefined) running.changed.openUnsafe()
+    if (this.#fork === undefined || running !== undefined) return
     if (counts.goals.owed.size === 0 && !this.#changed.has(id)) return
-    this.#running.add(id)
-    this.#fork(Effect.catchTag(this.#work(environment), "Ended", () => Effect.void))
+    const waiting: Waiting = { failed: new Map(), changed: Latch.makeUnsafe(false) }
+    this.#running.set(id, waiting)
+    this.#fork(Effect.catchTag(this.#work(environment, waiting), "Ended", () => Effect.void))
   }
 
   readonly #work = Effect.fnUntraced(function* (
     this: GoalRewards,
     environment: Environment,
+    { changed, failed }: Waiting,
   ): Effect.fn.Return<void, Broken | Ended> {
     const { counts, id } = environment
-    const crashed = new Set<string>()
+    let retryAt = Number.POSITIVE_INFINITY
     while (true) {
       if (this.#changed.delete(id)) yield* this.#complete(environment)
       const { owed } = counts.goals
@@ -117,22 +139,28 @@ export class GoalRewards {
         this.#running.delete(id)
         return
       }
-      const next = owed.entries().find(([name]) => !crashed.has(name))
+      const next = owed.entries().find(([name]) => !failed.has(name))
       if (next === undefined) {
         if (this.#changed.has(id)) continue
-        yield* Effect.sleep(limits.goalRetryMs)
-        crashed.clear()
+        if (yield* isOver(retryAt, changed)) failed.clear()
         continue
       }
       const [name, place] = next
-      yield* Effect.catchCause(this.#pay(environment, place), (cause) => {
+      const left = yield* Effect.catchCause(this.#pay(environment, place), (cause) => {
         // These must not end the process: they would do so at each start.
         if (!Cause.hasDies(cause) && !isDamagedRecord(Cause.squash(cause))) {
           return Effect.failCause(cause)
         }
-        crashed.add(name)
-        return Effect.logError("The rewards of a goal crashed; tried again", { place: name }, cause)
+        const logged = Effect.logError(
+          "The rewards of a goal crashed; tried again",
+          { place: name },
+          cause,
+        )
+        return Effect.as(logged, 1)
       })
+      if (left === 0) continue
+      failed.set(name, left)
+      retryAt = (yield* monotonicMs) + limits.goalRetryMs
     }
   })
 
@@ -152,22 +180,24 @@ export class GoalRewards {
     }
   })
 
+  /** Returns how many payments failed. */
   readonly #pay = Effect.fnUntraced(function* (
     this: GoalRewards,
     environment: Environment,
     owed: OwedGoal,
-  ): Effect.fn.Return<void, Broken | Ended> {
+  ): Effect.fn.Return<number, Broken | Ended> {
     const { id } = environment
     let merges: number | undefined
     let paid = 0
     do {
       merges = this.#merges.get(id)
-      paid = 0
       const pass = new Pass(this.#parts, environment, owed)
       yield* owed.goal.team === undefined ? pass.everyone : pass.members
+      if (pass.failed > 0) return pass.failed
       paid = pass.paid
     } while (merges !== this.#merges.get(id))
     yield* this.#ask(id, { kind: "finishGoal", place: placeIn(owed), paid })
+    return 0
   })
 
   #ask(environment: string, command: ProjectCommand): Effect.Effect<void, Ended> {
@@ -190,6 +220,8 @@ class Pass {
   #group: Array<PaymentTo> = []
   /** Users who have the reward. */
   paid = 0
+  /** Users who met a defect. */
+  failed = 0
 
   constructor(parts: GoalRewardsParts, environment: Environment, owed: OwedGoal) {
     this.#parts = parts
@@ -250,7 +282,9 @@ class Pass {
       const group = this.#group
       if (group.length === 0) return
       this.#group = []
-      this.paid += yield* payAll(this.#parts.askUsers, this.#environment.id, group)
+      const { failed, paid } = yield* payAll(this.#parts.askUsers, this.#environment.id, group)
+      this.paid += paid
+      this.failed += failed.length
       yield* yieldToEventLoop
       const isHasty = isAdvancing(this.#environment.project.state)
       yield* Effect.sleep(isHasty ? limits.testClockPauseMs : limits.payoutPauseMs)

@@ -7,9 +7,13 @@
  * - Nobody is paid twice: a payment has a name (`duplicateKey`), so a repeat finds the first record.
  * - Nobody is left out: a payout ends only when each of its users was paid, or refused for good: the
  *   user is gone, is hidden, or cannot hold more. After a crash the payout resumes after the last step in
- *   the journal, and asks the later users again. A defect of one user is logged and passed over.
- * - A payout that meets a defect or a damaged record is logged, and tried again after
- *   `payoutCrashRetryMs`. The other payouts of the environment go on meanwhile.
+ *   the journal, and asks the later users again.
+ * - A user who meets a defect or a damaged record is logged and counted (`laurel_payments_failing`). The others
+ *   are paid, then the payout waits: those who failed are asked again after `payoutCrashRetryMs`, and no step in
+ *   the journal passes the first of them. The other payouts of the environment go on meanwhile, and so
+ *   does a test clock.
+ * - A payout that meets a defect or a damaged record itself, or more than `payoutFailedMax` users who do, is
+ *   logged, and begins again after the same time.
  * - A team that wins pays its members who scored for it in the window: those who are in it when its turn
  *   comes, and have scored for no other team since. All of them are asked, and the others refuse.
  * - Positions and ranks are those of the closed board, in memory or stored, whose rows never move.
@@ -22,7 +26,7 @@
  * are asked together. After each group comes a pause of half the time that the group took, at most
  * `payoutPauseMs`: so other commands find their turn, and a quick machine is not slowed down.
  */
-import { Cause, Effect, FiberSet } from "effect"
+import { Cause, Effect, FiberSet, Latch } from "effect"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
 import { isOfTeams } from "../../domain/project/BoardDefinition.ts"
 import type { Payout } from "../../domain/project/Payout.ts"
@@ -31,6 +35,7 @@ import { teamWithId } from "../../domain/project/Team.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
+import { monotonicMs } from "../../storage/disk/Deadline.ts"
 import { type Broken, isDamagedRecord, type Storage } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
@@ -38,7 +43,7 @@ import { type Ended, insist } from "../badges/BackfillRun.ts"
 import type { BoardRow } from "../boards/BoardSource.ts"
 import { openBoardOf, Winners } from "../boards/Winners.ts"
 import { readTeamMembers } from "../read/TeamMemberList.ts"
-import { type AskUsers, type PaymentTo, payAll } from "./payAll.ts"
+import { type AskUsers, isOver, type PaymentTo, payAll, type Waiting } from "./payAll.ts"
 
 interface PayoutsParts {
   readonly environments: Environments
@@ -55,8 +60,8 @@ interface PayoutsParts {
 
 export class Payouts {
   readonly #parts: PayoutsParts
-  /** The environments that have a payout under way. */
-  readonly #running = new Set<string>()
+  /** The environments that have a payout under way, each with the payouts that wait for their next try. */
+  readonly #running = new Map<string, Waiting>()
   #fork: ((work: Effect.Effect<void, Broken>) => void) | undefined
 
   constructor(parts: PayoutsParts) {
@@ -76,6 +81,21 @@ export class Payouts {
     }),
   )
 
+  /** How many payments have met a defect and wait for their next try. */
+  get failing(): number {
+    let failing = 0
+    for (const { failed } of this.#running.values()) {
+      for (const count of failed.values()) failing += count
+    }
+    return failing
+  }
+
+  /** Whether a payout of the environment is under way that does not wait for its next try. */
+  isPaying({ id, project }: Environment): boolean {
+    const failed = this.#running.get(id)?.failed
+    return [...project.state.payouts.keys()].some((payout) => failed?.has(payout) !== true)
+  }
+
   /** A record is durable. It may have made a payout. */
   committed({ subject }: JournalRecord): void {
     if (subject.actor === "project") {
@@ -84,17 +104,22 @@ export class Payouts {
   }
 
   #wake(environment: Environment): void {
-    if (this.#fork === undefined || this.#running.has(environment.id)) return
+    const running = this.#running.get(environment.id)
+    if (running !== undefined) running.changed.openUnsafe()
+    if (this.#fork === undefined || running !== undefined) return
     if (environment.project.durable.payouts.size === 0) return
-    this.#running.add(environment.id)
-    this.#fork(Effect.catchTag(this.#work(environment), "Ended", () => Effect.void))
+    const waiting: Waiting = { failed: new Map(), changed: Latch.makeUnsafe(false) }
+    this.#running.set(environment.id, waiting)
+    this.#fork(Effect.catchTag(this.#work(environment, waiting), "Ended", () => Effect.void))
   }
 
   readonly #work = Effect.fnUntraced(function* (
     this: Payouts,
     environment: Environment,
+    { changed, failed }: Waiting,
   ): Effect.fn.Return<void, Broken | Ended> {
-    const crashed = new Set<string>()
+    const runs = new Map<string, PayoutRun>()
+    let retryAt = Number.POSITIVE_INFINITY
     while (true) {
       const { payouts } = environment.project.durable
       // In the same turn as the look, so that a payout that comes later begins its own fiber.
@@ -102,71 +127,105 @@ export class Payouts {
         this.#running.delete(environment.id)
         return
       }
-      const next = [...payouts].find(([id]) => !crashed.has(id))
+      const next = [...payouts].find(([id]) => !failed.has(id))
       if (next === undefined) {
-        yield* Effect.sleep(limits.payoutCrashRetryMs)
-        crashed.clear()
+        if (yield* isOver(retryAt, changed)) failed.clear()
         continue
       }
       const [id, payout] = next
-      yield* Effect.catchCause(new PayoutRun(this.#parts, environment, id, payout).pay, (cause) => {
-        // These must not end the process: they would do so at each start.
-        if (!Cause.hasDies(cause) && !isDamagedRecord(Cause.squash(cause))) {
-          return Effect.failCause(cause)
-        }
-        crashed.add(id)
-        return Effect.logError("A payout crashed; it is tried again", { payout: id }, cause)
-      })
+      const run = runs.get(id) ?? new PayoutRun(this.#parts, environment, id, payout)
+      runs.set(id, run)
+      const left = yield* this.#tryToPay(run)
+      // A run that met a defect begins again after its last step.
+      if (left === undefined || left === 0) runs.delete(id)
+      if (left === 0) continue
+      failed.set(id, left ?? 1)
+      retryAt = (yield* monotonicMs) + limits.payoutCrashRetryMs
     }
   })
+
+  /** Returns how many payments failed; `undefined`: the run met a defect. */
+  #tryToPay(run: PayoutRun): Effect.Effect<number | undefined, Broken | Ended> {
+    return Effect.catchCause(run.pay, (cause) => {
+      // These must not end the process: they would do so at each start.
+      if (!Cause.hasDies(cause) && !isDamagedRecord(Cause.squash(cause))) {
+        return Effect.failCause(cause)
+      }
+      const logged = Effect.logError(
+        "A payout crashed; it is tried again",
+        { payout: run.id },
+        cause,
+      )
+      return Effect.as(logged, undefined)
+    })
+  }
 }
 
 /** One payout under way. */
 class PayoutRun {
   readonly #parts: PayoutsParts
   readonly #environment: Environment
-  readonly #id: string
+  readonly id: string
   readonly #payout: Payout
   readonly #winners: Winners
   #paid: number
+  /** Those who failed, once all others are paid or while these are. */
+  #failed: Array<PaymentTo> = []
+  #isPaidToOthers = false
 
   constructor(parts: PayoutsParts, environment: Environment, id: string, payout: Payout) {
     this.#parts = parts
     this.#environment = environment
-    this.#id = id
+    this.id = id
     this.#payout = payout
     this.#winners = new Winners(id, payout)
     this.#paid = payout.paid
   }
 
-  readonly pay: Effect.Effect<void, Broken | Ended> = Effect.gen({ self: this }, function* () {
-    const { next: begin, total } = this.#payout
-    const { first, last } = this.#winners
-    // The row of a rank is not before the position of the rank.
-    let next = Math.max(begin, first - 1)
-    let step = next
-    while (this.#isUnderWay) {
-      const startedAt = performance.now()
-      const end = next + this.#parts.groupUsersMax
-      const rows = yield* this.#rows(next, end)
-      if (rows === undefined) break
-      const winners = rows.filter((row) => this.#winners.rankOf(row) <= last)
-      if (this.#isOfTeams) for (const row of winners) yield* this.#payTeam(row)
-      else yield* this.#payUsers(winners)
-      next = end
-      if (winners.length < rows.length || next >= total) break
-      if (next - step >= this.#parts.stepRows) {
-        step = next
-        yield* this.#ask({ kind: "progressPayout", payout: this.#id, next, paid: this.#paid })
-      }
-      yield* this.#pauseAfter(performance.now() - startedAt)
+  /** Returns how many payments failed. Another call asks for these again. */
+  readonly pay: Effect.Effect<number, Broken | Ended> = Effect.gen({ self: this }, function* () {
+    if (this.#isPaidToOthers) {
+      const again = this.#failed
+      this.#failed = []
+      if (this.#isUnderWay) yield* this.#payThese(again)
+    } else {
+      yield* this.#payRows
+      this.#isPaidToOthers = true
     }
-    yield* this.#ask({ kind: "finishPayout", payout: this.#id, paid: this.#paid })
+    if (this.#failed.length > 0) return this.#failed.length
+    yield* this.#ask({ kind: "finishPayout", payout: this.id, paid: this.#paid })
+    return 0
   })
+
+  get #payRows(): Effect.Effect<void, Broken | Ended> {
+    return Effect.gen({ self: this }, function* () {
+      const { next: begin, total } = this.#payout
+      const { first, last } = this.#winners
+      // The row of a rank is not before the position of the rank.
+      let next = Math.max(begin, first - 1)
+      let step = next
+      while (this.#isUnderWay) {
+        const startedAt = performance.now()
+        const end = next + this.#parts.groupUsersMax
+        const rows = yield* this.#rows(next, end)
+        if (rows === undefined) break
+        const winners = rows.filter((row) => this.#winners.rankOf(row) <= last)
+        if (this.#isOfTeams) for (const row of winners) yield* this.#payTeam(row)
+        else yield* this.#payUsers(winners)
+        next = end
+        if (winners.length < rows.length || next >= total) break
+        if (next - step >= this.#parts.stepRows && this.#failed.length === 0) {
+          step = next
+          yield* this.#ask({ kind: "progressPayout", payout: this.id, next, paid: this.#paid })
+        }
+        yield* this.#pauseAfter(performance.now() - startedAt)
+      }
+    })
+  }
 
   /** Whether the payout was not dropped with its leaderboard. */
   get #isUnderWay(): boolean {
-    return this.#environment.project.durable.payouts.has(this.#id)
+    return this.#environment.project.durable.payouts.has(this.id)
   }
 
   #pauseAfter(tookMs: number): Effect.Effect<void> {
@@ -194,12 +253,24 @@ class PayoutRun {
       const command = this.#winners.paymentTo(row)
       return command === undefined ? [] : [{ userId: row.userId, command }]
     })
-    this.#paid += yield* payAll(this.#parts.askUsers, this.#environment.id, messages)
+    yield* this.#payThese(messages)
   }
+
+  readonly #payThese = Effect.fnUntraced(function* (
+    this: PayoutRun,
+    messages: ReadonlyArray<PaymentTo>,
+  ): Effect.fn.Return<void, Ended> {
+    const { failed, paid } = yield* payAll(this.#parts.askUsers, this.#environment.id, messages)
+    this.#paid += paid
+    this.#failed.push(...failed)
+    if (this.#failed.length > limits.payoutFailedMax) {
+      return yield* Effect.die(new Error("Too many payments failed"))
+    }
+  })
 
   /** Asks all members of the team. Those without a share of what it scored refuse. */
   readonly #payTeam = Effect.fnUntraced(function* (this: PayoutRun, row: BoardRow) {
-    const { askUsers, groupUsersMax: limit, storage } = this.#parts
+    const { groupUsersMax: limit, storage } = this.#parts
     const environment = this.#environment
     const team = teamWithId(environment.project.durable.teams, row.userId)
     const command = this.#winners.paymentTo(row)
@@ -213,7 +284,7 @@ class PayoutRun {
         userId,
         command: { ...command, to: userId, prize },
       }))
-      this.#paid += yield* payAll(askUsers, environment.id, messages)
+      yield* this.#payThese(messages)
       after = page.members.at(-1)?.user.id
       ;({ hasMore } = page)
       if (hasMore) yield* this.#pauseAfter(performance.now() - startedAt)

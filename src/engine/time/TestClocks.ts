@@ -9,7 +9,8 @@
  *   a failover the advance goes on from the last durable step.
  * - An advance ends (`ready`) when its target is reached, no user is due, no window is over and no
  *   payout is under way: prizes are paid at the time of the close. A user whose tick was refused is
- *   tried again at the target, and once more later: a failing actor does not hold an advance for ever.
+ *   tried again at the target, and once more later. A payout whose payments failed is under way again
+ *   at its next try. So a failing actor does not hold an advance for ever.
  * - A step passes nothing that a record in flight makes due: agenda and boards have durable records
  *   only, so a step also looks at users with other ones.
  * - Between two steps the environment's time runs with the server's. Events are decided meanwhile.
@@ -32,7 +33,6 @@ import type { Agenda } from "./Agenda.ts"
 interface AdvancingEnvironment {
   readonly agenda: Agenda
   readonly dueInFlight: () => number
-  readonly counts: { readonly goals: { readonly isAnyOwed: boolean } }
   readonly project: { readonly state: ProjectState; readonly durable: ProjectState }
 }
 
@@ -43,6 +43,8 @@ interface TestClocksOptions<Environment extends AdvancingEnvironment> {
     readonly closeEnded: (environment: Environment) => Effect.Effect<boolean>
     readonly nextEnd: (environment: Environment) => number
   }
+  /** Whether prizes or rewards are being paid. */
+  readonly isPaying: (environment: Environment) => boolean
   /** Asks the project actor; returns whether it moved. */
   readonly move: (environment: Environment, command: StepClock) => Effect.Effect<boolean>
   /** Wakes the ticker. */
@@ -63,9 +65,7 @@ export class TestClocks<Environment extends AdvancingEnvironment> {
     Effect.flatMap(this.#options.windows.closeEnded(environment), (closed) => {
       if (!closed) return Effect.succeed(limits.windowCloseRetryMs)
       // `committed` ends this wait.
-      const { counts, project } = environment
-      const isPaying = project.state.payouts.size > 0 || counts.goals.isAnyOwed
-      if (isPaying) return Effect.succeed(limits.agendaRetryMs)
+      if (this.#options.isPaying(environment)) return Effect.succeed(limits.agendaRetryMs)
       const command = this.#nextStep(environment)
       // Records in flight become durable, or a window ends, before the next try.
       if (command === undefined) return Effect.as(yieldToEventLoop, 0)

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { decideUser } from "../../../src/domain/decide/Decide.ts"
+import { domain } from "../../../src/engine/actor/Environments.ts"
 import { limits } from "../../../src/Limits.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { goalWith } from "../../domain/definitions.ts"
@@ -69,6 +71,29 @@ describe("The rewards of a goal", () => {
       yield* earn(fixture, { eve: 50, gus: 50 })
       expect(yield* paid(fixture)).toBe(5)
       expect(yield* pointsOf(fixture, [...all, "gus"])).toEqual({ ...due, gus: 0 })
+      yield* fixture.close()
+    }),
+  )
+
+  it.effect("reach a contributor whose payment met a defect at the next try", () =>
+    Effect.gen(function* () {
+      let isDefect = true
+      const explosive: typeof decideUser = (user, project, command, ...others) => {
+        if (isDefect && command.kind === "payment" && command.to === "bob") throw new Error("a bug")
+        return decideUser(user, project, command, ...others)
+      }
+      const options = { ...small, domain: { ...domain, decideUser: explosive } }
+      const fixture = yield* startInMemory({}, options)
+      yield* createGoal(fixture, { minContribution: 5 })
+      yield* earn(fixture, amounts)
+      yield* turns(200)
+      expect(yield* pointsOf(fixture, all)).toEqual({ ...due, bob: 0 })
+      expect(rewardedOf(fixture)).toBeNull()
+      isDefect = false
+      yield* TestClock.adjust(limits.goalRetryMs)
+      expect(yield* paid(fixture)).toBe(5)
+      expect(yield* pointsOf(fixture, all)).toEqual(due)
+      expect(fixture.broken).toEqual([])
       yield* fixture.close()
     }),
   )

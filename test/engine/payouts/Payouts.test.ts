@@ -1,15 +1,19 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { decideUser } from "../../../src/domain/decide/Decide.ts"
 import type { BoardTies } from "../../../src/domain/project/BoardDefinition.ts"
 import type { BoardPrize } from "../../../src/domain/project/BoardPrize.ts"
 import type { Gives } from "../../../src/domain/project/Definition.ts"
 import { decidedAt } from "../../../src/domain/record/Record.ts"
 import { windowKinds } from "../../../src/domain/values/Calendar.ts"
 import { recordNameOf } from "../../../src/domain/values/Ids.ts"
+import { domain } from "../../../src/engine/actor/Environments.ts"
 import { limits } from "../../../src/Limits.ts"
+import { Metrics } from "../../../src/metrics/Metrics.ts"
 import type { Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import { sampleValue } from "../../metrics/exposition.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { type Fixture, recordsOf, reward, sandbox, start, startInMemory } from "../fixture.ts"
 
@@ -230,6 +234,66 @@ describe("Prizes of a leaderboard", () => {
       yield* fixture.close()
     }),
   )
+
+  for (const [isKilled, words] of [
+    [false, "at the next try"],
+    [true, "after a kill"],
+  ] as const) {
+    it.effect(`reach a winner whose payment met a defect ${words}, and all others at once`, () =>
+      Effect.gen(function* () {
+        yield* at("2026-11-04T10:00:00Z")
+        const state = new MemoryStorage.MemoryState()
+        const metrics = new Metrics()
+        const failing = () => sampleValue(metrics.text(), "laurel_payments_failing")
+        let isDefect = true
+        const explosive: typeof decideUser = (user, project, command, ...rest) => {
+          if (isDefect && command.kind === "payment" && command.to === "bob") {
+            throw new Error("a bug")
+          }
+          return decideUser(user, project, command, ...rest)
+        }
+        const options = { ...small, metrics, domain: { ...domain, decideUser: explosive } }
+        const fixture = yield* start(MemoryStorage.make({ state }), options)
+        yield* offer(fixture, prizes)
+        yield* grantAll(fixture, scores)
+        yield* at("2026-11-05T00:00:00Z")
+        for (let turn = 0; turn < 1_000 && failing() !== 1; turn++) {
+          yield* Effect.andThen(TestClock.adjust(limits.payoutPauseMs), yieldToEventLoop)
+        }
+        const all = expected(scores, prizes)
+        expect([failing(), yield* pointsOf(fixture, Object.keys(scores))]).toEqual([
+          1,
+          { ...all, bob: 0 },
+        ])
+        expect(factsOf(fixture, "leaderboard.prizes_paid")).toEqual([])
+        // The next day has its prizes although those of the day before wait.
+        yield* grantAll(fixture, { ada: 5 })
+        yield* at("2026-11-06T00:00:00Z")
+        const won = () => factsOf(fixture, "leaderboard.prizes_paid").length
+        for (let turn = 0; turn < 1_000 && won() === 0; turn++) {
+          yield* Effect.andThen(TestClock.adjust(limits.payoutPauseMs), yieldToEventLoop)
+        }
+        expect([won(), yield* pointsOf(fixture, ["ada", "bob"])]).toEqual([
+          1,
+          { ada: all.ada! + 110, bob: 0 },
+        ])
+        isDefect = false
+        if (isKilled) yield* fixture.close("kill")
+        const last = isKilled ? yield* start(MemoryStorage.make({ state }), small) : fixture
+        for (let turn = 0; turn < 40; turn++) {
+          yield* Effect.andThen(TestClock.adjust(limits.payoutCrashRetryMs / 20), yieldToEventLoop)
+        }
+        yield* paid(last)
+        const ada = all.ada! + 110
+        expect(yield* pointsOf(last, Object.keys(scores))).toEqual({ ...all, ada })
+        if (!isKilled) expect(failing()).toBe(0)
+        expect([...fixture.broken, ...last.broken]).toEqual([])
+        yield* last.close()
+        const payments = recordsOf(state).filter(({ cause }) => cause.kind === "payment")
+        expect(payments).toHaveLength(7)
+      }),
+    )
+  }
 
   it.effect("go on after a defect, without a restart", () =>
     Effect.gen(function* () {
