@@ -6,7 +6,10 @@
  * const picture = recapPicture(await laurel.recaps.get("ada", { from: "2026-01-01" }))
  * ```
  */
-import type { Recap } from "./generated/types.ts"
+import type { EnvironmentRecap, Recap } from "./generated/types.ts"
+
+/** The recap of a user, or of all users of an environment. */
+export type AnyRecap = EnvironmentRecap | Recap
 
 /** The words of the picture. `{…}` stands for a value. */
 export const recapWords = {
@@ -19,6 +22,9 @@ export const recapWords = {
   level: "From level {from} to level {to}",
   top: "Among the top {percent} %",
   first: "New this time: {actions}",
+  everyone: "Everyone",
+  users: "active users",
+  joined: "new users",
 }
 
 export type RecapWords = Readonly<Record<keyof typeof recapWords, string>>
@@ -28,6 +34,8 @@ export interface PictureOptions {
   readonly words?: Partial<RecapWords>
   /** The language of numbers and dates, such as `de`. Default: that of the browser or the server. */
   readonly language?: string
+  /** The title. Default: the name of the user; for the recap of all users, the word `everyone`. */
+  readonly name?: string
   /** Draws from right to left. Default: false. */
   readonly rightToLeft?: boolean
   /** The colours of the ground, the text and the accent. */
@@ -40,10 +48,11 @@ const margin = 80
 
 /** The SVG of a recap. */
 export const recapPicture = (
-  recap: Recap,
+  recap: AnyRecap,
   {
     colours: [ground, text, accent] = ["#12351f", "#f4f7f5", "#8fe0b0"],
     language,
+    name: given,
     rightToLeft = false,
     words: some,
   }: PictureOptions = {},
@@ -71,12 +80,12 @@ export const recapPicture = (
   const notes = notesOf(recap, words, number, language).map((note, row) =>
     line(margin, 460 + row * 46, 30, text, shortened(note, 66)),
   )
-  const name = shortened(recap.displayName ?? recap.userId, 28)
+  const name = given ?? nameOf(recap, words)
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(recapText(recap, { ...(language !== undefined && { language }), words }))}"`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(recapText(recap, { ...(language !== undefined && { language }), name, words }))}"`,
     ` font-family="system-ui,sans-serif" direction="${rightToLeft ? "rtl" : "ltr"}">`,
     `<rect width="${width}" height="${height}" fill="${escaped(ground)}"/>`,
-    line(margin, 130, 60, text, name, 700),
+    line(margin, 130, 60, text, shortened(name, 28), 700),
     line(margin, 184, 30, accent, rangeText(recap, language)),
     ...columns,
     ...notes,
@@ -86,40 +95,49 @@ export const recapPicture = (
 
 /** The recap in one line, for people who do not see the picture. */
 export const recapText = (
-  recap: Recap,
-  { language, words: some }: Pick<PictureOptions, "language" | "words"> = {},
+  recap: AnyRecap,
+  { language, name, words: some }: Pick<PictureOptions, "language" | "name" | "words"> = {},
 ): string => {
   const words = { ...recapWords, ...some }
   const number = (value: number) => value.toLocaleString(language)
   const figures = figuresOf(recap, words).map(([value, label]) => `${number(value)} ${label}`)
   return [
-    `${recap.displayName ?? recap.userId}, ${rangeText(recap, language)}`,
+    `${name ?? nameOf(recap, words)}, ${rangeText(recap, language)}`,
     ...figures,
     ...notesOf(recap, words, number, language),
   ].join(". ")
 }
 
-const figuresOf = ({ streaks, totals }: Recap, words: RecapWords) => {
-  const { activeDays, badges, currencies, quests } = totals
+const nameOf = (recap: AnyRecap, words: RecapWords): string =>
+  "userId" in recap ? (recap.displayName ?? recap.userId) : words.everyone
+
+const figuresOf = (recap: AnyRecap, words: RecapWords) => {
+  const { badges, currencies, quests } = recap.totals
+  const xp = [currencies.xp ?? 0, words.xp] as const
+  const streak = [recap.streaks[0]?.best ?? 0, words.streak] as const
   const all: ReadonlyArray<readonly [value: number, label: string]> = [
-    [activeDays, words.days],
-    [currencies.xp ?? 0, words.xp],
-    [streaks[0]?.best ?? 0, words.streak],
+    ...("userId" in recap
+      ? [[recap.totals.activeDays, words.days] as const, xp, streak]
+      : [[recap.activeUsers, words.users] as const, xp, [recap.newUsers, words.joined] as const]),
     [badges, words.badges],
     [quests, words.quests],
+    ...("userId" in recap ? [] : [streak]),
   ]
   // A product may have no badges, quests or streaks.
   return all.filter(([value], index) => index < 2 || value > 0).slice(0, 4)
 }
 
 const notesOf = (
-  { bestDay, firsts, level, standing }: Recap,
+  recap: AnyRecap,
   words: RecapWords,
   number: (value: number) => string,
   language: string | undefined,
 ): ReadonlyArray<string> => {
   const notes: Array<string> = []
-  if (level.to > level.from) notes.push(filled(words.level, { from: level.from, to: level.to }))
+  const { bestDay } = recap
+  const { firsts = null, level, standing = null } = "userId" in recap ? recap : {}
+  if (level !== undefined && level.to > level.from)
+    notes.push(filled(words.level, { from: level.from, to: level.to }))
   if (bestDay !== null && bestDay.xp > 0) {
     const date = dateText(bestDay.date, language)
     notes.push(filled(words.best, { date, xp: number(bestDay.xp) }))
@@ -141,7 +159,7 @@ const dateText = (date: string, language: string | undefined): string =>
   new Date(date).toLocaleDateString(language, { dateStyle: "medium", timeZone: "UTC" })
 
 /** A whole year is shown as its number. */
-const rangeText = ({ from, to }: Recap, language: string | undefined): string => {
+const rangeText = ({ from, to }: AnyRecap, language: string | undefined): string => {
   const [year] = from.split("-")
   return from === `${year}-01-01` && to === `${year}-12-31`
     ? year!

@@ -501,7 +501,32 @@ describe("<laurel-shop>", () => {
   })
 })
 
+describe("<laurel-shop> of more than a hundred items", () => {
+  it("shows all of them", async () => {
+    const items = Array.from({ length: 101 }, (_, n) => ({
+      key: `many-${n}`,
+      name: `Many ${n}`,
+      price: { points: 1 },
+    }))
+    const made = await server.call("POST", "/v1/definitions/apply", {
+      body: { definitions: { items } },
+    })
+    expect(made.status).toBe(200)
+    const page = await open(`<laurel-shop AT user="ada" refresh-seconds="0"></laurel-shop>`)
+    await page.getByText("Many 100", { exact: true }).waitFor()
+    expect(await page.getByRole("listitem").count()).toBeGreaterThan(100)
+  })
+})
+
 describe("<laurel-recap>", () => {
+  it("is of all users with the attribute everyone, under its label", async () => {
+    const page = await open(`<laurel-recap AT everyone label="Our school"></laurel-recap>`)
+    const picture = page.getByRole("img", { name: /^Our school, .* active users\. .* XP earned/ })
+    await picture.waitFor()
+    expect(await picture.getByText("Our school").count()).toBe(1)
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+
   it("shows the picture of the year, and saves it as SVG", async () => {
     const page = await open(`<laurel-recap AT user="ada"></laurel-recap>`)
     const picture = page.getByRole("img", { name: /^Ada, .*180 XP earned/ })

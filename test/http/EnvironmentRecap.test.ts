@@ -64,6 +64,30 @@ describe("The recap of an environment", () => {
     ])
   })
 
+  it("is a table on request, with a row for each number", async () => {
+    const place = await newPlace()
+    await did(place, "ann", "RUN", 3)
+    const range = `from=${dateIn(-5)}&to=${dateIn(-3)}`
+    const { headers, text } = await place.get(`/v1/recap?${range}&format=csv`)
+    expect(headers["content-type"]).toBe("text/csv; charset=utf-8")
+    const { json } = await place.get(`/v1/recap?${range}`)
+    expect(text.split("\r\n")).toEqual([
+      "figure,key,value",
+      `from,,${dateIn(-5)}`,
+      `to,,${dateIn(-3)}`,
+      "activeUsers,,1",
+      "newUsers,,1",
+      "events,,1",
+      `earned,xp,${json.totals.currencies.xp}`,
+      `earned,points,${json.totals.currencies.points}`,
+      "badges,,0",
+      "quests,,0",
+      `bestDayXp,${dateIn(-3)},${json.bestDay.xp}`,
+      "",
+    ])
+    expect((await place.get(`/v1/recap?${range}&format=xml`)).status).toBe(400)
+  })
+
   it("lists the users with the most xp of a day and the longest streaks, and nobody where there are none", async () => {
     const place = await newPlace()
     const today = `from=${dateIn(0)}&to=${dateIn(0)}`

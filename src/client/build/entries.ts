@@ -7,10 +7,10 @@ export const folder = path.resolve(import.meta.dirname, "..")
 /** The entries of the package: the goal of each for its bytes, minified and gzipped. */
 export const entries = {
   index: 4_000,
-  elements: 10_500,
+  elements: 11_000,
   queue: 1_250,
   react: 2_000,
-  "react-elements": 11_000,
+  "react-elements": 11_500,
   recap: 1_600,
   "text-storage": 500,
   webhook: 700,

@@ -17,7 +17,7 @@ const table = {
   goals: { ofUser: "GET users/*/goals" },
   items: { ofUser: "GET users/*/items query" },
   purchases: { create: "POST users/*/purchases body key" },
-  recaps: { get: "GET users/*/recap query" },
+  recaps: { environment: "GET recap query", get: "GET users/*/recap query" },
   leaderboard: { get: "GET leaderboard query" },
   leaderboards: {
     entries: "GET leaderboards/*/entries query",
@@ -90,7 +90,19 @@ export type Words = Readonly<Record<string, string>>
 export abstract class ClientElement extends Base {
   static readonly observedAttributes = [
     ...["url", "key", "user", "label", "refresh-seconds", "live", "window", "limit"],
-    ...["streak", "from", "to", "seconds", "board", "friends", "group", "league", "goal", "buy"],
+    ...[
+      "streak",
+      "from",
+      "to",
+      "seconds",
+      "board",
+      "friends",
+      "group",
+      "league",
+      "goal",
+      "buy",
+      "everyone",
+    ],
   ]
   /** The words that the element shows. Replace them to translate the element. */
   abstract words: Words

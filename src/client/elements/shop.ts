@@ -6,10 +6,11 @@ import { commonWords, LaurelElement, make, named, number, type Words } from "./b
 
 type Amounts = Readonly<Record<string, number>>
 
-const itemsMax = 100
+/** The items of one read. */
+const pageSize = 100
 
 /**
- * `<laurel-shop>`: the first 100 items that are for the user, with prices, what is left, and why one
+ * `<laurel-shop>`: the items that are for the user, with prices, what is left, and why one
  * cannot be bought. With the attribute `buy` each item has a button.
  *
  * A click dispatches `laurel-buy`, with the item as `detail`. After `preventDefault()` the page buys,
@@ -49,8 +50,18 @@ export class LaurelShop extends LaurelElement<UserItems | undefined> {
     this.#status.role = "status"
   }
 
-  protected async read({ items }: Laurel, signal: AbortSignal): Promise<UserItems | undefined> {
-    return this.orNothing(items.ofUser(this.userId, { limit: itemsMax }, { signal }))
+  protected read({ items }: Laurel, signal: AbortSignal): Promise<UserItems | undefined> {
+    const page = (cursor?: string) =>
+      items.ofUser(this.userId, { limit: pageSize, ...(cursor && { cursor }) }, { signal })
+    const all = async () => {
+      let shop = await page()
+      while (shop.nextCursor !== null) {
+        const next = await page(shop.nextCursor)
+        shop = { ...next, items: [...shop.items, ...next.items] }
+      }
+      return shop
+    }
+    return this.orNothing(all())
   }
 
   protected override get options(): object {

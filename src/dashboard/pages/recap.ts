@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { BodyOf } from "../../http/contract/Operations.ts"
+import { csvFile } from "../request/csvFile.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { html, isolated } from "../view/Html.ts"
 import { figures, table } from "../view/Lists.ts"
@@ -54,7 +55,7 @@ ${table(
 )}`
 }
 ${topUsers(base, read.topUsers)}
-<p class="hint">Users were counted ${isoTime(read.countedAt)}. An undo and the erasure of a user change no sum. A user has a recap, too: <code>GET /v1/users/{id}/recap</code>.</p>`,
+<p class="hint">Users were counted ${isoTime(read.countedAt)}. An undo and the erasure of a user change no sum. A user has a recap, too: <code>GET /v1/users/{id}/recap</code>. <a href="${base}/recap.csv?from=${read.from}&amp;to=${read.to}">Save as CSV</a></p>`,
   )
 })
 
@@ -75,4 +76,14 @@ ${table(
   ]),
 )}`
 
-export const recapRoutes: ReadonlyArray<Route> = [placePage("/recap", recapPage)]
+const saved = (visit: PlaceVisit) =>
+  csvFile(
+    visit,
+    "recap",
+    visit.open("recaps.environment", { query: { ...daysOf(visit), format: "csv" } }),
+  )
+
+export const recapRoutes: ReadonlyArray<Route> = [
+  placePage("/recap", recapPage),
+  placePage("/recap.csv", saved),
+]

@@ -98,7 +98,10 @@ const notForUser = (
 
 const soldOut = (item: Item, sold: Sold): LaurelError<PurchaseRefusal> | undefined =>
   leftOf(item, sold(item.id)) === 0
-    ? laurelError("sold_out", `All ${item.stock} units are sold.`)
+    ? laurelError(
+        "sold_out",
+        item.stock === 1 ? "The only unit is sold." : `All ${item.stock} units are sold.`,
+      )
     : undefined
 
 const bought = (

@@ -8,6 +8,7 @@ import {
   EarnedBadge,
   Level,
   OpenTo,
+  oneOf,
   type RequestParts,
   UserId,
   UserNamed,
@@ -33,6 +34,19 @@ const query = {
 }
 
 export const RecapQuery = Schema.Struct(query)
+
+const ofAll = {
+  ...query,
+  format: Schema.optionalKey(
+    oneOf(["json", "csv"]).annotate({
+      description:
+        "`csv`: the reply is a table, `text/csv`, with a row for each number: its name, its key if there are several of them, and its value. The JavaScript client reads only JSON. Default `json`.",
+      examples: ["json"],
+    }),
+  ),
+}
+
+export const EnvironmentRecapQuery = Schema.Struct(ofAll)
 
 const date = (description: string, example: string) =>
   Schema.String.annotate({ description, examples: [example] })
@@ -185,7 +199,7 @@ export const EnvironmentRecap = Schema.Struct({
 export const Recaps = HttpApiGroup.make("recaps")
   .add(
     HttpApiEndpoint.get("environment", "/v1/recap", {
-      query,
+      query: ofAll,
       success: EnvironmentRecap,
       error: readProblems,
     })

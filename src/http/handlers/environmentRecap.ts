@@ -41,6 +41,29 @@ export const environmentRecapOf = Effect.fnUntraced(function* (
   } satisfies typeof EnvironmentRecap.Type
 })
 
+/** A row for each number of a recap. */
+export const recapRows = (recap: typeof EnvironmentRecap.Type) => {
+  const row = (figure: string, value: number | string, key: string | null = null) => ({
+    figure,
+    key,
+    value,
+  })
+  const { bestDay, streaks, topUsers, totals } = recap
+  return [
+    row("from", recap.from),
+    row("to", recap.to),
+    row("activeUsers", recap.activeUsers),
+    row("newUsers", recap.newUsers),
+    row("events", totals.events),
+    ...Object.entries(totals.currencies).map(([key, amount]) => row("earned", amount, key)),
+    row("badges", totals.badges),
+    row("quests", totals.quests),
+    ...(bestDay === null ? [] : [row("bestDayXp", bestDay.xp, bestDay.date)]),
+    ...streaks.map(({ best, key }) => row("longestStreak", best, key)),
+    ...(topUsers ?? []).map(({ userId, xp }) => row("topUserXp", xp, userId)),
+  ]
+}
+
 const tooLongAgo: Fault = {
   pointer: "query/to",
   code: "out_of_range",

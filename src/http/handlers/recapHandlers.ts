@@ -11,7 +11,8 @@ import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { RecapQuery, Recaps, Recap as ShownRecap } from "../api/Recaps.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { environmentRecapOf } from "./environmentRecap.ts"
+import { csv } from "./analyticsHandlers.ts"
+import { environmentRecapOf, recapRows } from "./environmentRecap.ts"
 import { readLatest } from "./readHistory.ts"
 import { type Range, rangeOf } from "./recapRange.ts"
 import { foundOr, userNotFound } from "./Shapes.ts"
@@ -23,7 +24,9 @@ export const recapHandlers = (engine: Engine["Service"]): Handlers<typeof Recaps
   },
   environment: {
     handle: ({ caller: { environment }, query }) =>
-      Effect.map(environmentRecapOf(engine, environment, query), (body) => ({ body })),
+      Effect.map(environmentRecapOf(engine, environment, query), (body) =>
+        query.format === "csv" ? csv("recap", recapRows(body)) : { body },
+      ),
   },
 })
 

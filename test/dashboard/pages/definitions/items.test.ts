@@ -135,7 +135,7 @@ describe("The try of an item", () => {
     }
     expect(await reason({})).toBe("no: The user has bought 1 of 1.")
     expect(await reason({ "limit.times": "2" })).toBe("yes")
-    expect(await reason({ "limit.times": "2", stock: "1" })).toMatch(/^no: All 1 units/)
+    expect(await reason({ "limit.times": "2", stock: "1" })).toMatch(/^no: The only unit is sold/)
   })
 
   it("marks the faults of the item and of the user at their fields", async () => {
