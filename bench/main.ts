@@ -53,6 +53,7 @@ import { steady } from "./steady.ts"
 import { missingFrom, renewPages } from "./table.ts"
 import { millionUsers } from "./users.ts"
 import { manyEndpoints, pendingDeliveries, webhooks } from "./webhooks.ts"
+import { year } from "./year.ts"
 
 type Bench = (options: BenchOptions) => Promise<ReadonlyArray<BenchLine>>
 
@@ -95,6 +96,7 @@ const short: Readonly<Record<string, Bench>> = {
   lists,
   "league-close": leagueClose,
   prizes,
+  year,
 }
 
 const all: Readonly<Record<string, Bench>> = {

@@ -97,9 +97,15 @@ const compareMechanics = async (call: Call, all: Expected, differences: Differen
   for (const days of [30, 90]) {
     const reply = await settled(call, `/v1/analytics/mechanics?days=${days}`)
     differences.same("mechanics: all users", reply.allUsers, all.lives.size)
-    const found = new Map(reply.mechanics.map((row: Json) => [row.kind, without(row)]))
+    const found = new Map(
+      reply.mechanics.map((row: Json) => [`${row.kind} ${row.key}`, without(row)]),
+    )
     for (const row of mechanicRows(all, days)) {
-      differences.same(`mechanics of ${days} days: ${row.kind}`, found.get(row.kind), row)
+      differences.same(
+        `mechanics of ${days} days: ${row.kind}`,
+        found.get(`${row.kind} ${row.key}`),
+        row,
+      )
     }
   }
   const detail = (path: string) => settled(call, `/v1/analytics/mechanics/${path}?days=90`)
