@@ -1,5 +1,5 @@
 /** What each mechanic did over HTTP: replies, tables, faults and access. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { mechanicNouns } from "../../src/domain/user/MechanicTally.ts"
 import { limits } from "../../src/Limits.ts"
 import { faultsOf, isoTime, Place, problemOf } from "./definitions.ts"
@@ -90,12 +90,12 @@ describe("The list of mechanics", () => {
       "quest both": [2, 0.6667, "common", 1, 1, 4],
       "quest today": [1, 0.3333, "uncommon", 1, 1, 2],
       "badge taps": [2, 0.6667, "common", 2, 3, 0],
-      "streak daily": [3, 1, "common", null, 3, null],
+      "streak daily": [3, 1, "common", null, 3, 3],
       "leaderboard points": [2, 0.6667, "common", null, null, null],
       "leaderboard xp": [3, 1, "common", null, null, null],
-      "league weekly": [3, 1, "common", null, 3, null],
+      "league weekly": [3, 1, "common", null, 3, 0],
       "boost double": [null, null, null, null, 4, null],
-      "item hat": [1, 0.3333, "uncommon", 1, 1, null],
+      "item hat": [1, 0.3333, "uncommon", 1, 1, 1],
     })
     expect(json.total).toBe(10)
   })
@@ -196,6 +196,76 @@ describe("One mechanic", () => {
       for (const figure of figures)
         expect([path, figure, json[figure]]).toEqual([path, figure, null])
     }
+  })
+
+  it("has whom a shared goal reached, when it was completed, and whom it rewarded", async () => {
+    const place = newPlace()
+    const goal = {
+      score: { currency: "points" },
+      target: 10,
+      reward: { xp: 7 },
+      minContribution: 3,
+    }
+    await place.post("/v1/goals", { ...goal, key: "once", name: "Once" })
+    await place.post("/v1/goals", { ...goal, key: "daily", name: "Daily", recurrence: "daily" })
+    for (const [userId, amount] of [
+      ["ada", 6],
+      ["bob", 2],
+      ["cyd", 3],
+    ] as const) {
+      await place.post(`/v1/users/${userId}/rewards`, { type: "points", amount })
+    }
+    await place.track("dan", "LOOK")
+    await vi.waitUntil(async () => (await place.get("/v1/users/ada")).json.xp === 14)
+    await vi.waitUntil(async () => (await place.get("/v1/users/cyd")).json.xp === 14)
+    const { json: once } = await place.get("/v1/analytics/mechanics/goal/once?days=1")
+    expect(once).toMatchObject({
+      ...{ users: 3, share: 0.75, completed: 2, completions: 1, xp: 14, firstWeek: null },
+      timeToComplete: { users: 1, median: expect.any(Number) },
+    })
+    const left = ({ leftOut }: Json) => leftOut.map(({ figure }: Json) => figure)
+    expect(left(once)).toEqual(["firstWeek"])
+    const { json: daily } = await place.get("/v1/analytics/mechanics/goal/daily?days=1")
+    expect(daily).toMatchObject({ users: 3, completed: null, completions: 1, xp: 14 })
+    expect(left(daily)).toEqual(["completed", "firstWeek"])
+  })
+
+  it("has the members of the teams with a score, of a leaderboard of teams", async () => {
+    const place = newPlace()
+    await place.post("/v1/rules", { key: "tap", action: "TAP", reward: { xp: 5 } })
+    const board = { score: { currency: "xp" }, entrants: "teams", teamKind: "club" }
+    await place.post("/v1/leaderboards", { ...board, key: "clubs", name: "Clubs" })
+    const weekly = { windows: ["weekly"], key: "weekly-clubs", name: "Weekly" }
+    await place.post("/v1/leaderboards", { ...board, ...weekly })
+    for (const id of ["red", "blue"]) await place.put(`/v1/teams/${id}`, { kind: "club", name: id })
+    for (const [userId, team] of [
+      ["ada", "red"],
+      ["bob", "red"],
+      ["cyd", "blue"],
+    ] as const) {
+      await place.call("PUT", `/v1/teams/${team}/members/${userId}`)
+    }
+    // Ada scores for red, which Bob is in; Dan scores for no team.
+    for (const userId of ["ada", "dan"]) await place.track(userId, "TAP")
+    const read = async (key: string) =>
+      (await place.get(`/v1/analytics/mechanics/leaderboard/${key}`)).json
+    expect(await read("clubs")).toMatchObject({ users: 2, share: 0.5, completions: null })
+    expect(await read("weekly-clubs")).toMatchObject({ users: null, share: null, rarity: null })
+    expect((await read("weekly-clubs")).leftOut[0]).toMatchObject({ figure: "users" })
+  })
+
+  it("counts the prizes of a leaderboard on the day on which they were won", async () => {
+    const place = newPlace()
+    const prizes = [{ window: "daily", ranks: [1, 1], reward: { xp: 9 } }]
+    const board = { key: "cup", name: "Cup", score: { currency: "points" }, prizes }
+    await place.post("/v1/leaderboards", board)
+    await place.post("/v1/users/ada/rewards", { type: "points", amount: 3 })
+    const at = new Date(Date.now() + 3 * 86_400_000).toISOString()
+    await place.post("/v1/test-clock", { advanceTo: at })
+    await vi.waitUntil(async () => (await place.get("/v1/users/ada")).json.xp === 9)
+    const { json } = await place.get("/v1/analytics/mechanics/leaderboard/cup?days=7")
+    expect(json).toMatchObject({ users: 1, completions: 1, xp: 9 })
+    expect(json.days).toHaveLength(7)
   })
 
   it("is found by its id, and is a table of days on request", async () => {

@@ -174,7 +174,7 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
     name: "list_mechanics",
     title: "List what each mechanic does",
     description:
-      "For each rule, quest, badge, streak, leaderboard, league, boost and item: users reached, their share, rarity, and completions a day.",
+      "For each rule, quest, badge, streak, leaderboard, league, boost, item and goal: users reached, their share, rarity, and completions a day.",
     input: object({
       kind: { enum: mechanicNouns, description: "Only this kind; absent: all" },
       days: text("How many days, 1 to 90; absent: 30"),

@@ -18,6 +18,7 @@ const reached: Readonly<Record<MechanicNoun, string>> = {
   league: "had a place",
   boost: "had it",
   item: "bought it",
+  goal: "contributed",
 }
 
 const isMechanic = (noun: Noun): noun is MechanicNoun =>

@@ -13,6 +13,8 @@
  *   the end of their first week, which is their first active day and the 6 days after it, with those who had not. Users
  *   count who began on the day of UTC on which the definition began, or later, at most
  *   `analyticsDaysMax` days ago, and for whom the day has ended in every time zone.
+ * - A leaderboard of teams reached the members of the teams that have a score on it, a shared goal those whose
+ *   contribution stands.
  *
  * Cost: a step for each mechanic that a user has; memory for each mechanic, and for each of its rounded
  * times.
@@ -21,6 +23,7 @@ import { limits } from "../../Limits.ts"
 import {
   type Board,
   isOfPresent,
+  isOfTeams,
   isWhole,
   isXpBoard,
   metricOf,
@@ -33,6 +36,7 @@ import { type ActiveDays, isActiveOn } from "./ActiveDays.ts"
 import { latestWindowOf } from "./LeagueState.ts"
 import { metricTotal } from "./MetricState.ts"
 import { userDayAt } from "./StreakPeriods.ts"
+import { teamIn } from "./TeamMembership.ts"
 import { earnedOf, stepCountOf, type UserState, userZones } from "./User.ts"
 
 /** The kinds of definitions that do something for users, in the order of the list. */
@@ -45,6 +49,7 @@ export const mechanicNouns = [
   "league",
   "boost",
   "item",
+  "goal",
 ] as const satisfies ReadonlyArray<Noun>
 export type MechanicNoun = (typeof mechanicNouns)[number]
 
@@ -127,6 +132,9 @@ interface Compared {
   readonly ended: number
 }
 
+/** By the id of a leaderboard of teams with scores of all time: whether a team has a score on it. */
+export type TeamBoards = ReadonlyMap<string, (teamId: string) => boolean>
+
 /** The last day of the first week has this many days after the first. */
 const weekEnd = weekDays - 1
 
@@ -136,12 +144,14 @@ export class MechanicTally {
   readonly #counts = new Map<string, MechanicCount>()
   readonly #lastWhole: number
   readonly #earliest: number
+  readonly #teamBoards: TeamBoards
   /** By first active day: the users who count for each day, and those who were active on it. */
   readonly #all = new Map<number, Int32Array>()
 
   /** `lastWhole`: the last day that has ended in every time zone. */
-  constructor(lastWhole: number) {
+  constructor(lastWhole: number, teamBoards: TeamBoards = new Map()) {
     this.#lastWhole = lastWhole
+    this.#teamBoards = teamBoards
     this.#earliest = lastWhole - limits.analyticsDaysMax
   }
 
@@ -173,8 +183,12 @@ export class MechanicTally {
       }
     }
     for (const board of project.leaderboards.values()) {
-      if (hasScored(user, project, board)) this.#of(board).users++
+      const isReached = isOfTeams(board)
+        ? this.#isInTeamOn(user, project, board)
+        : hasScored(user, project, board)
+      if (isReached) this.#of(board).users++
     }
+    this.#addGoals(user, project)
     for (const [id, league] of user.leagues) {
       const definition = project.leagues.get(id)
       if (definition === undefined || latestWindowOf(league) < 0) continue
@@ -190,6 +204,26 @@ export class MechanicTally {
       count.users++
       count.completed++
       count.times += times
+    }
+  }
+
+  /** Whether the scores of the teams of a leaderboard are known. */
+  knowsTeamsOn(boardId: string): boolean {
+    return this.#teamBoards.has(boardId)
+  }
+
+  #isInTeamOn(user: UserState, project: ProjectState, { id, teamKind }: Board): boolean {
+    const team = teamKind === null ? undefined : teamIn(user, project, teamKind)
+    return team !== undefined && this.#teamBoards.get(id)?.(team.id) === true
+  }
+
+  #addGoals(user: UserState, project: ProjectState): void {
+    for (const [id, parts] of user.goals) {
+      const goal = project.goals.get(id)
+      if (goal === undefined || parts.every(({ amount }) => amount === 0)) continue
+      const count = this.#of(goal)
+      count.users++
+      if (parts.some(({ paid }) => paid)) count.completed++
     }
   }
 

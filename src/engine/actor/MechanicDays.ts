@@ -12,8 +12,11 @@
  * | league | places that users took in a cohort |
  * | boost  | records in which it multiplied an amount |
  * | item   | units bought |
+ * | goal   | completions, of teams each |
+ * | leaderboard | prizes won |
  *
- * Facts name streaks and boosts by their keys, so a place has the kind and the id or key.
+ * Facts name streaks and boosts by their keys, so a place has the kind and the id or key. What gave xp is
+ * named by its id: the xp of the milestones of a streak has a place of its own.
  *
  * Cost: two look-ups in maps for each fact that counts. The first `mechanicsCountedMax` definitions get a
  * place each, so the snapshot has at most 0.7 MiB of it.
@@ -44,7 +47,12 @@ const placeOf = (source: Source): string | undefined => {
   if (typeof source === "string") return undefined
   if ("ruleId" in source) return source.ruleId
   if ("questId" in source) return source.questId
-  return "badgeId" in source ? source.badgeId : undefined
+  if ("badgeId" in source) return source.badgeId
+  if ("streakId" in source) return source.streakId
+  if ("boardId" in source) return source.boardId
+  if ("leagueId" in source) return source.leagueId
+  if ("itemId" in source) return source.itemId
+  return "goalId" in source ? source.goalId : undefined
 }
 
 /** The place of a definition: of most kinds its id, which names its kind. */
@@ -68,7 +76,7 @@ export class MechanicDays {
   }
 
   /** Counts a record of the day that `dayOf` tells; returns whether anything counted. */
-  fold({ facts }: JournalRecord, dayOf: () => number): boolean {
+  fold({ cause, facts }: JournalRecord, dayOf: () => number): boolean {
     let day: number | undefined
     let once: Set<string> | undefined
     const add = (place: string, times: number, xp = 0): void => {
@@ -84,7 +92,12 @@ export class MechanicDays {
       once.add(place)
       add(place, 1)
     }
-    for (const fact of facts) this.#foldFact(fact, add, addOnce)
+    for (const fact of facts) {
+      this.#foldFact(fact, add, addOnce)
+      if (fact.kind === "leaderboard.prize_won" && cause.kind === "payment") {
+        if (cause.prize !== undefined) add(cause.prize.boardId, 1)
+      }
+    }
     return day !== undefined
   }
 
@@ -120,6 +133,9 @@ export class MechanicDays {
         break
       case "item.purchased":
         add(fact.itemId, 1)
+        break
+      case "goal.completed":
+        add(fact.goalId, 1)
         break
     }
   }

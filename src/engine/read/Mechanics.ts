@@ -6,7 +6,8 @@
  * users.
  */
 import type { Effect } from "effect"
-import { MechanicTally } from "../../domain/user/MechanicTally.ts"
+import { hasWindow } from "../../domain/project/BoardDefinition.ts"
+import { MechanicTally, type TeamBoards } from "../../domain/user/MechanicTally.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
 import { type Counted, CountOfAll } from "./CountOfAll.ts"
 
@@ -24,7 +25,8 @@ export class Mechanics {
       what: "mechanics",
       begin: (environment, begunAt) => {
         const { project } = environment
-        const result = new MechanicTally(Math.floor((begunAt - behindMsMax) / dayMs) - 1)
+        const lastWhole = Math.floor((begunAt - behindMsMax) / dayMs) - 1
+        const result = new MechanicTally(lastWhole, teamBoardsOf(environment))
         return {
           result,
           from: (prefix) => {
@@ -45,3 +47,11 @@ export class Mechanics {
     return this.#count.read(environment)
   }
 }
+
+/** Boards of all time that have not ended: what others had is on disk. */
+const teamBoardsOf = ({ boards: { ofTeams } }: Environment): TeamBoards =>
+  new Map(
+    [...ofTeams]
+      .filter(([, { board, ended }]) => ended === undefined && hasWindow(board, "all_time"))
+      .map(([id, { allTime }]) => [id, (teamId) => allTime.rankOf(teamId) !== null] as const),
+  )

@@ -197,7 +197,7 @@ export const Analytics = HttpApiGroup.make("analytics")
       .annotateMerge(
         OpenApi.annotations({
           summary: "List what each mechanic does",
-          description: `Returns, for each rule, quest, badge, streak, leaderboard, league, boost and item that is neither a draft nor archived, how many users it reached, their share, and what happened by day. ${fromStates} At most ${limits.mechanicRowsMax} rows are returned: \`kind\`, \`sort\` and \`limit\` choose them. ${fromDays}`,
+          description: `Returns, for each rule, quest, badge, streak, leaderboard, league, boost, item and goal that is neither a draft nor archived, how many users it reached, their share, and what happened by day. ${fromStates} At most ${limits.mechanicRowsMax} rows are returned: \`kind\`, \`sort\` and \`limit\` choose them. ${fromDays}`,
         }),
       ),
     HttpApiEndpoint.get("mechanic", "/v1/analytics/mechanics/:kind/:key", {

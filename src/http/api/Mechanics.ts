@@ -80,7 +80,7 @@ const row = {
   name: Schema.String.annotate({ description: "Its name or title.", examples: ["Daily lesson"] }),
   status: oneOf(statuses).annotate({ description: "Its status.", examples: ["active"] }),
   users: perhaps(
-    "Users whom it reached: whom the rule rewarded, who started the quest, have the badge, kept a period of the streak, have a score on the leaderboard, had a place in the league, own the item. Null: not known, see `leftOut`.",
+    "Users whom it reached: whom the rule rewarded, who started the quest, have the badge, kept a period of the streak, have a score on the leaderboard, had a place in the league, own the item, contributed to the goal. A leaderboard of teams reached the members of teams with a score of all time. Null: not known, see `leftOut`.",
     160,
   ),
   share: share("`users` / `allUsers`, to 4 decimals; null: not known, or there are no users.", 0.4),
@@ -89,15 +89,18 @@ const row = {
     examples: ["uncommon"],
   }),
   completed: perhaps(
-    "Users who completed the quest, earned the badge or own the item; null for other kinds.",
+    "Users who completed the quest, earned the badge, own the item, or got the reward of a goal that does not recur; null for other kinds.",
     96,
   ),
   completions: perhaps(
-    "How often it happened in the days, before any undo: events that the rule rewarded, completions of the quest, awards of the badge, periods of the streak that were kept, places taken in the league, records that the boost multiplied, units of the item bought. Null for leaderboards, and for definitions that have no place among those that are counted.",
+    "How often it happened in the days, before any undo: events that the rule rewarded, completions of the quest, awards of the badge, periods of the streak that were kept, places taken in the league, records that the boost multiplied, units of the item bought, prizes of the leaderboard won, completions of the goal by everyone or by a team each. Null for leaderboards without prizes, and for definitions that have no place among those that are counted.",
     310,
   ),
   perDay: share("`completions` / the number of days, to 2 decimals.", 10.33),
-  xp: perhaps("Xp that the rule, the quest or the badge gave in the days, before any undo.", 6200),
+  xp: perhaps(
+    "Xp that it gave in the days, before any undo. Null for boosts, and where `completions` is null.",
+    6200,
+  ),
 } as const
 
 const counted = {
@@ -169,7 +172,7 @@ const seconds = (description: string, example: number) =>
   Schema.Int.annotate({ description, examples: [example] })
 
 const Times = Schema.Struct({
-  users: count("Users whose time is known.", 96),
+  users: count("Users whose time is known; of a goal, teams, or everyone as one.", 96),
   p10: seconds("A tenth of the times is not longer.", 43_008),
   p25: seconds("A quarter.", 86_016),
   median: seconds("Half of them.", 172_032),
@@ -178,7 +181,7 @@ const Times = Schema.Struct({
 }).annotate({
   identifier: "MechanicTimes",
   description:
-    "Seconds from the start of the quest to its completion, or from the creation of the user to the first award of the badge; rounded down by less than 1 %.",
+    "Seconds from the start of the quest to its completion, from the creation of the user to the first award of the badge, or from the beginning of the goal or of its latest period to its completion; rounded down by less than 1 %.",
   examples: [mechanic.timeToComplete],
 })
 

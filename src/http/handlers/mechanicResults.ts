@@ -1,8 +1,9 @@
 /** What each mechanic did, from the counts of users (`MechanicTally.ts`) and of days (`MechanicDays.ts`). */
 import { Effect } from "effect"
-import { isXpBoard } from "../../domain/project/BoardDefinition.ts"
+import { isOfTeams, isXpBoard } from "../../domain/project/BoardDefinition.ts"
 import { type Badge, type Quest, statusAt } from "../../domain/project/Definition.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
+import { type Goal, goalBounds } from "../../domain/project/Goal.ts"
 import { type AnyDefinition, definitionsOf, nameOf } from "../../domain/project/Kinds.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import {
@@ -17,6 +18,7 @@ import {
 import { dateOf, zoneOf } from "../../domain/values/Calendar.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
+import type { GoalTotals } from "../../engine/actor/GoalTotals.ts"
 import { type MechanicDays, mechanicPlace } from "../../engine/actor/MechanicDays.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { Counted } from "../../engine/read/CountOfAll.ts"
@@ -38,6 +40,7 @@ interface Asked {
   readonly now: number
   readonly count: Counted<MechanicTally>
   readonly byDay: Pick<MechanicDays, "hasPlaceFor" | "on">
+  readonly goals: Pick<GoalTotals, "durableTotals">
   readonly first: number
   readonly last: number
 }
@@ -52,7 +55,8 @@ const askedOf = Effect.fnUntraced(function* (
   const byDay = yield* engine.readMechanicDays(environment)
   const now = engine.timeIn(environment)
   const last = zoneOf(project.settings.timezone).dayAt(now)
-  return { project, now, count, byDay, first: last - days + 1, last } satisfies Asked
+  const goals = engine.goalTotals(environment)
+  return { project, now, count, byDay, goals, first: last - days + 1, last } satisfies Asked
 })
 
 const countedOf = ({ count: { countedAt, counting, result }, first, last }: Asked) => ({
@@ -75,29 +79,30 @@ const rarityOf = (share: number): NonNullable<Row["rarity"]> => {
   return share >= rareFrom.rare ? "rare" : "very_rare"
 }
 
-/** The kinds whose states tell the users; those that users complete; those that give xp. */
-const reaching = new Set<MechanicNoun>([
-  "rule",
-  "quest",
-  "badge",
-  "streak",
-  "leaderboard",
-  "league",
-  "item",
-])
-const completing = new Set<MechanicNoun>(["quest", "badge", "item"])
-const giving = new Set<MechanicNoun>(["rule", "quest", "badge"])
-
 /** What a mechanic did on each day; `undefined`: its days are not counted. */
 const daysOf = ({ byDay, first, last }: Asked, mechanic: AnyMechanic) => {
   const { definition, noun } = mechanic
   const place = mechanicPlace(noun, definition)
-  if (noun === "leaderboard" || !byDay.hasPlaceFor(place)) return undefined
-  return Array.from({ length: last - first + 1 }, (_, n) => {
-    const { times, xp } = byDay.on(place, first + n)
-    return { date: dateOf(first + n), completions: times, xp }
-  })
+  if (noun === "leaderboard" && definition.prizes.length === 0) return undefined
+  if (!byDay.hasPlaceFor(place)) return undefined
+  return Array.from({ length: last - first + 1 }, (_, n) => ({
+    date: dateOf(first + n),
+    completions: byDay.on(place, first + n).times,
+    xp: byDay.on(definition.id, first + n).xp,
+  }))
 }
+
+/** Whether it is known whom the mechanic reached. */
+const reaches = ({ count: { result } }: Asked, { definition, noun }: AnyMechanic): boolean =>
+  noun === "leaderboard" && isOfTeams(definition)
+    ? result.knowsTeamsOn(definition.id)
+    : noun !== "boost"
+
+/** Whether it is known who completed the mechanic. */
+const completes = ({ definition, noun }: AnyMechanic): boolean =>
+  noun === "goal"
+    ? definition.recurrence === "none"
+    : noun === "quest" || noun === "badge" || noun === "item"
 
 type AnyMechanic = Extract<AnyDefinition, { readonly noun: MechanicNoun }>
 
@@ -105,7 +110,7 @@ const rowOf = (asked: Asked, mechanic: AnyMechanic): Row => {
   const { definition, noun } = mechanic
   const { result } = asked.count
   const found = result.of(definition.id)
-  const users = reaching.has(noun) ? (found?.users ?? 0) : null
+  const users = reaches(asked, mechanic) ? (found?.users ?? 0) : null
   const share = users === null ? null : shareOf(users, result.users)
   const days = daysOf(asked, mechanic)
   const completions = days?.reduce((sum, day) => sum + day.completions, 0) ?? null
@@ -118,10 +123,10 @@ const rowOf = (asked: Asked, mechanic: AnyMechanic): Row => {
     users,
     share,
     rarity: share === null ? null : rarityOf(share),
-    completed: completing.has(noun) ? (found?.completed ?? 0) : null,
+    completed: completes(mechanic) ? (found?.completed ?? 0) : null,
     completions,
     perDay: completions === null ? null : Math.round((100 * completions) / days!.length) / 100,
-    xp: giving.has(noun) ? (days?.reduce((sum, { xp }) => sum + xp, 0) ?? null) : null,
+    xp: noun === "boost" ? null : (days?.reduce((sum, { xp }) => sum + xp, 0) ?? null),
   }
 }
 
@@ -206,7 +211,7 @@ const detailOf = (asked: Asked, mechanic: AnyMechanic): Detail => {
       return { key, name, users, share: shareOf(users, count.users) }
     }),
     ...(noun === "quest" ? stepsOf(definition, count) : { steps: [], funnel: [] }),
-    timeToComplete: timesOf(count),
+    timeToComplete: timesOf(noun === "goal" ? goalTimes(asked, definition) : count),
     firstWeek: isCompared
       ? {
           since: dateOf(count.since),
@@ -216,7 +221,7 @@ const detailOf = (asked: Asked, mechanic: AnyMechanic): Detail => {
         }
       : null,
     days: days ?? [],
-    leftOut: leftOutOf(mechanic, days !== undefined, isCompared),
+    leftOut: leftOutOf(asked, mechanic, days !== undefined, isCompared),
   }
 }
 
@@ -267,8 +272,20 @@ const timesOf = (count: MechanicCount): Detail["timeToComplete"] =>
         p90: count.percentile(0.9)!,
       }
 
+/** From the beginning of the goal, or of its latest period, to its completion: of everyone, or of each team. */
+const goalTimes = ({ goals, project }: Asked, goal: Goal): MechanicCount => {
+  const count = new MechanicCount(sinceOf(goal))
+  const zone = zoneOf(project.settings.timezone)
+  for (const { completedAt, period } of goals.durableTotals(goal.id).values()) {
+    const { startsAt } = goalBounds(goal, zone, period)
+    if (completedAt !== null) count.addTime(completedAt - Math.max(startsAt ?? 0, goal.createdAt))
+  }
+  return count
+}
+
 /** The figures that are not known, and why. */
 const leftOutOf = (
+  asked: Asked,
   mechanic: AnyMechanic,
   hasDays: boolean,
   isCompared: boolean,
@@ -276,30 +293,37 @@ const leftOutOf = (
   const { definition, noun } = mechanic
   const leftOut: Array<Detail["leftOut"][number]> = []
   const add = (figure: string, reason: string) => leftOut.push({ figure, reason })
-  if (!reaching.has(noun)) {
-    add("users", "The states of users do not have whom a boost reached.")
+  if (!reaches(asked, mechanic)) {
+    add(
+      "users",
+      noun === "boost"
+        ? "The states of users do not have whom a boost reached."
+        : "Only a leaderboard of teams that has the window all_time, and has not ended, tells whom it reached.",
+    )
+  }
+  if (noun === "goal" && !completes(mechanic)) {
+    add("completed", "A goal that recurs keeps only the latest contributions of a user.")
   }
   if (!hasDays) {
-    add(
-      "completions",
-      noun === "leaderboard"
-        ? "A leaderboard is not completed."
-        : `Only the first ${limits.mechanicsCountedMax} definitions that did something are counted by day.`,
-    )
+    const reason =
+      noun === "leaderboard" && definition.prizes.length === 0
+        ? "A leaderboard without prizes completes nothing."
+        : `Only the first ${limits.mechanicsCountedMax} definitions that did something are counted by day.`
+    add("completions", reason)
+    if (noun !== "boost") add("xp", reason)
   }
-  if (!giving.has(noun)) add("xp", "Only rules, quests and badges give xp.")
-  if (noun !== "quest" && noun !== "badge") {
+  if (noun === "boost") add("xp", "A boost multiplies the xp that other definitions give.")
+  if (noun !== "quest" && noun !== "badge" && noun !== "goal") {
     add("timeToComplete", "The states of users do not have when it began.")
   }
-  if (!isCompared) {
-    add(
-      "firstWeek",
-      noun === "quest"
-        ? "A quest that recurs keeps only its latest completion."
-        : noun === "leaderboard" && isXpBoard(definition)
-          ? "Every user with xp is on this leaderboard."
-          : "The states of users do not have when it reached them first.",
-    )
-  }
+  if (!isCompared) add("firstWeek", notCompared(mechanic))
   return leftOut
+}
+
+const notCompared = ({ definition, noun }: AnyMechanic): string => {
+  if (noun === "quest") return "A quest that recurs keeps only its latest completion."
+  if (noun === "goal") return "Users reach a shared goal together."
+  return noun === "leaderboard" && isXpBoard(definition)
+    ? "Every user with xp is on this leaderboard."
+    : "The states of users do not have when it reached them first."
 }

@@ -191,7 +191,7 @@ export const mechanicRows = (all: Expected, days: number) => {
       completed,
       completions,
       perDay: completions === null ? null : Math.round((100 * completions) / days) / 100,
-      xp: ["rule", "quest", "badge"].includes(kind) ? inDays(xp) : null,
+      xp: ["boost", "leaderboard"].includes(kind) ? null : inDays(xp),
     }
   })
 }

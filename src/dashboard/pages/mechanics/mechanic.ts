@@ -30,10 +30,11 @@ const happened: Readonly<Record<Mechanic["kind"], string>> = {
   quest: "Completions",
   badge: "Awards",
   streak: "Periods kept",
-  leaderboard: "Scores",
+  leaderboard: "Prizes won",
   league: "Places taken",
   boost: "Records multiplied",
   item: "Units bought",
+  goal: "Completions",
 }
 
 /** What a user of each kind did. */
@@ -46,6 +47,7 @@ const reached: Readonly<Record<Mechanic["kind"], string>> = {
   league: "Users who had a place",
   boost: "Users",
   item: "Users who own it",
+  goal: "Users who contributed",
 }
 
 export const mechanicPage = Effect.fnUntraced(function* (
@@ -80,10 +82,10 @@ const figuresOf = (read: Mechanic): ReadonlyArray<readonly [string, Content]> =>
           reached[kind],
           html`${count(users)}${share !== null && html` <span class="hint">${percent(share)} of all</span>`}`,
         ],
-    kind === "quest" && completed !== null
+    (kind === "quest" || kind === "goal") && completed !== null
       ? [
-          "Users who completed it",
-          html`${count(completed)}${users !== null && users > 0 && html` <span class="hint">${percent(completed / users)} of those who started</span>`}`,
+          kind === "quest" ? "Users who completed it" : "Users who got the reward",
+          html`${count(completed)}${users !== null && users > 0 && html` <span class="hint">${percent(completed / users)} of those who ${kind === "quest" ? "started" : "contributed"}</span>`}`,
         ]
       : undefined,
     completions === null
@@ -176,7 +178,17 @@ ${figures([
   ["Three quarters, within", shown(times.p75)],
   ["Nine tenths, within", shown(times.p90)],
 ])}
-<p class="hint">Of ${count(times.users)} users, from ${kind === "badge" ? "the creation of the user to the first award" : "the start of the quest to its completion"}; rounded down.</p>`
+<p class="hint">${timeWords(kind, times.users)}; rounded down.</p>`
+}
+
+const timeWords = (kind: Mechanic["kind"], number: number): string => {
+  if (kind === "goal") {
+    const of = number === 1 ? "one completion" : `${count(number)} teams`
+    return `Of ${of}, from the beginning of the goal or of its latest period`
+  }
+  return kind === "badge"
+    ? `Of ${count(number)} users, from the creation of the user to the first award`
+    : `Of ${count(number)} users, from the start of the quest to its completion`
 }
 
 const firstWeekSection = ({ firstWeek, kind }: Mechanic): Content => {
@@ -204,6 +216,7 @@ const cameBack = ({ of, share, users }: Returned): Html =>
 
 const figureWords: Readonly<Record<string, string>> = {
   users: "Users",
+  completed: "Users who got the reward",
   completions: "How often it happened",
   xp: "Xp",
   timeToComplete: "Time to completion",
