@@ -32,7 +32,12 @@ import type {
   Purchase,
   Recap,
   User,
+  UserGoal,
+  UserGoals,
   UserItems,
+  UserLeague,
+  UserStreak,
+  UserStreaks,
 } from "./generated/types.ts"
 import type { Laurel, StreamOptions } from "./Laurel.ts"
 import type { LaurelError } from "./LaurelError.ts"
@@ -154,6 +159,59 @@ export const useShop = (
 }
 
 /**
+ * The shared goals of a user: what all, or the user's team, have reached, and what the user contributed.
+ * `data` is null before the first event of the user.
+ */
+export const useGoals = (
+  userId: string,
+  options: ReadOptions<UserGoals | null> = {},
+): Reading<UserGoals | null> =>
+  useReading(["goals", userId], userId, options, (laurel, signal) =>
+    orNull(laurel.goals.ofUser(userId, { signal })),
+  )
+
+/** One of `useGoals`, by its key; by default the first one. `data` is null if there is none. */
+export const useGoal = (
+  userId: string,
+  goal?: string,
+  options: ReadOptions<UserGoals | null> = {},
+): Reading<UserGoal | null> => useOne(useGoals(userId, options), goals, goal)
+
+/** The streaks of a user. `data` is null before the first event of the user. */
+export const useStreaks = (
+  userId: string,
+  options: ReadOptions<UserStreaks | null> = {},
+): Reading<UserStreaks | null> =>
+  useReading(["streaks", userId], userId, options, ({ users }, signal) =>
+    orNull(users.streaks(userId, { signal })),
+  )
+
+/** One of `useStreaks`, by its key; by default the first one. `data` is null if there is none. */
+export const useStreak = (
+  userId: string,
+  streak?: string,
+  options: ReadOptions<UserStreaks | null> = {},
+): Reading<UserStreak | null> => useOne(useStreaks(userId, options), streaks, streak)
+
+/**
+ * The cohort of a user in a league, by its key; by default the first league. `data` is null before the
+ * first event of the user, and if there is no league.
+ */
+export const useLeague = (
+  userId: string,
+  league?: string,
+  options: ReadOptions<UserLeague | null> = {},
+): Reading<UserLeague | null> =>
+  useReading(["league", userId, league], userId, options, ({ leagues }, signal) =>
+    orNull(
+      (async () => {
+        const key = league ?? (await leagues.ofUser(userId, { signal })).leagues[0]?.league
+        return key === undefined ? null : leagues.oneOfUser(userId, key, { signal })
+      })(),
+    ),
+  )
+
+/**
  * Calls `onMessage` with each message while the component is mounted, such as to show a toast for a
  * new badge. `onError` gets the refusal of the server that ends the stream.
  *
@@ -189,6 +247,25 @@ const orNull = <Data>(read: Promise<Data>): Promise<Data | null> =>
     if (error.code === "user_not_found") return null
     throw error
   })
+
+const goals = (all: UserGoals) => all.goals
+const streaks = (all: UserStreaks) => all.streaks
+
+/** The one with the key `asked`, by default the first one. */
+const useOne = <All, One extends { readonly key: string }>(
+  reading: Reading<All | null>,
+  list: (all: All) => ReadonlyArray<One>,
+  asked: string | undefined,
+): Reading<One | null> =>
+  useMemo(() => {
+    const { data: all, ...rest } = reading
+    const isAsked = ({ key }: One) => asked === undefined || key === asked
+    const data =
+      all === undefined || all === null
+        ? (all as null | undefined)
+        : (list(all).find(isAsked) ?? null)
+    return { ...rest, data }
+  }, [reading, list, asked])
 
 type State<Data> = Omit<Reading<Data>, "refresh">
 

@@ -55,6 +55,20 @@ beforeAll(async () => {
   expect((await server.call("POST", "/v1/items", { body: pin })).status).toBe(201)
   const criteria = { kind: "action_count", action: "TAP", target: 2 }
   await server.call("POST", "/v1/badges", { body: { name: "Twice", criteria } })
+  const taps = { key: "taps", name: "Taps", score: { currency: "xp" }, target: 900 }
+  expect((await server.call("POST", "/v1/goals", { body: taps })).status).toBe(201)
+  const daily = { key: "daily", name: "Daily", needs: [{ action: "TAP" }] }
+  expect((await server.call("POST", "/v1/streaks", { body: daily })).status).toBe(201)
+  const league = {
+    key: "league",
+    name: "League",
+    score: { currency: "xp" },
+    divisions: [
+      { key: "bronze", name: "Bronze", promote: 1, demote: 0 },
+      { key: "silver", name: "Silver", promote: 0, demote: 1 },
+    ],
+  }
+  expect((await server.call("POST", "/v1/leagues", { body: league })).status).toBe(201)
   script = await appScript()
   app = (await import(join(folder, "server.ts"))) as ReactServer
 })
@@ -128,6 +142,15 @@ describe("The hooks", () => {
     await page.getByText("You have 5 points").waitFor()
     const { json } = await server.call("GET", "/v1/users/tim/purchases")
     expect(json.purchases.length).toBe(1)
+  })
+
+  it("give a goal, a streak and the cohort of a league, and null where there is none", async () => {
+    await track("lin")
+    const { page } = await openRendered({ user: "lin" }, [404])
+    const season = page.getByTitle("Season")
+    await season.getByText(/^\[60,"none",1,\[.*\d lin"/).waitFor()
+    await page.evaluate(`show("nobody")`)
+    await season.getByText(/^\[null,"none",null,null\]$/).waitFor()
   })
 
   it("say so when there is no provider", () => {

@@ -5,12 +5,15 @@ import type { Progress } from "../../../src/client/generated/types.ts"
 import type { Laurel } from "../../../src/client/Laurel.ts"
 import {
   LaurelProvider,
+  useGoal,
   useLeaderboard,
   useLeaderboardEntries,
+  useLeague,
   useMessages,
   useProgress,
   useRecap,
   useShop,
+  useStreak,
   useUser,
 } from "../../../src/client/react.ts"
 import { Badges, Shop } from "../../../src/client/react-elements.ts"
@@ -34,7 +37,7 @@ const Name = ({ user }: Pick<AppProps, "user">) => {
 }
 
 const Board = ({ user }: Pick<AppProps, "user">) => {
-  const { data, refresh } = useLeaderboard({ limit: 5 }, { refreshSeconds: 0 })
+  const { data, refresh } = useLeaderboard({ limit: 9 }, { refreshSeconds: 0 })
   const rows = data?.entries.map(({ rank, userId }) =>
     h("li", { key: userId }, `${rank} ${userId}`),
   )
@@ -60,6 +63,16 @@ const Counter = ({ user }: Pick<AppProps, "user">) => {
   return h("button", { type: "button", title: "Buy", onClick: () => buy("pin") }, words)
 }
 
+const Season = ({ user }: Pick<AppProps, "user">) => {
+  const { data: goal } = useGoal(user, "taps", { refreshSeconds: 0 })
+  const { data: none } = useGoal(user, "of-another-project", { refreshSeconds: 0 })
+  const { data: streak } = useStreak(user, undefined, { refreshSeconds: 0 })
+  const { data: league } = useLeague(user, undefined, { refreshSeconds: 0 })
+  const ranks = league?.entries.map(({ rank, userId }) => `${rank} ${userId}`)
+  const words = [goal?.contribution, none === null ? "none" : "wait", streak?.current, ranks]
+  return h("p", { title: "Season" }, JSON.stringify(words))
+}
+
 const News = ({ user }: Pick<AppProps, "user">) => {
   const [news, setNews] = useState<ReadonlyArray<string>>([])
   useMessages({ userId: user, events: "badge.earned" }, ({ type }) => setNews([...news, type]))
@@ -82,6 +95,7 @@ export const App = ({ client, initial, user }: AppProps) =>
     h(News, { user }),
     h(Year, { user }),
     h(Counter, { user }),
+    h(Season, { user }),
     h(Shop, { user, refreshSeconds: 0, buy: true, onBuy: ({ key }) => asked(key) }),
     h(Badges, { user, refreshSeconds: 0, words: { badges: "Your badges" } }),
   )
