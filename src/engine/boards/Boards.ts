@@ -28,7 +28,7 @@
  * Cost: the boards share one `Members`, so a user costs about 30 bytes on each board, and a new
  * window costs nothing. A record that changes xp moves the user on up to four boards, and so does
  * a score on a further definition; other records do nothing. A board makes `boardMovesMax` moves at a time. The boards take turns, one after
- * each fifth of as many records, so that their moves do not fall due with the same record.
+ * its share of as many records, so that their moves do not fall due with the same record.
  * Closing a window moves a reference.
  */
 import type { Grouping, GroupWatcher } from "../../domain/board/Grouping.ts"
@@ -76,9 +76,11 @@ export class BoardSet {
   readonly windows: Readonly<Record<TimedWindow, Windows>>
   /** The board of all time after the leaderboard has ended, as the window 0; before, there is none. */
   ended: Windows | undefined
+  /** The kinds of windows that settle. */
+  protected settled: ReadonlyArray<TimedWindow> = windowKinds
   /** The board that settles next, and how many records come before that. */
   #settling = 0
-  #untilSettled = settleEveryRecords
+  #untilSettled = settleEvery(windowKinds)
 
   readonly #newBoard: () => Leaderboard
 
@@ -161,8 +163,8 @@ export class BoardSet {
   /** A record has changed scores: one of the boards settles now and then. */
   moved(): void {
     if (--this.#untilSettled > 0) return
-    this.#untilSettled = settleEveryRecords
-    const kind = timedWindows[this.#settling++]
+    this.#untilSettled = settleEvery(this.settled)
+    const kind = this.settled[this.#settling++]
     if (kind !== undefined) {
       this.windows[kind].settle()
       return
@@ -219,6 +221,7 @@ export class FurtherBoards extends BoardSet {
   ) {
     super(members, grouping)
     this.board = board
+    if (hasWindow(board, "days")) this.settled = timedWindows
     this.#metric = metric
     this.#grouping = grouping
     grouping?.watchers.add(this.#watcher)
@@ -583,10 +586,11 @@ const presentIn = (fact: Fact): string | undefined =>
 const keepsEarned: ReadonlySet<Cause["kind"]> = new Set(["spend", "merge", "erasing"] as const)
 
 /**
- * Each of the five boards settles after at most `boardMovesMax` records, before its own bound makes it
- * settle.
+ * Each board settles after at most `boardMovesMax` records, before its own bound makes it settle. One
+ * settles after so many records.
  */
-const settleEveryRecords = Math.floor(limits.boardMovesMax / (timedWindows.length + 1))
+const settleEvery = ({ length }: ReadonlyArray<TimedWindow>): number =>
+  Math.floor(limits.boardMovesMax / (length + 1))
 
 /** The parts of an environment by which its boards are read and stored. */
 export interface RankedEnvironment {
