@@ -20,6 +20,8 @@ export const sourceLimits = {
   sourceGraceSecondsMax: 7 * 86_400,
   /** How far the time of a signature may be from the server's. */
   sourceToleranceMs: 5 * 60_000,
+  /** A header field with signatures. */
+  sourceSignatureCharactersMax: 2_000,
   /** Signatures of one delivery that are compared. */
   sourceSignaturesMax: 8,
   /** The latest failures of a source that the server remembers. */

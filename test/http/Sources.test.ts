@@ -4,9 +4,11 @@
 import { createHmac } from "node:crypto"
 import { sign } from "@octokit/webhooks-methods"
 import { Effect } from "effect"
+import { Webhook } from "standardwebhooks"
 import Stripe from "stripe"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
+import { secretKey, sign as signMessage } from "../../src/webhooks/send/Signature.ts"
 import { faultsOf, isoTime, Place, problemOf } from "./definitions.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 import { RunningClock } from "./RunningClock.ts"
@@ -178,6 +180,7 @@ describe("A source of Stripe", () => {
       [payload, ""],
       [payload, "t=1,v1="],
       [payload, header.replace("v1=", "v0=")],
+      [payload, `${header}${",".repeat(limits.sourceSignatureCharactersMax)}`],
       [payload, header.replace(/t=\d+/, "t=9e99")],
       [payload, header.replace(/.$/, (last) => (last === "0" ? "1" : "0"))],
       [`${payload} `, header],
@@ -275,6 +278,116 @@ describe("A source of GitHub", () => {
     const headers = { "x-hub-signature": sha1, "x-github-event": "pull_request" }
     expect(problemOf(await deliver(source.path, payload, headers))[0]).toBe(400)
     expect((await receiptsOf(place, "code")).forged).toBe(6)
+  })
+})
+
+describe("A source of Standard Webhooks", () => {
+  const order = {
+    key: "order",
+    name: "Order",
+    kind: "json",
+    mappings: [
+      { ...orderPaid, event: "order.paid", where: [], userId: "/data/customer", metadata: {} },
+    ],
+  }
+  const body = {
+    type: "order.paid",
+    timestamp: "2026-11-04T11:58:00.000Z",
+    data: { customer: "ada" },
+  }
+  const send = (
+    path: string,
+    secret: string,
+    id: string,
+    at = now(),
+    payload = JSON.stringify(body),
+  ) => {
+    const time = new Date(at)
+    return deliver(path, payload, {
+      "webhook-id": id,
+      "webhook-timestamp": String(Math.floor(at / 1_000)),
+      "webhook-signature": new Webhook(secret).sign(id, time, payload),
+    })
+  }
+
+  it("turns a delivery that the reference library signs into an event, once", async () => {
+    const place = await newPlace()
+    const { json: source } = await place.post("/v1/sources", order)
+    expect(source.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+    expect((await send(source.path, source.secret, "msg_1")).json).toMatchObject({ events: 1 })
+    expect((await send(source.path, source.secret, "msg_1")).json).toMatchObject({ duplicates: 1 })
+    const { json: history } = await place.get("/v1/users/ada/history")
+    expect(history.facts.at(-1).cause).toMatchObject({
+      id: "msg_1:ORDER_PAID",
+      occurredAt: body.timestamp,
+    })
+  })
+
+  it("refuses what is forged, changed or old", async () => {
+    const place = await newPlace()
+    const { json: source } = await place.post("/v1/sources", order)
+    const other = "whsec_b3RoZXJvdGhlcm90aGVyb3RoZXJvdGhlcg=="
+    const far = limits.sourceToleranceMs + 2_000
+    const payload = JSON.stringify(body)
+    const signed = new Webhook(source.secret).sign("msg_1", new Date(now()), payload)
+    const time = String(Math.floor(now() / 1_000))
+    const forged = (id: string, stamp: string, signature: string) =>
+      deliver(source.path, payload, {
+        "webhook-id": id,
+        "webhook-timestamp": stamp,
+        "webhook-signature": signature,
+      })
+    for (const reply of [
+      await send(source.path, other, "msg_1"),
+      await send(source.path, source.secret, "msg_1", now() - far),
+      await send(source.path, source.secret, "msg_1", now() + far),
+      // The id and the time are signed, too.
+      await forged("msg_2", time, signed),
+      await forged("msg_1", String(Number(time) - 1), signed),
+      await forged("msg_1", "soon", signed),
+      await forged("msg_1", time, signed.slice(3)),
+      await forged("msg_1", time, ""),
+      await deliver(source.path, payload, { "webhook-signature": signed }),
+    ]) {
+      expect(problemOf(reply)).toEqual([400, "invalid_signature"])
+    }
+    expect((await forged("msg_1", time, `v2,x v1,${"A".repeat(43)}= ${signed}`)).json.events).toBe(
+      1,
+    )
+  })
+
+  it("uses no short key where the secret is no base64", async () => {
+    const place = await newPlace()
+    const secret = "whsec_!!!!!!!!!!!!!!!!"
+    const { json: source } = await place.post("/v1/sources", { ...order, secret })
+    const payload = JSON.stringify(body)
+    const time = String(Math.floor(now() / 1_000))
+    const deliverWith = (key: string | Buffer) =>
+      deliver(source.path, payload, {
+        "webhook-id": "msg_1",
+        "webhook-timestamp": time,
+        "webhook-signature": `v1,${createHmac("sha256", key).update(`msg_1.${time}.${payload}`).digest("base64")}`,
+      })
+    expect((await deliverWith(Buffer.alloc(0))).status).toBe(400)
+    expect((await deliverWith(secret)).status).toBe(200)
+  })
+
+  it("takes the messages that another environment of Laurel sends", async () => {
+    const place = await newPlace()
+    const level = { event: "level.changed", action: "LEVELLED_UP", userId: "/data/userId" }
+    const { json: source } = await place.post("/v1/sources", { ...order, mappings: [level] })
+    const message = JSON.stringify({
+      type: "level.changed",
+      timestamp: body.timestamp,
+      data: { userId: "grace", from: 1, to: 2 },
+    })
+    const seconds = Math.floor(now() / 1_000)
+    const { json } = await deliver(source.path, message, {
+      "webhook-id": "msg_9",
+      "webhook-timestamp": String(seconds),
+      "webhook-signature": signMessage([secretKey(source.secret)], "msg_9", seconds, message),
+    })
+    expect(json).toMatchObject({ events: 1 })
   })
 })
 

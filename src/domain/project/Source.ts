@@ -18,8 +18,11 @@ import { type PointerPath, pointerPath } from "../values/jsonPointer.ts"
 import { type Condition, type Definition, type Test, testOf } from "./Definition.ts"
 import type { PreviousSecret } from "./PreviousSecret.ts"
 
-/** The services whose signatures and ids of deliveries are known. */
-export const sourceKinds = ["stripe", "github"] as const
+/**
+ * The services whose signatures and ids of deliveries are known. `json` is any that signs by Standard
+ * Webhooks.
+ */
+export const sourceKinds = ["stripe", "github", "json"] as const
 export type SourceKind = (typeof sourceKinds)[number]
 
 /** Members that are pointers lead into the body of a delivery. */

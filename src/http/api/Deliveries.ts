@@ -48,6 +48,9 @@ export const Deliveries = HttpApiGroup.make("deliveries")
         "x-hub-signature-256": header("GitHub's signature of a delivery."),
         "x-github-event": header("GitHub's name of the kind of event."),
         "x-github-delivery": header("GitHub's id of the delivery."),
+        "webhook-id": header("The id of the delivery, by Standard Webhooks."),
+        "webhook-timestamp": header("The time of the signature, by Standard Webhooks."),
+        "webhook-signature": header("The signatures of the delivery, by Standard Webhooks."),
       },
       payload: Delivery,
       success: DeliveryReply,
@@ -58,7 +61,7 @@ export const Deliveries = HttpApiGroup.make("deliveries")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Receive a delivery of a source",
-          description: `The address that a service gets as the URL of its webhook. No API key is needed: the signature must be that of the body with a valid secret of the source. Stripe's signature may be at most ${limits.sourceToleranceMs / 60_000} minutes old. The reply is 200 once what the mappings make of the delivery is durable, also if nothing matched or events were refused, since a repeat would not help; services repeat a delivery on 429 and 503. A delivery without a valid signature is refused before its JSON is read, and counts for no rate limit; another counts as one request.`,
+          description: `The address that a service gets as the URL of its webhook. No API key is needed: the signature must be that of the body with a valid secret of the source. A signature of Stripe or of Standard Webhooks may be at most ${limits.sourceToleranceMs / 60_000} minutes old. The reply is 200 once what the mappings make of the delivery is durable, also if nothing matched or events were refused, since a repeat would not help; services repeat a delivery on 429 and 503. A delivery without a valid signature is refused before its JSON is read, and counts for no rate limit; another counts as one request.`,
         }),
       ),
   )

@@ -70,7 +70,7 @@ const Name = text(1, limits.titleCharactersMax).annotate({
 
 const Kind = oneOf(sourceKinds).annotate({
   description:
-    "The service, which decides how its deliveries are signed, and where their ids and kinds are. `stripe`: `Stripe-Signature`; `id`, `type` and `created` of the body. `github`: `X-Hub-Signature-256`; `X-GitHub-Delivery` and `X-GitHub-Event`. It never changes.",
+    "The service, which decides how its deliveries are signed, and where their ids and kinds are. `stripe`: `Stripe-Signature`; `id`, `type` and `created` of the body. `github`: `X-Hub-Signature-256`; `X-GitHub-Delivery` and `X-GitHub-Event`. `json`: any service that signs by Standard Webhooks (`webhook-signature`); `webhook-id`, and `type` and `timestamp` of the body. It never changes.",
   examples: ["stripe"],
 })
 
@@ -134,7 +134,7 @@ export const SourceMapping = Schema.Struct({
   ),
   occurredAt: Schema.optionalKey(
     pointer(
-      "A JSON Pointer to the time of the event, in ISO 8601 with a zone or in seconds since 1970. A time in the future counts as now. Default: `created` of Stripe; for GitHub the time of receipt.",
+      "A JSON Pointer to the time of the event, in ISO 8601 with a zone or in seconds since 1970. A time in the future counts as now. Default: `created` of Stripe, `timestamp` of Standard Webhooks, and where there is none the time of receipt.",
       "/data/object/created",
     ),
   ),
@@ -200,7 +200,7 @@ const CreateSource = Schema.Struct({
   secret: Schema.optionalKey(
     SourceSecret.annotate({
       description:
-        "The secret with which the service signs. Stripe makes its own once it has the address: create the source without one, and set it then. For GitHub the default is a new random secret, which the reply shows once.",
+        "The secret with which the service signs. Stripe makes its own once it has the address: create the source without one, and set it then. The default is a new random secret, except for Stripe; the reply shows it once.",
       examples: [sourceSecret],
     }),
   ),
@@ -355,7 +355,7 @@ const Rotation = Schema.Struct({
   secret: Schema.optionalKey(
     SourceSecret.annotate({
       description:
-        "The new secret. Required for Stripe, which makes its own. For GitHub the default is a new random secret.",
+        "The new secret. Required for Stripe, which makes its own. The default is a new random secret.",
       examples: [sourceSecret],
     }),
   ),

@@ -48,6 +48,10 @@ const services: Readonly<Record<SourceKind, Service>> = {
   github: {
     head: (headers) => ({ id: headers["x-github-delivery"], event: headers["x-github-event"] }),
   },
+  json: {
+    head: (headers, body) => ({ id: headers["webhook-id"], event: textAt(body, "type") }),
+    occurredAt: ["timestamp"],
+  },
 }
 
 export const headOf = (kind: SourceKind, headers: DeliveryHeaders, body: unknown): DeliveryHead =>

@@ -3,12 +3,13 @@ import { randomBytes } from "node:crypto"
 import { Effect, Result } from "effect"
 import type { SourceChange } from "../../domain/decide/SourceDefinitions.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
-import type { Mapping, Source, SourceSecrets } from "../../domain/project/Source.ts"
+import type { Mapping, Source, SourceKind, SourceSecrets } from "../../domain/project/Source.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { invalidRequest } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
+import { makeSecret as makeStandardSecret } from "../../webhooks/send/Signature.ts"
 import type { NewSource, SourceMapping, SourcePatch, Sources } from "../api/Sources.ts"
 import { headOf, type MappedEvent, readDelivery } from "../body/SourceDelivery.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
@@ -65,7 +66,7 @@ const secretHandlers = (
         const command = {
           kind: "rotateSourceSecret",
           sourceId: params.id,
-          secret: secret ?? makeSecret(),
+          secret: secret ?? makeSecret(kind),
           graceSeconds,
         } as const
         const { replayed, reply } = yield* engine.askProject(environment, command, idempotency)
@@ -94,6 +95,7 @@ const previewHandlers = (engine: Engine["Service"]): Pick<Handlers<typeof Source
         const { body, deliveryId = "delivery-1", event, source } = payload
         const headers = {
           "x-github-delivery": deliveryId,
+          "webhook-id": deliveryId,
           ...(event !== undefined && { "x-github-event": event }),
         }
         const draft = { kind: source.kind, mappings: source.mappings.map(newMapping) }
@@ -126,8 +128,9 @@ const showMapped = ({ event, mapping }: MappedEvent) => {
   }
 }
 
-/** 32 random bytes. */
-const makeSecret = (): string => randomBytes(32).toString("base64url")
+/** 32 random bytes, in the form that the service expects. */
+const makeSecret = (kind?: SourceKind): string =>
+  kind === "json" ? makeStandardSecret() : randomBytes(32).toString("base64url")
 
 const newMapping = (mapping: typeof SourceMapping.Type): Mapping => ({
   event: mapping.event ?? null,
@@ -150,7 +153,7 @@ const createdSource = (
   { secret, ...payload }: typeof NewSource.Type & { readonly secret?: string },
   id: string,
 ) => {
-  const given = secret ?? (payload.kind === "stripe" ? undefined : makeSecret())
+  const given = secret ?? (payload.kind === "stripe" ? undefined : makeSecret(payload.kind))
   return { ...newSource(payload, id), ...(given !== undefined && { secret: given }) }
 }
 

@@ -16,14 +16,22 @@ export const hostileFields: Readonly<Record<string, ReadonlyArray<string>>> = {
   "idempotency-key": [],
   "if-none-match": ['W/"', "W/"],
   "last-event-id": ["1"],
+  "laurel-shows": ["page"],
   origin: ["http://", "null"],
   prefer: ["return=", 'foo="', "return=minimal;"],
   referer: ["http://localhost/"],
   "sec-fetch-mode": ["navigate"],
   "sec-fetch-site": ["same-origin"],
+  "stripe-signature": ["t=1,v1=", "t=1,"],
   traceparent: ["00-"],
   "user-agent": ["Mozilla/5.0 ("],
+  "webhook-id": ["msg_"],
+  "webhook-signature": ["v1,", "v1, "],
+  "webhook-timestamp": ["1"],
   "x-forwarded-for": ["127.0.0.1,", "["],
+  "x-github-delivery": [],
+  "x-github-event": ["push"],
+  "x-hub-signature-256": ["sha256="],
   "x-request-id": ["req_"],
 }
 
@@ -35,9 +43,6 @@ export const fieldsOfOthers: ReadonlySet<string> = new Set([
   "content-length",
   "transfer-encoding",
   "retry-after",
-  "webhook-id",
-  "webhook-timestamp",
-  "webhook-signature",
 ])
 
 const pieces = [

@@ -44,6 +44,7 @@ type Source = BodyOf<"sources.update"> &
 const serviceNames: Readonly<Record<Source["kind"], string>> = {
   stripe: "Stripe",
   github: "GitHub",
+  json: "Standard Webhooks",
 }
 
 const textsOf = (source: Source) =>
@@ -161,7 +162,7 @@ const trial: Trial = {
         name: eventField,
         label: "Kind of event",
         value: form.text(eventField),
-        hint: "For GitHub, the header X-GitHub-Event. Stripe's is in the body.",
+        hint: "For GitHub, the header X-GitHub-Event. Others have it in the body.",
         pointer: "/event",
         faults,
       }),
@@ -201,7 +202,7 @@ ${textField({
   hint:
     kind === "stripe"
       ? "Stripe shows it, beginning with whsec_, once the endpoint exists."
-      : "A new random one, if empty. Give GitHub the same.",
+      : "A new random one, if empty. Give the service the same.",
   ...(kind === "stripe" && { required: true }),
 })}
 ${
@@ -264,7 +265,7 @@ const stateOf = (visit: PlaceVisit, source: Source, allowed: boolean): Content =
   source.path !== undefined &&
     source.status !== "archived" &&
     html`<h2>Address</h2>
-<p>Give ${serviceNames[source.kind]} the URL of this server with this path, and let it send JSON. No API key is needed.</p>
+<p>Give the service, ${serviceNames[source.kind]}, the URL of this server with this path, and let it send JSON. No API key is needed.</p>
 ${secretBox("address", "the path", source.path)}
 <p>Secret: ${secretWords(source)}.</p>
 ${allowed && secretForm(visit, source)}`,
@@ -305,7 +306,7 @@ export const sourceRoutes: ReadonlyArray<Route> = [
     lifecycle: "period",
     loss: "Its address is gone, and its secret is forgotten. Events that it made stay.",
     purpose:
-      "A source is another service, such as Stripe or GitHub, whose signed webhooks become events without code of yours.",
+      "A source is another service, such as Stripe, GitHub or any that signs by Standard Webhooks, whose signed webhooks become events without code of yours.",
     choices: () => Effect.undefined,
     blank: new Map([["mappings", sampleMapping]]),
     textsOf,
