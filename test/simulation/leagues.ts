@@ -1,6 +1,6 @@
 /**
  * One seeded run of a league against a naive model: days pass, clocks change, and the project moves between zones, with late events, undo, hidden, erased
- * and merged users, while the power fails at any write, also in the middle of a close. The model
+ * and merged users, while the power fails at any write, also in the middle of a close, and users are merged meanwhile. The model
  * follows the journal, so it needs no answers: a record that says too much, too little or something
  * twice does not fit.
  */
@@ -38,6 +38,8 @@ export const happened = {
   moves: 0,
   /** Starts that found a closed window which was not settled for all. */
   resumed: 0,
+  /** Merges, and ends of merges, between the close of a window and its last outcome. */
+  raced: 0,
 }
 
 export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps: number) {
@@ -100,6 +102,8 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
     for (const record of recordsOf(state)) {
       if (record.sequence <= followed) continue
       followed = record.sequence
+      const { kind } = record.cause
+      if (model.due.size > 0 && (kind === "merge" || kind === "mergeEnd")) happened.raced++
       model.follow(record)
     }
   }
@@ -179,9 +183,39 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
     for (let asks = random.integer(0, 3); asks > 0; asks--) yield* ask
   })
 
+  /**
+   * Users are merged while a window closes: some merges begin before the close, the others between it and
+   * the outcomes. The power may fail meanwhile.
+   */
+  const race = Effect.gen(function* () {
+    const merge = Effect.suspend(() => {
+      const command = { kind: "merge", into: random.pick(users) } as const
+      const asked = running.engine.askUser(sandbox, { userId: random.pick(users), command })
+      return Effect.forkChild(Effect.ignore(asked), { startImmediately: true })
+    })
+    const now = yield* Clock.currentTimeMillis
+    yield* TestClock.adjust(Math.max(0, model.closesAt(localDay(model.zone, now)) - now - 1))
+    const dies = random.chance(0.5)
+    disk.lastAppendKept = random.chance(0.5)
+    if (dies) disk.appendsLeft = random.integer(0, 12)
+    if (random.chance(0.5)) yield* merge
+    yield* TestClock.adjust(1)
+    for (let merges = random.integer(1, 3); merges > 0; merges--) {
+      for (let turn = random.integer(0, 8); turn > 0; turn--) yield* yieldToEventLoop
+      yield* merge
+    }
+    if (!dies) return
+    for (let turn = random.integer(0, 12); turn > 0; turn--) yield* yieldToEventLoop
+    yield* running.close("kill")
+    follow()
+    if (model.due.size > 0) happened.resumed++
+    running = yield* open
+  })
+
   for (let step = 0; step < steps; step++) {
     const kind = random.next()
-    if (kind < 0.72) yield* ask
+    if (kind < 0.68) yield* ask
+    else if (kind < 0.72) yield* race
     else if (kind < 0.75) {
       const timezone = random.pick(zones)
       yield* running.engine.askProject(sandbox, { kind: "updateSettings", change: { timezone } })
