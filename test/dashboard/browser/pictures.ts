@@ -28,7 +28,7 @@ const openPage = async (
 }
 
 const dashboardPictures = async (browser: Chromium): Promise<void> => {
-  const sample = await startSample()
+  const sample = await startSample({ longNames: false })
   try {
     await fillSchool(sample, { longNames: false })
     const account = { email: "ada@example.com", name: "Ada Lovelace" }

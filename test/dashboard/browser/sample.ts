@@ -36,7 +36,8 @@ export const ask = async (
   return text === "" ? undefined : JSON.parse(text)
 }
 
-export const startSample = async (): Promise<Sample> => {
+/** `longNames`: some names leave little room for others. */
+export const startSample = async ({ longNames = true } = {}): Promise<Sample> => {
   const server = await startDashboard()
   const owner = await server.owner()
   const makeKey = (environment: "production" | "sandbox", scope: "full" | "ingest") =>
@@ -50,7 +51,7 @@ export const startSample = async (): Promise<Sample> => {
   await owner.post("/dashboard/team/invite", { email: "alan@example.com", role: "owner" })
   await owner.post("/dashboard/account/profile", { email: "ada@example.com", name: longName })
   await owner.post("/dashboard/shop/sandbox/keys", { ...keyFields, name: longName })
-  const made = await fill(server.url, key)
+  const made = await fill(server.url, key, longNames)
   const full = await Effect.runPromise(server.engine.readDirectory)
   const [account] = full.accounts.keys()
   const [invitation] = full.invitations.keys()
@@ -162,7 +163,11 @@ const defineLong = async (
 const now = Date.parse("2026-11-22T10:00:00Z")
 
 /** Users, definitions and a webhook with deliveries; the ids of one each. */
-const fill = async (url: string, key: string): Promise<Record<string, string>> => {
+const fill = async (
+  url: string,
+  key: string,
+  longNames: boolean,
+): Promise<Record<string, string>> => {
   const post = (path: string, body: unknown) => ask(url, key, "POST", path, body)
   await ask(url, key, "PATCH", "/project", { name: "Language school" })
   const streak = await post("/streaks", {
@@ -207,7 +212,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     actions: ["LESSON_DONE"],
     unit: "days",
   })
-  await defineLong(post, badge.id)
+  if (longNames) await defineLong(post, badge.id)
   const quest = await post("/quests", {
     title: "First steps",
     description: "Finish two lessons",
@@ -238,13 +243,12 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
   )
   await post("/events/import", { events })
   await ask(url, key, "PUT", "/users/ada", { displayName: "Ada Lovelace" })
-  await ask(url, key, "PUT", "/users/grace", { displayName: longName })
-  for (const [id, kind] of [
-    ["falcons", "club"],
-    [longAction.repeat(2).slice(0, 128), "l".repeat(64)],
-  ]) {
-    await ask(url, key, "PUT", `/teams/${id}`, { kind, name: longName, attributes: { seats: 12 } })
-    for (const member of ["ada", longAction.repeat(2)]) {
+  await ask(url, key, "PUT", "/users/grace", { displayName: longNames ? longName : "Grace Hopper" })
+  const long = [longAction.repeat(2).slice(0, 128), "l".repeat(64)]
+  for (const [id, kind] of [["falcons", "club"], ...(longNames ? [long] : [])]) {
+    const name = longNames ? longName : "Falcons"
+    await ask(url, key, "PUT", `/teams/${id}`, { kind, name, attributes: { seats: 12 } })
+    for (const member of ["ada", ...(longNames ? [longAction.repeat(2)] : [])]) {
       await ask(url, key, "PUT", `/teams/${id}/members/${member}`)
     }
   }
@@ -252,7 +256,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
   const reward = await post("/users/ada/rewards", { type: "points", amount: 20 })
   const spend = await post("/users/ada/points/spend", { amount: 5, reason: "Streak freeze" })
   const goal = await post("/goals", {
-    name: longName,
+    name: longNames ? longName : "100 billion xp together",
     score: { currency: "xp" },
     target: 100_000_000_000,
     recurrence: "monthly",
@@ -264,7 +268,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     mappings: [{ event: "pull_request", action: longAction.slice(0, 64), userId: "/sender/login" }],
   })
   const item = await post("/items", {
-    name: longName,
+    name: longNames ? longName : "Streak freeze",
     price: { points: 1 },
     reward: { xp: 1 },
     limit: { times: 20, per: "month" },
