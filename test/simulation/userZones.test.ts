@@ -8,13 +8,14 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { afterAll } from "vitest"
 import type { BoardPrize } from "../../src/domain/project/BoardPrize.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
 import type { UserMessage } from "../../src/engine/actor/Actor.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { event, rule, sandbox, start } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
-import { hashSecretOf, Random, seeds } from "./random.ts"
+import { hashSecretOf, Random, seedsAfter } from "./random.ts"
 
 const minute = 60_000
 const quarter = 15 * minute
@@ -317,16 +318,15 @@ const simulateZones = Effect.fnUntraced(function* (seed: number, steps: number) 
 })
 
 describe("A leaderboard by the calendars of users", () => {
-  it.effect.each(seeds(5))(
+  it.effect.each(seedsAfter([1, 2, 3, 4, 5], 2))(
     "counts each score in one window, over changes of zones and crashes; LAUREL_TEST_SEED=%i",
     (seed) => simulateZones(seed, 150),
   )
 
-  it.effect("has had merges, changes of zones, late events, prizes and two open windows", () =>
-    Effect.sync(() => {
-      for (const [what, count] of Object.entries(happened)) {
-        expect([what, count > 0]).toEqual([what, true])
-      }
-    }),
-  )
+  afterAll(() => {
+    if (process.env.LAUREL_TEST_SEED !== undefined) return
+    for (const [what, times] of Object.entries(happened)) {
+      expect([what, times > 0]).toEqual([what, true])
+    }
+  })
 })
