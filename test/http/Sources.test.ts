@@ -9,6 +9,7 @@ import Stripe from "stripe"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
 import { secretKey, sign as signMessage } from "../../src/webhooks/send/Signature.ts"
+import { MemoryState } from "../storage/MemoryStorage.ts"
 import { faultsOf, isoTime, Place, problemOf } from "./definitions.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 import { RunningClock } from "./RunningClock.ts"
@@ -496,7 +497,27 @@ describe("The address of a source", () => {
       .toEqual([409, "invalid_transition"])
   })
 
-  it("takes JSON up to a limit, and counts in the rate limit only what is signed", async () => {
+  it("takes nothing from the rate limit until a signature is valid", async () => {
+    const { path, source } = await newShop()
+    const taken: Array<number> = []
+    const { consume } = server.accounts
+    server.accounts.consume = (caller, amount) => {
+      if (caller.keyId === source.id) taken.push(amount)
+      return consume.call(server.accounts, caller, amount)
+    }
+    const payload = JSON.stringify(session("evt_1"))
+    const wrong = stripeHeader(payload, "whsec_another_secret_of_somebody")
+    await deliver(path, payload, { "stripe-signature": wrong })
+    await deliver(path, payload, {})
+    await deliver(path, payload, { "content-type": "text/plain" })
+    await deliver(path, "x".repeat(limits.sourceBodyBytesMax + 1), { "stripe-signature": wrong })
+    expect(taken).toEqual([])
+    expect((await deliverStripe(path, session("evt_1"))).status).toBe(200)
+    expect(taken).toEqual([1])
+    server.accounts.consume = consume
+  })
+
+  it("takes JSON up to a limit", async () => {
     const { path, place } = await newShop()
     const largest = "x".repeat(limits.sourceBodyBytesMax)
     const body = JSON.stringify(session("evt_1", { padding: "" }))
@@ -704,6 +725,32 @@ describe("A source as a definition", () => {
     expect((await place.get("/v1/sources/code")).json.secretState.set).toBe(false)
     const { json: made } = await place.post("/v1/sources/code/rotate-secret", {})
     expect(made.secret).toMatch(/^[\w-]{43}$/)
+  })
+})
+
+describe("A restart", () => {
+  it("keeps sources, their secrets and which deliveries were counted", async () => {
+    const storage = new MemoryState()
+    const first = await startServer({ clock, storage })
+    const { json } = await new Place(first, "lasting").post("/v1/sources", {
+      ...shop,
+      secret: stripeSecret,
+    })
+    const payload = JSON.stringify(session("evt_1"))
+    const send = (to: TestServer, secret = stripeSecret) =>
+      to.call("POST", json.path, {
+        key: null,
+        body: payload,
+        headers: { "stripe-signature": stripeHeader(payload, secret) },
+      })
+    expect((await send(first)).json).toMatchObject({ events: 1 })
+    await first.stop()
+    const second = await startServer({ clock, storage })
+    const place = new Place(second, "lasting")
+    expect((await send(second)).json).toMatchObject({ events: 0, duplicates: 1 })
+    expect((await send(second, "whsec_another_secret_of_somebody")).status).toBe(400)
+    expect(await receiptsOf(place, "shop")).toMatchObject({ deliveries: 1, forged: 1 })
+    await second.stop()
   })
 })
 
