@@ -29,10 +29,21 @@ const paths = (base: string): ReadonlyArray<readonly [name: string, path: string
   ["the recap of the year", "/v1/recap"],
 ]
 
+/** Sends again what met a connection that was just closed: every request of the year is safe to repeat. */
+const patiently = async (url: string, request: RequestInit): Promise<Response> => {
+  for (let left = 3; ; left--) {
+    try {
+      return await fetch(url, request)
+    } catch (error) {
+      if (left === 0) throw error
+    }
+  }
+}
+
 const callingTo =
   ({ answer: { key, port } }: Laurel): Call =>
   async (method, path, body) => {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+    const response = await patiently(`http://127.0.0.1:${port}${path}`, {
       method,
       ...(body !== undefined && { body: JSON.stringify(body) }),
       headers: {
@@ -139,6 +150,7 @@ export const year = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyArra
       const expected = new Expected(plan, endOf(base))
       console.error(`LAUREL_TEST_SEED=${seed}: ${plan.people.size} ids, ${plan.acts.length} events`)
       const lines = [...(await played(laurel, plan)), ...(await timed(laurel))]
+      for (const line of lines) console.error(formatLine(line))
       check("after the year", await compare(callingTo(laurel), expected, recaps))
       await laurel.stop()
       laurel = await startLaurel({ directory })

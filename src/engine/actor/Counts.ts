@@ -12,6 +12,12 @@
  *   Recovery counts every record after it, also if an interrupted snapshot already has newer states
  *   of users.
  *
+ * Records that were erased from the journal count for nothing: a tombstone has neither an action nor a day.
+ * A server counts each record before it is erased, so its counts keep the events of erased users. An archive
+ * whose journal was rewritten by an erasure after its snapshot is folded without them: after its restore the
+ * counts of actions, days and mechanics are lower by these events. Only sales and shared goals leave what
+ * they need in the tombstone (`Remains.ts`), since their limits and targets rest on it.
+ *
  * Cost: a few additions for a record, and one entry of the snapshot for an environment that
  * changed.
  */

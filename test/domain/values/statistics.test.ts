@@ -12,6 +12,12 @@ import {
   wilson,
   withValue,
 } from "../../../src/domain/values/statistics.ts"
+import { welchOf, wilsonOf } from "../../http/year/statistics.ts"
+
+/** 0 of n, n of n and n = 1 among them. */
+const shares = [1, 2, 7, 20, 1_000].flatMap((n) =>
+  [0, 1, Math.floor(n / 2), n - 1, n].filter((hits) => hits <= n).map((hits) => [hits, n] as const),
+)
 
 const rounded = (interval: Interval | undefined, decimals = 4) =>
   interval && [interval.low, interval.high].map((bound) => Number(bound.toFixed(decimals)))
@@ -28,6 +34,12 @@ describe("The interval of a share", () => {
     [1, 29, 0.0061, 0.1718],
   ])("of %i in %i is that of Newcombe's table", (hits, n, low, high) => {
     expect(rounded(wilson({ hits, n }))).toEqual([low, high])
+  })
+
+  it.each(shares)("of %i in %i is where the score test does not refuse it", (hits, n) => {
+    const { high, low } = wilson({ hits, n })!
+    const [lowest, highest] = wilsonOf(hits, n)
+    expect([low, high]).toEqual([expect.closeTo(lowest, 9), expect.closeTo(highest, 9)])
   })
 
   it("is not known without users, and ends at 1 if all have it", () => {
@@ -72,6 +84,22 @@ describe("The interval of the difference of two means", () => {
     expect(welch(first, sampleOf([1]))).toBeUndefined()
     expect(welch(sampleOf([1, 1]), sampleOf([2, 2]))).toBeUndefined()
     expect(studentInterval(sampleOf([1]))).toBeUndefined()
+  })
+
+  it.each([
+    ["two values beside equal ones", [1, 2], [5, 5, 5]],
+    ["a sample without variance", [3, 3, 3], [1, 2, 6, 7]],
+    ["samples of different sizes and variances", [0.1, 0.2, 0.25], [5, -9, 12, 40, 3, 3, 8]],
+    ["equal samples", [1, 2, 3], [1, 2, 3]],
+  ])("of %s is that of a sum over the density of Student", (_, of, from) => {
+    const { high, low } = welch(sampleOf(of), sampleOf(from))!
+    const [lowest, highest] = welchOf(of, from)
+    const near = (bound: number) => expect.closeTo(bound, 5)
+    expect([low, high]).toEqual([near(lowest), near(highest)])
+  })
+
+  it("of a mean of equal values has no width", () => {
+    expect(studentInterval(sampleOf([2, 2, 2]))).toEqual({ low: 2, high: 2 })
   })
 
   it("is that of the mean alone, if the other sample is large and equal", () => {
