@@ -21,5 +21,6 @@ export const played = (): World => {
     world.ranked = { rank, of: rank ?? 0 }
     world.do({ kind: "tick" })
   }
+  world.do({ kind: "disqualifyInLeague", league: league.key, disqualified: true })
   return world
 }

@@ -278,6 +278,69 @@ describe("leagues", () => {
     expect(await divisionOf(place, "bob")).toBe("silver")
   })
 
+  it("rank nobody who is disqualified until the close, and give the rank back before it", async () => {
+    const place = await placeWithCup({
+      rewards: [{ ranks: [1, 1], reward: { points: 100 } }],
+    })
+    for (const [userId, score] of Object.entries({ ada: 9, bob: 5, cyd: 1 })) {
+      await earn(place, userId, score)
+    }
+    const disqualify = (userId: string, disqualified: boolean) =>
+      place.put(`/v1/leagues/cup/members/${userId}`, { disqualified })
+    const body = { league: "cup", userId: "ada", disqualified: true }
+    const { json, status } = await disqualify("ada", true)
+    expect([status, json]).toEqual([200, body])
+    expect((await disqualify("ada", true)).json).toEqual(body)
+    expect(await rowsOf(place, "bob")).toEqual([
+      [1, "bob", 5, "promoted"],
+      [2, "cyd", 1, "stayed"],
+    ])
+    await earn(place, "ada", 1)
+    expect(await leagueOf(place, "ada")).toMatchObject({
+      score: 10,
+      rank: null,
+      outcome: "stayed",
+      disqualified: true,
+    })
+    const { entries } = (await place.get("/v1/leagues/cup/cohorts/bronze-1")).json
+    expect(entries.at(-1)).toMatchObject({ userId: "ada", rank: null, disqualified: true })
+    await disqualify("ada", false)
+    expect(await leagueOf(place, "ada")).toMatchObject({ rank: 1, outcome: "promoted" })
+    expect((await leagueOf(place, "ada")).disqualified).toBeUndefined()
+    await disqualify("bob", true)
+    await disqualify("ada", true)
+    await passDays(place, 1)
+    expect(await divisionOf(place, "ada")).toBe("bronze")
+    expect(await divisionOf(place, "cyd")).toBe("silver")
+    const points = async (userId: string) => (await place.get(`/v1/users/${userId}`)).json.points
+    expect([await points("ada"), await points("cyd")]).toEqual([0, 100])
+    // A merge makes both so; the closed window stays as it is.
+    await place.post("/v1/users/bob/merge", { into: "cyd" })
+    expect(await leagueOf(place, "cyd")).toMatchObject({
+      division: { key: "silver" },
+      disqualified: true,
+    })
+    await disqualify("ada", false)
+    expect(await divisionOf(place, "ada")).toBe("bronze")
+    const { facts } = (await place.get("/v1/users/ada/history")).json
+    const told = facts.filter(({ kind }: { kind: string }) => kind === "league.disqualified")
+    expect(told.map(({ disqualified }: { disqualified: boolean }) => disqualified)).toEqual([
+      false,
+      true,
+      false,
+      true,
+    ])
+    const off = { disqualified: true }
+    expect(problemOf(await place.put("/v1/leagues/none/members/ada", off))).toEqual([
+      404,
+      "league_not_found",
+    ])
+    expect(problemOf(await place.put("/v1/leagues/cup/members/nobody", off))).toEqual([
+      404,
+      "user_not_found",
+    ])
+  })
+
   it("forget erased users, and add up merged ones, who keep their division", async () => {
     const place = await placeWithCup()
     await earn(place, "visitor", 4)

@@ -77,6 +77,7 @@ describe("/openapi.json", () => {
       "/v1/leagues/{id}",
       "/v1/leagues/{id}/cohorts",
       "/v1/leagues/{id}/cohorts/{cohort}",
+      "/v1/leagues/{id}/members/{userId}",
       "/v1/metrics",
       "/v1/metrics/{id}",
       "/v1/metrics/{id}/backfill",

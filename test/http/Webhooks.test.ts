@@ -364,6 +364,18 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const leaderboard = { id: "ldb_xp", key: "xp" }
     return { userId: "disqualified", leaderboard, disqualified: true, cause }
   },
+  "league.disqualified": async ({ ask, grant }) => {
+    const { id, key, name } = await ask("POST", "/v1/leagues", {
+      name: "Fair league",
+      score: { currency: "points" },
+      divisions: [{ key: "only", name: "Only", promote: 0, demote: 0 }],
+    })
+    await grant("out-of-league")
+    await ask("PUT", `/v1/leagues/${id}/members/out-of-league`, { disqualified: true })
+    await ask("DELETE", `/v1/leagues/${id}`)
+    const cause = { kind: "disqualify", id: null }
+    return { userId: "out-of-league", leagueId: id, key, name, disqualified: true, cause }
+  },
   "streak.repaired": async ({ ask, track }) => {
     const { spendId, ...days } = await repaired({ ask, track }, "streak-repaired")
     const cause = { kind: "spend", id: spendId }

@@ -25,6 +25,9 @@ interface Player {
   /** A merge gave the division. */
   hasTaken: boolean
   hidden: boolean
+  disqualified: boolean
+  /** A disqualification gave a place among the users of the league. */
+  wasDisqualified: boolean
   entry: (Score & { readonly cohort: number }) | undefined
   waiting: Array<Score>
   results: Array<string>
@@ -63,6 +66,7 @@ export class LeagueModel {
     windows: 0,
     points: 0,
     moves: 0,
+    disqualified: 0,
   }
   readonly #league: League
   /** The window and the amount that a record scored. */
@@ -113,7 +117,9 @@ export class LeagueModel {
       case "league.scored":
         return [`scored ${fact.window} ${fact.amount}`]
       case "league.taken":
-        return [`took ${fact.division}`]
+        return [`took ${fact.division}${fact.disqualified === true ? ", disqualified" : ""}`]
+      case "league.disqualified":
+        return [fact.disqualified ? "disqualified" : "ranked again"]
       case "league.promoted":
       case "league.stayed":
       case "league.demoted": {
@@ -139,7 +145,8 @@ export class LeagueModel {
       const rivals = members
         .map(([id, other]) => ({ id, ...other }))
         .filter(
-          ({ division, entry: theirs, hidden }) =>
+          ({ disqualified, division, entry: theirs, hidden }) =>
+            !disqualified &&
             division === player.division &&
             theirs!.cohort === entry.cohort &&
             theirs!.score > 0 &&
@@ -203,6 +210,12 @@ export class LeagueModel {
     if (known !== undefined) this.#settle(userId, known, record, told)
     const player = known ?? this.#made(userId, decidedAt(record))
     if (cause.kind === "profile") player.hidden = cause.change.hidden ?? player.hidden
+    if (cause.kind === "disqualifyInLeague" && cause.disqualified !== player.disqualified) {
+      player.disqualified = cause.disqualified
+      player.wasDisqualified = true
+      this.seen.disqualified++
+      told.push(cause.disqualified ? "disqualified" : "ranked again")
+    }
     if (cause.kind === "event" || cause.kind === "reward") {
       const amount = this.#amountOf(record)
       const at = decidedAt(record)
@@ -238,6 +251,8 @@ export class LeagueModel {
       division: 0,
       hasTaken: false,
       hidden: false,
+      disqualified: false,
+      wasDisqualified: false,
       entry: undefined,
       waiting: [],
       results: [],
@@ -330,11 +345,14 @@ export class LeagueModel {
     if (theirs === undefined) return
     mine.points += theirs.points
     if (!isInLeague(theirs)) return
+    const wasIn = isInLeague(mine)
+    const gains = theirs.disqualified && !mine.disqualified
     if (!isInLeague(mine)) {
-      told.push(`took ${theirs.division}`)
       mine.division = theirs.division
       mine.hasTaken = true
     }
+    if (gains || !wasIn) told.push(`took ${mine.division}${gains ? ", disqualified" : ""}`)
+    mine.disqualified ||= gains
     for (const place of [theirs.entry, ...theirs.waiting]) {
       if (place === undefined || place.score === 0) continue
       if (!this.#takes(place.window, decidedAt(record))) continue
@@ -345,5 +363,5 @@ export class LeagueModel {
 }
 
 /** Whether the user ever had a place, or a division that was taken over. */
-const isInLeague = ({ entry, hasTaken, results }: Player): boolean =>
-  hasTaken || entry !== undefined || results.length > 0
+const isInLeague = ({ entry, hasTaken, results, wasDisqualified }: Player): boolean =>
+  wasDisqualified || hasTaken || entry !== undefined || results.length > 0

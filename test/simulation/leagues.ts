@@ -36,6 +36,7 @@ export const happened = {
   windows: 0,
   points: 0,
   moves: 0,
+  disqualified: 0,
   /** Starts that found a closed window which was not settled for all. */
   resumed: 0,
   /** Merges, and ends of merges, between the close of a window and its last outcome. */
@@ -125,6 +126,10 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
         const { at, sequence } = recordNameOf("evt", chosen[1])!
         return { userId: chosen[0], command: { kind: "revocation", of: "event", sequence, at } }
       }
+    }
+    if (kind < 0.86) {
+      const disqualified = random.chance(0.5)
+      return { userId, command: { kind: "disqualifyInLeague", league: league.key, disqualified } }
     }
     if (kind < 0.9) {
       return { userId, command: { kind: "profile", change: { hidden: random.chance(0.4) } } }

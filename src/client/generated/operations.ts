@@ -187,6 +187,7 @@ export const operations = {
     delete: "DELETE leagues/* - key",
     cohorts: "GET leagues/*/cohorts query",
     cohort: "GET leagues/*/cohorts/*",
+    disqualify: "PUT leagues/*/members/* body key",
     ofUser: "GET users/*/leagues",
     oneOfUser: "GET users/*/leagues/*",
   },

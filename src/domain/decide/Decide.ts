@@ -53,7 +53,7 @@ import { eventDay, remindOfAbsence } from "./Activity.ts"
 import { countAction, decideBackfill, payAll } from "./Badges.ts"
 import { missBoards } from "./Boards.ts"
 import { boostRefusal } from "./Boosts.ts"
-import { decideDisqualification } from "./Disqualification.ts"
+import { decideDisqualification, decideLeagueDisqualification } from "./Disqualification.ts"
 import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults, freezeReferenceFaults } from "./definitionChecks.ts"
 import { contributionsOf, type GoalTotals, noGoals } from "./Goals.ts"
@@ -128,6 +128,7 @@ export interface UserRefusals {
   readonly opening: "invalid_request" | "opening_closed"
   readonly pause: PauseRefusal
   readonly disqualify: "user_not_found" | "leaderboard_not_found"
+  readonly disqualifyInLeague: "user_not_found" | "league_not_found"
   readonly join: "team_not_found"
   readonly leave: "team_not_found" | "member_not_found"
   readonly payment: PaymentRefusal
@@ -282,6 +283,12 @@ const decideKind = (
       return decidePause(user, project, command, now) satisfies DecidedKind<"pause">
     case "disqualify":
       return decideDisqualification(user, project, command) satisfies DecidedKind<"disqualify">
+    case "disqualifyInLeague":
+      return decideLeagueDisqualification(
+        user,
+        project,
+        command,
+      ) satisfies DecidedKind<"disqualifyInLeague">
     case "join":
       return decideJoin(userId, user, project, command, now) satisfies DecidedKind<"join">
     case "leave":

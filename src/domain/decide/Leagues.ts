@@ -32,7 +32,8 @@
  * environment are in one journal, so a crash leaves no record without those that it rests on.
  *
  * Ranks. The higher score is first; of equal ones, the one that was reached first. Who is hidden or
- * has no score at the close has no rank, and stays.
+ * disqualified, or has no score at the close, has no rank, and stays. Scores of a user who is disqualified go on, so
+ * that an end of it before the close gives the rank back.
  *
  * Cost: nothing in an environment without leagues; else a comparison for each currency that has one,
  * and a fact for each league that is touched. A decision on a user with leagues looks at each of them.
@@ -179,7 +180,7 @@ const joinedFact = (
   cohort: seats.open(league, window, division),
 })
 
-const refOf = ({ id: leagueId, key, name }: League): LeagueRef => ({ leagueId, key, name })
+export const refOf = ({ id: leagueId, key, name }: League): LeagueRef => ({ leagueId, key, name })
 
 export const divisionRef = ({ divisions }: League, index: number): DivisionRef => {
   const { key, name }: Pick<Division, "key" | "name"> = divisions[index] ?? unknownDivision
@@ -235,7 +236,11 @@ export const unitedLeagues = (
       for (const fact of added) foldLeague(own, fact, 0)
       facts.push(...added)
     }
-    if (mine === undefined) add({ kind: "league.taken", leagueId, division: theirs.division })
+    const gains = theirs.disqualified === true && mine?.disqualified !== true
+    if (mine === undefined || gains) {
+      const division = mine?.division ?? theirs.division
+      add({ kind: "league.taken", leagueId, division, ...(gains && { disqualified: true }) })
+    }
     for (const place of [theirs.entry, ...theirs.waiting]) {
       if (place === null || place.score === 0) continue
       const { score, window } = place

@@ -148,7 +148,7 @@ export const HistoryCause = Schema.Union([
   }).annotate({
     identifier: "CauseOther",
     description:
-      "`profile`: a change of the profile. `start`: a request that started a quest. `opening`: the balances that the user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took the user off a leaderboard, or listed the user again. `join` and `leave`: requests that changed the user's team. `merge`: another user was merged into this one. `clock`: the passage of time, or the recount of a metric in the background.",
+      "`profile`: a change of the profile. `start`: a request that started a quest. `opening`: the balances that the user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took the user off a leaderboard or out of the ranks of a league, or back. `join` and `leave`: requests that changed the user's team. `merge`: another user was merged into this one. `clock`: the passage of time, or the recount of a metric in the background.",
   }),
 ])
 
@@ -288,6 +288,10 @@ type ShownLeague = Extract<FactOf<ShownKind>, { readonly kind: `league.${string}
 const isOfLeague = (fact: FactOf<ShownKind>): fact is ShownLeague => fact.kind.startsWith("league.")
 
 const leagueMembers = (fact: ShownLeague): MembersOf<ShownKind> => {
+  if (fact.kind === "league.disqualified") {
+    const { disqualified, key, leagueId, name } = fact
+    return { leagueId, key, name, disqualified }
+  }
   const { cohort, division, endsAt, key, leagueId, name, startsAt } = fact
   const place = {
     leagueId,
@@ -557,6 +561,8 @@ const causeOf = (record: JournalRecord): CauseType => {
     case "join":
     case "leave":
       return { kind: cause.kind }
+    case "disqualifyInLeague":
+      return { kind: "disqualify" }
     case "absorb":
       return { kind: "merge" }
     default:

@@ -30,7 +30,7 @@ const settled = {
   to: divisionOf("The user's division from now on.", ["gold", "Gold"]),
   score: Schema.Finite.annotate({ description: "The score in the window.", examples: [340] }),
   rank: Schema.NullOr(Schema.Int).annotate({
-    description: "Rank in the cohort; null: hidden, or without a score.",
+    description: "Rank in the cohort; null: hidden, disqualified, or without a score.",
     examples: [1],
   }),
   of: count(30, "How many users of the cohort had a rank."),
@@ -40,10 +40,21 @@ const settled = {
   }),
 }
 
+const disqualified = {
+  leagueId: inLeague.leagueId,
+  key: inLeague.key,
+  name: inLeague.name,
+  disqualified: Schema.Boolean.annotate({
+    description: "Whether the league ranks the user no more, or again.",
+    examples: [true],
+  }),
+}
+
 /** By kind of fact. */
 export const leagueMembers = {
   "league.joined": inLeague,
   "league.promoted": settled,
   "league.stayed": settled,
   "league.demoted": settled,
+  "league.disqualified": disqualified,
 }

@@ -19,6 +19,7 @@ export const leagueContents = <
   "league.promoted": content({ ...user, ...factMembers["league.promoted"] }),
   "league.stayed": content({ ...user, ...factMembers["league.stayed"] }),
   "league.demoted": content({ ...user, ...factMembers["league.demoted"] }),
+  "league.disqualified": content({ ...user, ...factMembers["league.disqualified"] }),
   "league.window_closed": content({
     ...sequence,
     league: Schema.Struct({
@@ -93,6 +94,17 @@ export const leagueEntries = <Of extends { readonly sequence: number }, Clock>(
       rank: 30,
       of: 30,
       rewards: [],
+    },
+  },
+  "league.disqualified": {
+    description: "A user was disqualified in a league, or is ranked there again.",
+    example: {
+      ...of,
+      cause: { kind: "disqualify" as const, id: null },
+      leagueId: inLeague.leagueId,
+      key: inLeague.key,
+      name: inLeague.name,
+      disqualified: true,
     },
   },
   "league.window_closed": {

@@ -256,6 +256,8 @@ const showCause = (record: JournalRecord) => {
       return { kind: "clock", id: null } as const
     case "payment":
       return { kind: cause.goal === undefined ? "prize" : "goal", id: null } as const
+    case "disqualifyInLeague":
+      return { kind: "disqualify", id: null } as const
     case "absorb":
       return { kind: "merge", id: null } as const
     default:

@@ -11,6 +11,13 @@ export interface Disqualification {
   readonly disqualified: boolean
 }
 
+/** Takes the user out of the ranks of a league, or ranks the user again. Names the league as above. */
+export interface LeagueDisqualification {
+  readonly kind: "disqualifyInLeague"
+  readonly league: string
+  readonly disqualified: boolean
+}
+
 export type BoardFact =
   /**
    * The xp of the record (negative for a revocation), and the index of each window that it counts

@@ -42,7 +42,7 @@ export type LeagueFact =
     }
   /**
    * The window is settled for the user, who is in the division `to` from now on. `rank` null: hidden,
-   * or without a score. `of`: how many users of the cohort had a rank. `decimals`: those of the score, which is
+   * disqualified, or without a score. `of`: how many users of the cohort had a rank. `decimals`: those of the score, which is
    * scaled by them; absent: none. `rewards`: what the record pays
    * for it; absent: nothing.
    */
@@ -58,8 +58,15 @@ export type LeagueFact =
       readonly rewards?: ReadonlyArray<Gives>
     } & LeagueRef &
       LeagueWindow)
-  /** The user takes the division of a user who was merged in. */
-  | { readonly kind: "league.taken"; readonly leagueId: string; readonly division: number }
+  /** The user takes the division of a user who was merged in, and the disqualification; absent: none. */
+  | {
+      readonly kind: "league.taken"
+      readonly leagueId: string
+      readonly division: number
+      readonly disqualified?: true
+    }
+  /** The league ranks the user no more, or again. */
+  | ({ readonly kind: "league.disqualified"; readonly disqualified: boolean } & LeagueRef)
 
 /**
  * The place that a user who is gone had in a cohort. `rank`: the rank in a window that was closed and

@@ -21,8 +21,14 @@ export const foldLeague = (
 
 const after = (state: LeagueState, fact: LeagueFact, sequence: number): LeagueState => {
   switch (fact.kind) {
-    case "league.taken":
-      return { ...state, division: fact.division }
+    case "league.taken": {
+      const { disqualified, division } = fact
+      return { ...state, division, ...(disqualified && { disqualified }) }
+    }
+    case "league.disqualified": {
+      const { disqualified: _, ...ranked } = state
+      return fact.disqualified ? { ...ranked, disqualified: true } : ranked
+    }
     case "league.joined": {
       const { cohort, division, leagueId, window } = fact
       assertInLeague(leagueId, state.entry === null)

@@ -13,7 +13,7 @@ export interface LeagueEntry extends LeagueScore {
   readonly cohort: number
 }
 
-/** What came of a window. `rank` null: hidden, or without a score at the close. */
+/** What came of a window. `rank` null: hidden, disqualified, or without a score at the close. */
 export interface LeagueResult {
   readonly window: number
   readonly division: number
@@ -34,6 +34,8 @@ export interface LeagueState {
   readonly waiting: ReadonlyArray<LeagueScore>
   /** The latest windows that are settled, oldest first. */
   readonly results: ReadonlyArray<LeagueResult>
+  /** The user has no rank in windows that close: absent: is not disqualified. */
+  readonly disqualified?: true
 }
 
 export const newInLeague: LeagueState = { division: 0, entry: null, waiting: [], results: [] }

@@ -26,7 +26,7 @@ import type { LeagueSeat } from "../../domain/record/LeagueFact.ts"
 import type { Fact } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 
-/** A member of a cohort; `rank` null: hidden, or without a score. */
+/** A member of a cohort; `rank` null: hidden, disqualified, or without a score. */
 export interface CohortMember {
   readonly userId: string
   readonly score: number
@@ -159,7 +159,7 @@ export class Cohorts implements LeagueSeats {
       const { score } = found
       if ("rank" in found && found.rank !== null) {
         known.push({ userId, score, rank: found.rank, user })
-      } else if ("rank" in found || user.profile.hidden || score <= 0) {
+      } else if ("rank" in found || isUnranked(user, place) || score <= 0) {
         without.push({ userId, score, rank: null, user })
       } else rest.push({ userId, score, sequence: found.sequence, user })
     }
@@ -365,6 +365,10 @@ export class Cohorts implements LeagueSeats {
     }
   }
 }
+
+/** Whether the user has no rank whatever the score. */
+const isUnranked = ({ leagues, profile }: UserState, { leagueId }: CohortRef): boolean =>
+  profile.hidden || leagues.get(leagueId)?.disqualified === true
 
 /** The user's place in a cohort, or what came of it; `undefined`: none. */
 const placeIn = (user: UserState, { cohort, division, leagueId, window }: CohortRef) => {

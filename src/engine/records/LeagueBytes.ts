@@ -4,10 +4,12 @@ import type { LeagueResult, LeagueScore, LeagueState } from "../../domain/user/L
 import { bad, type Reader, writeByte, writeNumber } from "./StateBytes.ts"
 
 const entryFlag = 1
+const disqualifiedFlag = 2
 
 /** The division, the place, if there is one, what waits, and the results. */
-export const writeLeague = ({ division, entry, results, waiting }: LeagueState): void => {
-  writeByte(entry === null ? 0 : entryFlag)
+export const writeLeague = (state: LeagueState): void => {
+  const { disqualified, division, entry, results, waiting } = state
+  writeByte((entry === null ? 0 : entryFlag) | (disqualified ? disqualifiedFlag : 0))
   writeNumber(division)
   if (entry !== null) {
     writeNumber(entry.cohort)
@@ -37,12 +39,14 @@ const writeResult = (result: LeagueResult): void => {
 }
 
 export const readLeague = (reader: Reader): LeagueState => {
-  const hasEntry = reader.flags(entryFlag) === entryFlag
+  const flags = reader.flags(entryFlag | disqualifiedFlag)
+  const hasEntry = (flags & entryFlag) !== 0
   const division = reader.number()
   const entry = hasEntry ? { cohort: reader.number(), ...readScore(reader) } : null
   const waiting = Array.from({ length: reader.count() }, () => readScore(reader))
   const results = Array.from({ length: reader.count() }, () => readResult(reader))
-  return { division, entry, waiting, results }
+  const state = { division, entry, waiting, results }
+  return (flags & disqualifiedFlag) === 0 ? state : { ...state, disqualified: true }
 }
 
 const readScore = (reader: Reader): LeagueScore => ({

@@ -78,6 +78,7 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "streak.freezes_capped": "Freezes that a streak did not get, since it has its maximum.",
   "team.joined": "The user joined a team.",
   "team.left": "The user left a team, also by joining another one of its kind.",
+  "league.disqualified": "A league ranks the user no more, or again.",
   "league.joined": "The user joined a cohort of a league.",
   "league.promoted": "A window of a league closed, and the user moved up a division.",
   "league.stayed": "A window of a league closed, and the user stayed in the division.",

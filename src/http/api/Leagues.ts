@@ -5,8 +5,10 @@ import { Reward } from "../../domain/message/FactMembers.ts"
 import { leagueOutcomes } from "../../domain/project/League.ts"
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
+import { DisqualifyRequest } from "./BoardEntries.ts"
 import {
   ApiKey,
+  idempotencyHeaders,
   integer,
   list,
   OpenTo,
@@ -47,6 +49,7 @@ import { NewRewards, ShownRewards } from "./LeagueRewards.ts"
 import {
   CohortNotFound,
   KeyInProgress,
+  keyedProblems,
   LeagueConflict,
   LeagueNotFound,
   LeagueOfUserNotFound,
@@ -254,7 +257,13 @@ const CohortSizeShown = Schema.Int.annotate({
   examples: [2],
 })
 
+const disqualifiedFlag = Schema.Literal(true).annotate({
+  description: "The user is disqualified in the league, and has no rank. Absent: is not.",
+  examples: [true],
+})
+
 const placeMembers = {
+  disqualified: Schema.optionalKey(disqualifiedFlag),
   league: Schema.String.annotate({
     description: "The key of the league.",
     examples: ["weekly-league"],
@@ -303,6 +312,22 @@ export const UserLeagues = Schema.Struct({
   examples: [userLeagues],
 })
 
+export const LeagueDisqualified = Schema.Struct({
+  league: Schema.String.annotate({
+    description: "The key of the league.",
+    examples: ["weekly-league"],
+  }),
+  userId: UserId,
+  disqualified: Schema.Boolean.annotate({
+    description: "Whether the league does not rank the user.",
+    examples: [true],
+  }),
+}).annotate({
+  identifier: "LeagueDisqualified",
+  description: "A user of a league.",
+  examples: [{ league: "weekly-league", userId: "user-42", disqualified: true }],
+})
+
 const LeagueEntry = Schema.Struct({
   rank: Rank,
   userId: UserId,
@@ -312,6 +337,7 @@ const LeagueEntry = Schema.Struct({
   }),
   score: ScoreShown("The score in the window.", 340),
   outcome: Outcome("What would come of the window if it closed now."),
+  disqualified: Schema.optionalKey(disqualifiedFlag),
 }).annotate({
   identifier: "LeagueEntry",
   description: "A user of a cohort.",
@@ -327,7 +353,7 @@ const LeagueResult = Schema.Struct({
   division: DivisionShown,
   score: ScoreShown("The score in the window.", 510),
   rank: Schema.NullOr(Schema.Int).annotate({
-    description: "Rank at the close; null: hidden, or without a score.",
+    description: "Rank at the close; null: hidden, disqualified, or without a score.",
     examples: [2],
   }),
   of: Schema.Int.annotate({
@@ -492,6 +518,19 @@ ${statusWords}`,
             "Returns the users of a cohort of the oldest window that is not settled. Cohorts that are settled for all are no longer there; each user's history has the outcome.",
         }),
       ),
+    HttpApiEndpoint.put("disqualify", "/v1/leagues/:id/members/:userId", {
+      params: { ...params, userId: UserId },
+      headers: idempotencyHeaders,
+      payload: DisqualifyRequest,
+      success: LeagueDisqualified,
+      error: [...writeProblems, ...keyedProblems, LeagueOfUserNotFound],
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Disqualify a user in a league",
+        description:
+          "The league ranks the user no more: the users behind move up. At the close the user stays in the division, takes no place of those who move, and wins nothing. Scores go on, so `false` before the close gives the rank back. Windows that are closed stay as they are. A merge makes both users so, if one is.",
+      }),
+    ),
     HttpApiEndpoint.get("ofUser", "/v1/users/:id/leagues", {
       params: { id: UserId },
       success: UserLeagues,

@@ -83,6 +83,7 @@ export const loggedOperations: Partial<Record<OperationName, Logging>> = {
   "leaderboards.delete": { action: "leaderboard.archive", before: "leaderboards.get" },
   "leaderboards.close": { action: "leaderboard.close", before: "leaderboards.get" },
   "leaderboards.disqualify": { action: "leaderboard.disqualify" },
+  "leagues.disqualify": { action: "league.disqualify" },
   "leagues.create": { action: "league.create" },
   "leagues.update": { action: "league.update", before: "leagues.get" },
   "leagues.delete": { action: "league.archive", before: "leagues.get" },
@@ -257,11 +258,12 @@ const noteOf = (
   const body = bodyOf(reply)
   if (name === "definitions.apply") return appliedNote(membersOf(was), membersOf(body))
   if (name === "testClock.advance") return advancedNote(membersOf(was), membersOf(body))
-  if (name === "leaderboards.disqualify") {
-    const { disqualified, leaderboard } = membersOf(body)
+  if (name === "leaderboards.disqualify" || name === "leagues.disqualify") {
+    const { disqualified, leaderboard, league } = membersOf(body)
     const changes = leaves("disqualified", undefined, disqualified)
     const subject = userSubject(caller.environment, String(asked.userId))
-    return { subject, detail: `leaderboard ${leaderboard}`, changes }
+    const detail = league === undefined ? `leaderboard ${leaderboard}` : `league ${league}`
+    return { subject, detail, changes }
   }
   const isShown = method === "POST" && id === ""
   const about = membersOf(isShown || was === undefined ? body : was)

@@ -57,7 +57,34 @@ export const leagueHandlers = (engine: Engine["Service"]): Handlers<typeof Leagu
   ...kindOperations(engine, "league", { made: newLeague, changed: leagueChange, show: showLeague }),
   ...userReads(engine),
   ...cohortReads(engine),
+  ...disqualification(engine),
 })
+
+const disqualification = (
+  engine: Engine["Service"],
+): Pick<Handlers<typeof Leagues>, "disqualify"> => ({
+  disqualify: {
+    handle: ({ caller: { environment }, idempotency, params, payload: { disqualified } }) =>
+      Effect.gen(function* () {
+        const { id, userId } = params
+        const command = { kind: "disqualifyInLeague", league: id, disqualified } as const
+        const asked = yield* engine.askUser(environment, { userId, command }, idempotency)
+        const { leagues } = yield* engine.readProject(environment)
+        const league = yield* foundOr(definitionOf(leagues, id), leagueNotFound)
+        const user = yield* foundOr(yield* engine.readUser(environment, userId), userNotFound)
+        const is = isDisqualifiedIn(user, league)
+        const body = { league: league.key, userId: user.id, disqualified: is }
+        return { body, replayed: asked.replayed }
+      }),
+  },
+})
+
+const isDisqualifiedIn = ({ leagues }: UserState, { id }: League): boolean =>
+  leagues.get(id)?.disqualified === true
+
+/** The member `disqualified` of those who are. */
+const flagOf = (user: UserState, league: League) =>
+  isDisqualifiedIn(user, league) && ({ disqualified: true } as const)
 
 const userReads = (
   engine: Engine["Service"],
@@ -225,6 +252,7 @@ const cohortOf = (reading: Reading, league: League, place: CohortRef) => {
         displayName: user.profile.displayName,
         score: unscaled(score, decimals),
         outcome: outcome(member),
+        ...flagOf(user, league),
       }
     })
   return { entries, members, outcome, size: members.length }
@@ -240,6 +268,7 @@ const placeOf = (reading: Reading, league: League, user: UserState) => {
     name: league.name,
     division: showDivision(league, division),
     ...timesOf(reading, league, window),
+    ...flagOf(user, league),
     nextScore: unscaled(
       waiting.reduce((sum, { score }) => sum + score, 0),
       decimals,
@@ -251,7 +280,8 @@ const placeOf = (reading: Reading, league: League, user: UserState) => {
   }
   const { cohort, score } = entry
   const place = { leagueId: league.id, window, division, cohort }
-  const { entries, members, outcome, size } = cohortOf(reading, league, place)
+  const { entries: all, members, outcome, size } = cohortOf(reading, league, place)
+  const entries = all.filter(({ disqualified }) => disqualified !== true)
   const own = members.find(({ userId }) => userId === user.id)
   const id = idOf(common.division.key, cohort)
   const rank = own?.rank ?? null

@@ -207,6 +207,7 @@ const rich: UserState = {
       "lga_1",
       {
         division: 2,
+        disqualified: true,
         entry: { window: 20_760, cohort: 12, score: 340, sequence: 9_000 },
         waiting: [{ window: 20_761, score: 5, sequence: 9_007 }],
         results: [

@@ -3,7 +3,15 @@ import { Effect } from "effect"
 import { type LaurelError, laurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { percentDecode } from "../../../http/request/RequestParts.ts"
-import { type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
+import { noticeOf, redirectWithNotice } from "../../request/notice.ts"
+import {
+  mayChange,
+  type PlaceVisit,
+  placeForm,
+  placePage,
+  type Route,
+} from "../../request/Route.ts"
+import { confirmButton } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated, titled } from "../../view/Html.ts"
 import { cursorPager, listQuery, table, tabs, withQuery } from "../../view/Lists.ts"
 import { count, isoTime, score as scoreText } from "../../view/Quantities.ts"
@@ -19,17 +27,65 @@ export const rankedKey = ({ score }: League): string => score.currency ?? score.
 
 const outcomeWords = { promoted: "moves up", stayed: "stays", demoted: "moves down" } as const
 
-const cohortTable = (base: string, league: League, { entries, id }: Cohort): Html =>
-  table(
+const cohortTable = (visit: PlaceVisit, league: League, { entries, id }: Cohort): Html => {
+  const changes = mayChange(visit)
+  return table(
     `Users of the cohort ${id}`,
-    ["Rank", "User", rankedKey(league), "If it closed now"],
-    entries.map(({ displayName, outcome, rank, score, userId }) => [
-      rank === null ? "" : count(rank),
-      userLink(base, userId, displayName),
-      scoreText(score),
-      outcomeWords[outcome],
-    ]),
+    ["Rank", "User", rankedKey(league), "If it closed now", ...(changes ? ["Ranks"] : [])],
+    entries.map((entry) => {
+      const { disqualified, displayName, outcome, rank, score, userId } = entry
+      return [
+        rank === null ? "" : count(rank),
+        userLink(visit.base, userId, displayName),
+        scoreText(score),
+        disqualified ? "disqualified" : outcomeWords[outcome],
+        ...(changes ? [disqualifyButton(visit, league, entry)] : []),
+      ]
+    }),
   )
+}
+
+const disqualifyButton = (
+  { base }: PlaceVisit,
+  { id: leagueId, name }: League,
+  { disqualified, userId }: Cohort["entries"][number],
+): Html => {
+  const own = `${base}/leagues/${leagueId}/members/${encodeURIComponent(userId)}`
+  return disqualified
+    ? confirmButton({
+        id: `rank-${userId}`,
+        button: "Rank again",
+        title: `Rank ${titled(userId)} again in ${titled(name)}?`,
+        detail: "The user has the rank of the present score. Closed windows stay as they are.",
+        action: `${own}/rank`,
+        danger: false,
+      })
+    : confirmButton({
+        id: `disqualify-${userId}`,
+        button: "Disqualify",
+        title: `Disqualify ${titled(userId)} in ${titled(name)}?`,
+        detail:
+          "The user has no rank, stays in the division at the close, and wins nothing. Scores still count.",
+        action: `${own}/disqualify`,
+      })
+}
+
+const disqualify =
+  (disqualified: boolean) =>
+  (visit: PlaceVisit): Effect.Effect<Reply, LaurelError> => {
+    const { ask, base, params } = visit
+    const [id, userId] = [percentDecode(params.league!), percentDecode(params.user!)]
+    if (id === undefined || userId === undefined) return Effect.fail(notFound)
+    return Effect.map(
+      ask("leagues.disqualify", { params: { id, userId }, payload: { disqualified } }),
+      () =>
+        redirectWithNotice(
+          visit,
+          `${base}/leagues/${encodeURIComponent(id)}/cohorts`,
+          disqualified ? "Disqualified." : "Ranked again.",
+        ),
+    )
+  }
 
 /** How far the close has come, or when it comes. */
 const closeText = ({ closesAt, settling, unsettled, window }: Page): Html =>
@@ -38,9 +94,10 @@ const closeText = ({ closesAt, settling, unsettled, window }: Page): Html =>
     : html`<p>The window ends at ${isoTime(window.endsAt)} and closes at ${isoTime(closesAt)}.</p>`
 
 const cohortsPage = Effect.fnUntraced(function* (
-  { ask, base, request, show }: PlaceVisit,
+  visit: PlaceVisit,
   id: string,
 ): Effect.fn.Return<Reply, LaurelError> {
+  const { ask, base, request, show } = visit
   const league = yield* ask("leagues.get", { params: { id } })
   const { query } = request
   const division = query.get("division") ?? league.divisions[0]!.key
@@ -68,12 +125,12 @@ const cohortsPage = Effect.fnUntraced(function* (
   )
   return show(
     `Cohorts of ${titled(league.name)}`,
-    html`<p><a href="${base}/leagues/${league.id}">${isolated(league.name)}</a></p>
+    html`${noticeOf(visit)}<p><a href="${base}/leagues/${league.id}">${isolated(league.name)}</a></p>
 ${closeText(page)}
 ${tabs("Divisions", links, division)}
 ${rows.length === 0 ? html`<p>No cohort yet.</p>` : table("Cohorts", ["Cohort", "Users"], rows)}
 ${cursorPager(path, query, page)}
-${cohort && cohortTable(base, league, cohort)}`,
+${cohort && cohortTable(visit, league, cohort)}`,
   )
 })
 
@@ -99,4 +156,6 @@ export const leagueCohortRoutes: ReadonlyArray<Route> = [
     const id = percentDecode(visit.params.league!)
     return id === undefined ? Effect.fail(notFound) : cohortsPage(visit, id)
   }),
+  placeForm("/leagues/:league/members/:user/disqualify", "league.disqualify", disqualify(true)),
+  placeForm("/leagues/:league/members/:user/rank", "league.rank", disqualify(false)),
 ]

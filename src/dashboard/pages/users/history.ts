@@ -220,6 +220,9 @@ const leagueText = (fact: LeagueFact): Content => {
   if (fact.kind === "league.joined") {
     return html`${league}: cohort ${count(fact.cohort)} of ${isolated(fact.division.name)} joined`
   }
+  if (fact.kind === "league.disqualified") {
+    return html`${league}: ${fact.disqualified ? "disqualified" : "ranked again"}`
+  }
   const { of, rank, rewards, to } = fact
   const rewarded = rewards.length > 0 && ", rewarded"
   const ranked = rank === null ? "" : `, rank ${count(rank)} of ${count(of)}`

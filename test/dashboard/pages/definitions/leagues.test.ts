@@ -137,6 +137,16 @@ describe("The pages of leagues", () => {
     expect(cohorts).toContain("moves up")
     expect(cohorts).toContain("and closes at")
     expect(cellsOf(cohorts, "bronze-1")).toBeDefined()
+    const member = `${leagues}/${id}/members/seen`
+    expect(cohorts).toContain(`action="${member}/disqualify"`)
+    const { location } = await world.owner.post(`${member}/disqualify`, {})
+    const off = (await world.owner.get(location!)).text
+    expect(off).toContain("Disqualified.")
+    expect(off).toContain(`action="${member}/rank"`)
+    await world.owner.post(`${member}/rank`, {})
+    expect((await world.owner.get(`${leagues}/${id}/cohorts`)).text).toContain("moves up")
+    const log = (await world.owner.get(`${base}/log?on=seen`)).text
+    expect(log).toContain("<code>league.disqualify</code>")
     const gold = (await world.owner.get(`${leagues}/${id}/cohorts?division=gold`)).text
     expect(gold).toContain("No cohort yet.")
     const press = async (verb: string, at: number) => {
