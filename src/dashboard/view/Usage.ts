@@ -1,9 +1,10 @@
-/** What a definition did, in a line of its page. */
+/** What a definition did: in a line of its page, and in its list. */
 import { Effect } from "effect"
 import type { Noun } from "../../domain/project/Kinds.ts"
 import { type MechanicNoun, mechanicNouns } from "../../domain/user/MechanicTally.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { BodyOf } from "../../http/contract/Operations.ts"
+import { limits } from "../../Limits.ts"
 import { type Html, html } from "./Html.ts"
 import { count, percent } from "./Quantities.ts"
 
@@ -48,3 +49,51 @@ export const usageLine = (
         ].filter((part) => part !== false)
         return html`<p>${parts.join(", ")}. <a href="${base}/mechanics/${noun}/${id}">What it did</a></p>`
       })
+
+type Rows = BodyOf<"analytics.mechanics">
+
+/** What happens when a definition does something, in the lists. */
+const happened: Readonly<Record<MechanicNoun, readonly [one: string, many: string]>> = {
+  rule: ["use", "uses"],
+  quest: ["time", "times"],
+  badge: ["award", "awards"],
+  streak: ["period", "periods"],
+  leaderboard: ["entry", "entries"],
+  league: ["place", "places"],
+  boost: ["record", "records"],
+  item: ["unit", "units"],
+  goal: ["contributor", "contributors"],
+}
+
+/** What the lists say of each definition below its key, on lines of their own; nothing for a kind that does nothing by itself. */
+export const usageCells = (
+  base: string,
+  noun: Noun,
+  ask: (
+    name: "analytics.mechanics",
+    parts: { readonly query: { readonly kind: MechanicNoun; readonly limit: string } },
+  ) => Effect.Effect<Rows, LaurelError>,
+): Effect.Effect<
+  { readonly hint: Html; readonly cell: (id: string) => Html | undefined } | undefined,
+  LaurelError
+> => {
+  // The lists of items and goals have units and contributors of their own.
+  if (!isMechanic(noun) || noun === "item" || noun === "goal") return Effect.succeed(undefined)
+  const query = { kind: noun, limit: String(limits.mechanicRowsMax) }
+  return Effect.map(ask("analytics.mechanics", { query }), ({ mechanics }) => {
+    const byId = new Map(mechanics.map((row) => [row.id, row]))
+    return {
+      hint: html`<p class="hint">Below a key: what happened in ${limits.mechanicDaysDefault} days.</p>`,
+      cell: (id) => {
+        const row = byId.get(id)
+        if (row === undefined) return undefined
+        const { completions, users, xp } = row
+        // An entry of a leaderboard is a user with a score.
+        const times = noun === "leaderboard" ? users : completions
+        const [one, many] = happened[noun]
+        if (times === null) return undefined
+        return html`<br><a href="${base}/mechanics/${noun}/${id}">${count(times)} ${times === 1 ? one : many}</a>${xp !== null && html`<br><span class="hint">${count(xp)} xp</span>`}`
+      },
+    }
+  })
+}

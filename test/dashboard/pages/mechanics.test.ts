@@ -78,6 +78,24 @@ describe("The page Mechanics", () => {
   })
 })
 
+describe("The list of a kind", () => {
+  const cellsIn = (page: string) =>
+    [...page.matchAll(/<\/code>(<br><a href="[^"]+\/mechanics\/.*?)<\/td>/g)].map(([, cell]) =>
+      textOf(cell!).trim(),
+    )
+
+  it("says what each definition did in 30 days, and links to it", async () => {
+    const rules = await read(`${base}/rules`)
+    expect(textOf(rules)).toContain("Below a key: what happened in 30 days.")
+    expect(rules).toContain(`<a href="${base}/mechanics/rule/${ruleId}">3 uses</a>`)
+    expect(cellsIn(rules).toSorted()).toEqual(["1 use 100 xp", "3 uses 30 xp"])
+    expect(cellsIn(await read(`${base}/quests`))).toEqual(["1 time 2 xp"])
+    expect(cellsIn(await read(`${base}/badges`))).toEqual([expect.stringMatching(/^3 awards/)])
+    expect(cellsIn(await read(`${base}/leaderboards`))).toEqual(["2 entries"])
+    expect(await read(`${base}/metrics`)).not.toContain("Below a key")
+  })
+})
+
 describe("The page of a mechanic", () => {
   it("has its days, where people stop, how long it takes, and who comes back", async () => {
     const page = await read(`${base}/mechanics/quest/${questId}`)

@@ -13,7 +13,7 @@ import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { type CursorPage, listQuery, tabs, withQuery } from "../../view/Lists.ts"
 import { placePath } from "../../view/Page.ts"
 import { capitalized, isoTime } from "../../view/Quantities.ts"
-import { usageLine } from "../../view/Usage.ts"
+import { usageCells, usageLine } from "../../view/Usage.ts"
 import { listPage } from "./definitionList.ts"
 import { type Action, actionForm, actionRoute, type Editor, editorRoutes } from "./editor.ts"
 import { sharedFaults } from "./lifecycle.ts"
@@ -207,6 +207,7 @@ const listOf = Effect.fnUntraced(function* <Definition extends Shown, Choices>(
     query: { ...listQuery(query), status },
   })
   const cells = yield* cellsIn(visit)
+  const usage = yield* usageCells(visit.base, noun, visit.ask)
   const allowed = mayChange(visit)
   return listPage(visit, {
     title: capitalized(plurals[noun]),
@@ -215,10 +216,10 @@ const listOf = Effect.fnUntraced(function* <Definition extends Shown, Choices>(
     create: `Create ${noun}`,
     page,
     above: statusTabs(visit, path, lifecycle === "period" ? statuses : ["active", "archived"]),
-    below: below === undefined ? undefined : yield* below(visit),
+    below: [usage?.hint, below === undefined ? undefined : yield* below(visit)],
     heads: [capitalized(noun), "Status", ...heads],
     rows: (page[plurals[noun]] as ReadonlyArray<Definition>).map((definition) => [
-      html`<a href="${visit.base}${path}/${definition.id}">${isolated(nameOf(definition))}</a><br><code>${definition.key}</code>`,
+      html`<a href="${visit.base}${path}/${definition.id}">${isolated(nameOf(definition))}</a><br><code>${definition.key}</code>${usage?.cell(definition.id)}`,
       definition.status,
       ...cells(definition),
       ...(allowed ? [html`<div class="row">${buttonsOf(kind, visit, definition)}</div>`] : []),
