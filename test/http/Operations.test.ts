@@ -126,6 +126,7 @@ describe("GET /v1/users/:id", () => {
       points: 0,
       balances: { xp: 650, points: 0 },
       badges: [],
+      lastEventAt: null,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: expect.stringMatching(isoTime),
     })

@@ -56,6 +56,9 @@ const falcons = { teamId: "falcons", teamKind: "club", name: "Falcons" }
 
 const silver = { number: 1, key: "silver", name: "Silver" }
 
+const { reached: _, reward: __, ...contributed } = goalOutcome
+const revokedContribution = { ...contributed, contributed: -12, contribution: 228 }
+
 const further = {
   currencies: { gems: { earned: 3, total: 100 } },
   capped: [{ currency: "gems", amount: 2, by: "max" }],
@@ -331,6 +334,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       currencies: { gems: { earned: -3, total: 97 } },
       capped: [],
       freezes: { daily: { earned: -1, total: 1 } },
+      goals: [revokedContribution],
       levels: { gems: { before: silver, after: null } },
       balances: { xp: 1_200, points: 340, gems: 97 },
       level: { before: 5, after: 4 },
