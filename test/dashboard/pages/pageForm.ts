@@ -46,7 +46,8 @@ export const markedIn = (page: string): ReadonlyArray<string> =>
 
 /** The cells of the table row that begins with `label`. */
 export const cellsOf = (page: string, label: string): ReadonlyArray<string> => {
-  const row = new RegExp(`<tr><td[^>]*>${label}</td>(.*?)</tr>`, "s").exec(page)?.[1] ?? ""
+  const row =
+    new RegExp(`<tr><td[^>]*>${label}(?:<br>[^\\n]*?)?</td>(.*?)</tr>`, "s").exec(page)?.[1] ?? ""
   return [...row.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell]) =>
     unescaped(cell!.replaceAll(/<[^>]*>/g, "")),
   )
