@@ -5,8 +5,12 @@ import { TestClock } from "effect/testing"
 import { type Experiment, variantOf } from "../../../src/domain/project/Experiment.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { resultsOf } from "../../../src/http/handlers/experimentResults.ts"
+import { limitedInFile } from "../../limited.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, sandbox, startInMemory } from "../fixture.ts"
+
+// A read waits for a new result, however slow this machine is.
+limitedInFile({ activityWaitMs: 600_000 })
 
 type Engined = Engine["Service"]
 
