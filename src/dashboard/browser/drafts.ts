@@ -47,6 +47,8 @@ const showAnswer = (page: Document, { value }: HTMLButtonElement): void => {
 
 /** `enhance` prepares the new content. */
 export const draftWithoutReload = (enhance: (root: ParentNode) => void): void => {
+  const addressNow = () => location.pathname + location.search
+  let shown = addressNow()
   const sendBy = async (button: HTMLButtonElement): Promise<void> => {
     const { form } = button
     if (form === null || form.ariaBusy === "true") return
@@ -60,6 +62,7 @@ export const draftWithoutReload = (enhance: (root: ParentNode) => void): void =>
       return
     }
     history.pushState(null, "", answer.address)
+    shown = addressNow()
     showAnswer(answer.page, button)
     enhance(document.querySelector("main")!)
   }
@@ -69,8 +72,11 @@ export const draftWithoutReload = (enhance: (root: ParentNode) => void): void =>
     event.preventDefault()
     sendBy(button)
   })
-  // The page of an earlier try is on the server.
-  addEventListener("popstate", () => location.reload())
+  // The page of an earlier try is on the server. A link into this page, such as to its content, is no
+  // other page.
+  addEventListener("popstate", () => {
+    if (addressNow() !== shown) location.reload()
+  })
 }
 
 /** The fields of a kind follow its choice, so that the button for it goes. */

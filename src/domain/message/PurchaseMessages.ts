@@ -42,6 +42,7 @@ const examples = {
     currencies: {},
     capped: [],
     freezes: { daily: { earned: -1, total: 1 } },
+    goals: [],
     level,
     levels: {},
     balances: { xp: 1_250, points: 340, gems: 12 },

@@ -6,6 +6,7 @@ import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import { comebackMs } from "../../../src/domain/user/Comeback.ts"
 import { ReminderCounts } from "../../../src/engine/actor/ReminderCounts.ts"
 import { limits } from "../../../src/Limits.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, type Fixture, sandbox, startInMemory } from "../fixture.ts"
 
@@ -22,6 +23,15 @@ const counted = Effect.fnUntraced(function* ({ engine }: Fixture, date: string) 
   return [sent, returned]
 })
 
+/** Reminders are sent in turns of the event loop, after the time has passed. */
+const sentUntil = Effect.fnUntraced(function* (fixture: Fixture, date: string, count: number) {
+  for (let turns = 0; turns < 1_000; turns++) {
+    const [sent] = yield* counted(fixture, date)
+    if (sent === count) return
+    yield* yieldToEventLoop
+  }
+})
+
 const quiet = { clockCheckMs: 3_600_000, snapshotIntervalMs: 3_600_000 }
 const reminders = { hour: 10, inactiveDays: [1], unless: null }
 
@@ -35,6 +45,7 @@ describe("Reminders", () => {
       const users = ["ada", "bob", "cyd", "dan", "eve", "fay"]
       for (const userId of users) yield* tap(first, userId)
       yield* at("2026-11-05T10:00:01Z")
+      yield* sentUntil(first, "2026-11-05", users.length)
       expect(yield* counted(first, "2026-11-05")).toEqual([6, 0])
       yield* tap(first, "ada")
       yield* tap(first, "ada")
