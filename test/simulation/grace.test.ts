@@ -1,5 +1,5 @@
 /**
- * A leaderboard with a grace against a naive model: a list of what was earned, days computed by `Intl`, and
+ * A leaderboard with a grace against a naive model: a list of what was earned, days of a paper calendar, and
  * the rows of each window as they were when its grace ended. Late events and undos arrive in the grace
  * and after it, users are hidden, the server is stopped and killed, also in the middle of a snapshot.
  */
@@ -17,10 +17,11 @@ import {
   timedWindows,
 } from "../../src/domain/values/Calendar.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
-import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
-import { event, rule, sandbox, start } from "../engine/fixture.ts"
+import { event, rule, sandbox } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
-import { hashSecretOf, Random, seeds } from "./random.ts"
+import { dateAt, numberOf } from "./model/calendar.ts"
+import { Random, seeds } from "./random.ts"
+import { beginnings, openStalling, type StallingDisk, settlePayouts } from "./windowEngine.ts"
 
 const minute = 60_000
 const quarter = 15 * minute
@@ -28,13 +29,8 @@ const hour = 60 * minute
 const board = "ldb_grace"
 
 const zones = ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"]
-/** Shortly before a change of clocks, or the begin of a month. */
-const beginnings = ["2026-03-06T12:00:00Z", "2026-10-23T12:00:00Z", "2026-10-30T12:00:00Z"]
 
-const localDay = (zone: string, ms: number): number => {
-  const date = new Intl.DateTimeFormat("en-CA", { timeZone: zone, dateStyle: "short" }).format(ms)
-  return Date.parse(`${date}T00:00:00Z`) / (24 * hour)
-}
+const localDay = (zone: string, ms: number): number => numberOf(dateAt(zone, ms))
 
 const windowOf = (kind: TimedWindow, { anchor, days }: DaysWindow, day: number): number => {
   if (kind === "daily") return day
@@ -135,23 +131,8 @@ const simulateGrace = Effect.fnUntraced(function* (seed: number, steps: number) 
   const span = { days: 2 + (Math.abs(seed) % 2), anchor: "2026-10-23" }
   const model = new GraceModel(yield* Clock.currentTimeMillis, zone, graceMinutes * minute, span)
   const state = new MemoryStorage.MemoryState()
-  const disk = { writesLeft: Number.POSITIVE_INFINITY }
-  const open = Effect.suspend(() => {
-    disk.writesLeft = Number.POSITIVE_INFINITY
-    const memory = MemoryStorage.make({ state })
-    const writeEntries: typeof memory.writeEntries = (entries) =>
-      Effect.suspend(() => (disk.writesLeft-- > 0 ? memory.writeEntries(entries) : Effect.never))
-    return start(
-      { ...memory, writeEntries },
-      {
-        decodedUsersMax: 4,
-        newHashSecret: hashSecretOf(seed),
-        snapshotIntervalMs: 5 * hour,
-        snapshotSliceEntriesMax: 3,
-        clockCheckMs: 24 * hour,
-      },
-    )
-  })
+  const disk: StallingDisk = { writesLeft: Number.POSITIVE_INFINITY }
+  const open = openStalling(state, disk, seed)
   let running = yield* open
   const users = ["u1", "u2", "u3", "u4", "u5", "u6"]
   yield* running.engine.askProject(sandbox, { kind: "updateSettings", change: { timezone: zone } })
@@ -172,19 +153,9 @@ const simulateGrace = Effect.fnUntraced(function* (seed: number, steps: number) 
     },
   })
 
-  const settle = Effect.gen(function* () {
-    for (let turn = 0; turn < 10_000; turn++) {
-      yield* yieldToEventLoop
-      const { payouts } = yield* running.engine.readProject(sandbox)
-      if (turn > 5 && payouts.size === 0) return
-      if (turn > 5) yield* TestClock.adjust(1)
-    }
-    throw new Error("The payouts have not ended")
-  })
-
   const pass = Effect.fnUntraced(function* (ms: number) {
     yield* TestClock.adjust(ms)
-    yield* settle
+    yield* settlePayouts(running)
     model.advance(yield* Clock.currentTimeMillis)
   })
 

@@ -1,6 +1,6 @@
 /**
  * A leaderboard by the calendars of users against a naive model: a list of what was earned, each with the
- * window of the date that `Intl` gives in the user's zone, and the rows of each window as they were when
+ * window of the date in the user's zone, and the rows of each window as they were when
  * it had ended everywhere. Users and the project change their zones, to the west too. Late events and
  * undos arrive, users are hidden and merged, the server is stopped and killed, also in the middle of a
  * snapshot.
@@ -12,10 +12,11 @@ import { afterAll } from "vitest"
 import type { BoardPrize } from "../../src/domain/project/BoardPrize.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
 import type { UserMessage } from "../../src/engine/actor/Actor.ts"
-import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
-import { event, rule, sandbox, start } from "../engine/fixture.ts"
+import { event, rule, sandbox } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
-import { hashSecretOf, Random, seedsAfter } from "./random.ts"
+import { dateAt, numberOf } from "./model/calendar.ts"
+import { Random, seedsAfter } from "./random.ts"
+import { beginnings, openStalling, type StallingDisk, settlePayouts } from "./windowEngine.ts"
 
 const minute = 60_000
 const quarter = 15 * minute
@@ -32,16 +33,11 @@ const zones = [
   "Asia/Kathmandu",
   "UTC",
 ]
-/** Shortly before a change of clocks, or the begin of a month. */
-const beginnings = ["2026-03-06T12:00:00Z", "2026-10-23T12:00:00Z", "2026-10-30T12:00:00Z"]
 const kinds = ["days", "weekly", "monthly"] as const
 type Kind = (typeof kinds)[number]
 const anchor = Date.parse("2026-10-23") / day
 
-const dateIn = (zone: string, ms: number): number => {
-  const date = new Intl.DateTimeFormat("en-CA", { timeZone: zone, dateStyle: "short" }).format(ms)
-  return Date.parse(`${date}T00:00:00Z`) / day
-}
+const dateIn = (zone: string, ms: number): number => numberOf(dateAt(zone, ms))
 
 interface Earned {
   userId: string
@@ -166,23 +162,8 @@ const simulateZones = Effect.fnUntraced(function* (seed: number, steps: number) 
   const now = yield* Clock.currentTimeMillis
   const model = new LocalModel(now, projectZone, graceMinutes * minute, days)
   const state = new MemoryStorage.MemoryState()
-  const disk = { writesLeft: Number.POSITIVE_INFINITY }
-  const open = Effect.suspend(() => {
-    disk.writesLeft = Number.POSITIVE_INFINITY
-    const memory = MemoryStorage.make({ state })
-    const writeEntries: typeof memory.writeEntries = (entries) =>
-      Effect.suspend(() => (disk.writesLeft-- > 0 ? memory.writeEntries(entries) : Effect.never))
-    return start(
-      { ...memory, writeEntries },
-      {
-        decodedUsersMax: 4,
-        newHashSecret: hashSecretOf(seed),
-        snapshotIntervalMs: 5 * hour,
-        snapshotSliceEntriesMax: 3,
-        clockCheckMs: day,
-      },
-    )
-  })
+  const disk: StallingDisk = { writesLeft: Number.POSITIVE_INFINITY }
+  const open = openStalling(state, disk, seed)
   let running = yield* open
   const users = ["u1", "u2", "u3", "u4", "u5", "u6"]
   const ask = (command: Parameters<typeof running.engine.askProject>[1]) =>
@@ -206,19 +187,9 @@ const simulateZones = Effect.fnUntraced(function* (seed: number, steps: number) 
     },
   })
 
-  const settle = Effect.gen(function* () {
-    for (let turn = 0; turn < 10_000; turn++) {
-      yield* yieldToEventLoop
-      const { payouts } = yield* running.engine.readProject(sandbox)
-      if (turn > 5 && payouts.size === 0) return
-      if (turn > 5) yield* TestClock.adjust(1)
-    }
-    throw new Error("The payouts have not ended")
-  })
-
   const pass = Effect.fnUntraced(function* (ms: number) {
     yield* TestClock.adjust(ms)
-    yield* settle
+    yield* settlePayouts(running)
     model.advance(yield* Clock.currentTimeMillis)
   })
 

@@ -1,0 +1,51 @@
+/** What the simulations of windows of leaderboards share: times to begin at, an engine that can be killed in a snapshot, and payouts. */
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
+import { type Fixture, sandbox, start } from "../engine/fixture.ts"
+import * as MemoryStorage from "../storage/MemoryStorage.ts"
+import { hashSecretOf } from "./random.ts"
+
+const hour = 3_600_000
+
+/** Shortly before a change of clocks, or the begin of a month. */
+export const beginnings = ["2026-03-06T12:00:00Z", "2026-10-23T12:00:00Z", "2026-10-30T12:00:00Z"]
+
+/** After `writesLeft` writes of entries the next one never ends. */
+export interface StallingDisk {
+  writesLeft: number
+}
+
+/** Opens an engine over `state` with few decoded users and snapshots in small slices. */
+export const openStalling = (
+  state: MemoryStorage.MemoryState,
+  disk: StallingDisk,
+  seed: number,
+): ReturnType<typeof start> =>
+  Effect.suspend(() => {
+    disk.writesLeft = Number.POSITIVE_INFINITY
+    const memory = MemoryStorage.make({ state })
+    const writeEntries: typeof memory.writeEntries = (entries) =>
+      Effect.suspend(() => (disk.writesLeft-- > 0 ? memory.writeEntries(entries) : Effect.never))
+    return start(
+      { ...memory, writeEntries },
+      {
+        decodedUsersMax: 4,
+        newHashSecret: hashSecretOf(seed),
+        snapshotIntervalMs: 5 * hour,
+        snapshotSliceEntriesMax: 3,
+        clockCheckMs: 24 * hour,
+      },
+    )
+  })
+
+/** Lets turns and time pass until all prizes are paid. */
+export const settlePayouts = Effect.fnUntraced(function* ({ engine }: Fixture) {
+  for (let turn = 0; turn < 10_000; turn++) {
+    yield* yieldToEventLoop
+    const { payouts } = yield* engine.readProject(sandbox)
+    if (turn > 5 && payouts.size === 0) return
+    if (turn > 5) yield* TestClock.adjust(1)
+  }
+  throw new Error("The payouts have not ended")
+})
