@@ -1,10 +1,8 @@
 /** A shared goal in a cluster whose owner is killed while the goal is reached and paid. */
 import { setTimeout as delay } from "node:timers/promises"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Postgres } from "../storage/postgres/Postgres.ts"
-import { ask, type Reply } from "./Caller.ts"
-import { eventually, followed, ownerOf, type Runner } from "./Runner.ts"
-import { type Cluster, startCluster } from "./startCluster.ts"
+import { describe, expect, it } from "vitest"
+import { eventually, followed, type Runner } from "./Runner.ts"
+import { useTwoRunners } from "./twoRunners.ts"
 
 const target = 150
 const contributors = Array.from({ length: 60 }, (_, n) => `user-${n}`)
@@ -14,37 +12,7 @@ interface GoalRead {
 }
 
 describe("A goal of everyone in a cluster of two runners", () => {
-  let postgres: Postgres
-  let cluster: Cluster
-  let key: string
-
-  beforeAll(async () => {
-    postgres = await Postgres.make()
-    const settings = { LAUREL_CLUSTER_LOCK_EXPIRATION: "3 seconds" }
-    cluster = await startCluster(await postgres.schema("goals"), 2, settings, 1)
-    key = cluster.keys[0]!
-  })
-
-  afterAll(async () => {
-    await cluster?.remove()
-    await postgres?.remove()
-  })
-
-  /** Asks runner after runner until one decides. */
-  const decided = async (path: string, body: unknown, first = 0): Promise<Reply> => {
-    for (let turn = first; ; turn++) {
-      const { url } = cluster.runners[turn % cluster.runners.length]!
-      const reply = await ask(url, key, path, body).catch(() => undefined)
-      if (reply !== undefined && reply.status < 500) return reply
-      await delay(20)
-    }
-  }
-
-  const read = <Body>(runner: Runner, path: string) =>
-    eventually(path, async () => {
-      const { body, status } = await ask(runner.url, key, path)
-      return status === 200 ? (body as Body) : undefined
-    })
+  const { decided, read, roles } = useTwoRunners("goals")
 
   const paid = (runner: Runner) =>
     eventually("all rewards are paid", async () => {
@@ -53,8 +21,7 @@ describe("A goal of everyone in a cluster of two runners", () => {
     })
 
   it("is completed once, and pays each contributor once, although the owner is killed as it is reached", async () => {
-    const owner = await ownerOf(cluster.runners)
-    const other = cluster.runners.find((runner) => runner !== owner)!
+    const { other, owner } = await roles()
     await followed(other)
     const goal = { key: "together", name: "Together", score: { metric: "taps" }, target }
     const metric = { key: "taps", name: "Taps", aggregate: "sum", actions: ["TAP"], value: "taps" }

@@ -1,51 +1,19 @@
 /** The stock of an item in a cluster whose owner is killed while users buy it. */
 import { setTimeout as delay } from "node:timers/promises"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Postgres } from "../storage/postgres/Postgres.ts"
-import { ask, type Reply } from "./Caller.ts"
-import { eventually, followed, ownerOf, type Runner } from "./Runner.ts"
-import { type Cluster, startCluster } from "./startCluster.ts"
+import { describe, expect, it } from "vitest"
+import type { Reply } from "./Caller.ts"
+import { followed } from "./Runner.ts"
+import { useTwoRunners } from "./twoRunners.ts"
 
 const stock = 12
 const had = 5
 const buyers = Array.from({ length: 40 }, (_, n) => `buyer-${n}`)
 
 describe("An item in a cluster of two runners", () => {
-  let postgres: Postgres
-  let cluster: Cluster
-  let key: string
-
-  beforeAll(async () => {
-    postgres = await Postgres.make()
-    const settings = { LAUREL_CLUSTER_LOCK_EXPIRATION: "3 seconds" }
-    cluster = await startCluster(await postgres.schema("purchases"), 2, settings, 1)
-    key = cluster.keys[0]!
-  })
-
-  afterAll(async () => {
-    await cluster?.remove()
-    await postgres?.remove()
-  })
-
-  /** Asks runner after runner until one decides. */
-  const decided = async (path: string, body: unknown, first = 0): Promise<Reply> => {
-    for (let turn = first; ; turn++) {
-      const { url } = cluster.runners[turn % cluster.runners.length]!
-      const reply = await ask(url, key, path, body).catch(() => undefined)
-      if (reply !== undefined && reply.status < 500) return reply
-      await delay(20)
-    }
-  }
-
-  const read = (runner: Runner, path: string) =>
-    eventually(path, async () => {
-      const { body, status } = await ask(runner.url, key, path)
-      return status === 200 ? (body as Record<string, unknown>) : undefined
-    })
+  const { decided, read, roles } = useTwoRunners("purchases")
 
   it("goes to as many buyers as there are units, although the owner is killed meanwhile, and repeats are duplicates", async () => {
-    const owner = await ownerOf(cluster.runners)
-    const other = cluster.runners.find((runner) => runner !== owner)!
+    const { other, owner } = await roles()
     await followed(other)
     const poster = { key: "poster", name: "Poster", price: { points: 2 }, stock }
     expect((await decided("/v1/items", poster)).status).toBe(201)
@@ -77,9 +45,10 @@ describe("An item in a cluster of two runners", () => {
     for (const [index, userId] of buyers.entries()) {
       const path = `/v1/users/${userId}/purchases`
       const again = await decided(path, { item: "poster", id: `order-${userId}` })
-      const { balances } = (await read(other, `/v1/users/${userId}`)) as {
-        readonly balances: { readonly points: number }
-      }
+      const { balances } = await read<{ readonly balances: { readonly points: number } }>(
+        other,
+        `/v1/users/${userId}`,
+      )
       if (bought.includes(userId)) {
         const { purchaseId } = replies[index]!.body as { readonly purchaseId: string }
         expect(again.body).toMatchObject({ purchaseId, duplicate: true })
