@@ -21,7 +21,7 @@ import type {
 } from "../../client/generated/types.ts"
 import type { Laurel } from "../../client/Laurel.ts"
 import { limits } from "../../Limits.ts"
-import { type Client, insertRows, inTransaction, type Place } from "./rows.ts"
+import { type Client, insertRows, inTransaction, isDue, type Place } from "./rows.ts"
 
 type Kind = BoardEntries["window"]["kind"]
 type Page = BoardEntries | TeamBoardEntries
@@ -47,12 +47,7 @@ export class BoardsCopy {
    * written; `undefined`: the last round is not that long ago.
    */
   async round(everyMs: number): Promise<number | undefined> {
-    const due = await this.#client.query(
-      `SELECT 1 FROM sync WHERE project = $1 AND environment = $2
-AND (boards_at IS NULL OR boards_at < now() - make_interval(secs => $3))`,
-      [...this.#values, everyMs / 1_000],
-    )
-    if (due.rowCount === 0) return undefined
+    if (!(await isDue(this.#client, this.#place, "boards_at", everyMs))) return undefined
     let written = 0
     const keys: Array<string> = []
     for await (const board of this.#laurel.leaderboards.list({ limit: limits.pageMax })) {
@@ -80,47 +75,54 @@ ORDER BY leaderboard_windows.starts_at DESC LIMIT 1`,
       [...this.#values, board.key, kind],
     )
     const final = rows.length === 0 ? undefined : (rows[0]!.starts_at?.getTime() ?? 0)
-    const starts = await this.#startsAfter(board, kind, final)
-    for (const at of starts) await this.#write(board, kind, at)
-    return starts.length
+    const windows = await this.#windowsAfter(board, kind, final)
+    for (const { at, first } of windows) await this.#write(board, kind, at, first)
+    return windows.length
   }
 
   /**
-   * The beginnings of the windows after the last final one, the oldest first; `undefined` for the
-   * present window. Windows before the board was made are empty and left out.
+   * The windows after the last final one, the oldest first, each with its first page; without `at` the
+   * present one. Windows before the board was made are empty and left out.
    */
-  async #startsAfter(
+  async #windowsAfter(
     board: LeaderboardDefinition,
     kind: Kind,
     final: number | undefined,
-  ): Promise<ReadonlyArray<string | undefined>> {
+  ): Promise<ReadonlyArray<{ readonly at: string | undefined; readonly first: Page }>> {
     const begin = Date.parse(board.startsAt ?? board.createdAt)
-    const starts: Array<string | undefined> = []
+    const windows: Array<{ readonly at: string | undefined; readonly first: Page }> = []
     let at: string | undefined
     const kept = kind === "all_time" ? 0 : (board.keepWindows ?? keptByDefault[kind])
     for (let past = 0; past <= kept; past++) {
-      const { window } = await this.#page(board, kind, at, 0, 1)
-      const start = window.startsAt === null ? 0 : Date.parse(window.startsAt)
+      const first = await this.#page(board, kind, at, 0)
+      const { endsAt, startsAt } = first.window
+      const start = startsAt === null ? 0 : Date.parse(startsAt)
       if (final !== undefined && start <= final) break
-      if (window.endsAt !== null && Date.parse(window.endsAt) <= begin) break
-      starts.unshift(at)
-      if (window.startsAt === null) break
+      if (endsAt !== null && Date.parse(endsAt) <= begin) break
+      windows.unshift({ at, first })
+      if (startsAt === null) break
       at = new Date(start - 1).toISOString()
     }
-    return starts
+    return windows
   }
 
-  async #write(board: LeaderboardDefinition, kind: Kind, at: string | undefined): Promise<void> {
+  async #write(
+    board: LeaderboardDefinition,
+    kind: Kind,
+    at: string | undefined,
+    first: Page,
+  ): Promise<void> {
     const read = new Map<string, object>()
-    let page: Page
+    let page = first
     let offset = 0
-    do {
-      const limit = Math.min(limits.pageMax, this.#entries - offset)
-      page = await this.#page(board, kind, at, offset, limit)
+    while (true) {
       for (const row of rowsOf(page)) read.set(row.entrant, row)
       offset += page.entries.length
-    } while (page.hasMore && offset < this.#entries)
-    const { closed, paying, total, window } = page
+      if (!page.hasMore || offset >= this.#entries) break
+      page = await this.#page(board, kind, at, offset)
+    }
+    // The window may have closed after its first page was read.
+    const { closed, paying, total, window } = first
     const startsAt = window.startsAt ?? "-infinity"
     const place = { leaderboard: board.key, window: kind, starts_at: startsAt }
     await inTransaction(this.#client, async () => {
@@ -167,9 +169,9 @@ AND leaderboard = $3 AND "window" = $4 AND starts_at = $5`,
     window: Kind,
     at: string | undefined,
     offset: number,
-    limit: number,
   ): Promise<Page> {
     const { leaderboards } = this.#laurel
+    const limit = Math.min(limits.pageMax, this.#entries - offset)
     const query = { window, offset, limit, ...(at !== undefined && { at }) }
     return entrants === "teams" ? leaderboards.teams(key, query) : leaderboards.entries(key, query)
   }

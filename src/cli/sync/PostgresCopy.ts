@@ -20,7 +20,7 @@ import type { FactsPage, User } from "../../client/generated/types.ts"
 import type { Laurel } from "../../client/Laurel.ts"
 import { factColumns } from "../../engine/archive/exports/factColumns.ts"
 import { limits } from "../../Limits.ts"
-import { type Client, insertRows, inTransaction, type Place } from "./rows.ts"
+import { type Client, insertRows, inTransaction, isDue, type Place } from "./rows.ts"
 import { tables, userTables } from "./tables.ts"
 
 /** Another process has moved the cursor. */
@@ -94,12 +94,7 @@ WHERE project = $1 AND environment = $2 AND cursor IS NOT DISTINCT FROM $5`,
    * `everyMs`. Returns how many there were; `undefined`: it was compared lately.
    */
   async compare(everyMs: number): Promise<number | undefined> {
-    const due = await this.#client.query(
-      `SELECT 1 FROM sync WHERE project = $1 AND environment = $2
-AND (compared_at IS NULL OR compared_at < now() - make_interval(secs => $3))`,
-      [...this.#values, everyMs / 1_000],
-    )
-    if (due.rowCount === 0) return undefined
+    if (!(await isDue(this.#client, this.#place, "compared_at", everyMs))) return undefined
     let deleted = 0
     for (let last = ""; ; ) {
       const { rows } = await this.#client.query<{ readonly id: string }>(

@@ -20,6 +20,21 @@ export const inTransaction = async (client: Client, work: () => Promise<void>): 
   }
 }
 
+/** Whether the time in a column of `sync` is longer ago than `everyMs`, or there is none. */
+export const isDue = async (
+  client: Client,
+  { environment, project }: Place,
+  column: "boards_at" | "compared_at",
+  everyMs: number,
+): Promise<boolean> => {
+  const { rowCount } = await client.query(
+    `SELECT 1 FROM sync WHERE project = $1 AND environment = $2
+AND (${column} IS NULL OR ${column} < now() - make_interval(secs => $3))`,
+    [project, environment, everyMs / 1_000],
+  )
+  return rowCount !== 0
+}
+
 /** The members of `rows` have the names of the columns of the table. */
 export const insertRows = async (
   client: Client,

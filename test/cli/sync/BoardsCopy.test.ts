@@ -1,16 +1,12 @@
 /** Leaderboards in a copy in a real PostgreSQL, over failures at each statement. */
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { BoardsCopy } from "../../../src/cli/sync/BoardsCopy.ts"
 import { PostgresCopy } from "../../../src/cli/sync/PostgresCopy.ts"
-import type { Client } from "../../../src/cli/sync/rows.ts"
-import { migrate } from "../../../src/cli/sync/tables.ts"
-import { createLaurel } from "../../../src/client/index.ts"
 import type { Laurel } from "../../../src/client/Laurel.ts"
-import { newClient } from "../../../src/storage/postgres/PgConnection.ts"
-import { Place } from "../../http/definitions.ts"
 import { startServer, type TestServer } from "../../http/fixture.ts"
 import { limitedInFile } from "../../limited.ts"
 import { Postgres } from "../../storage/postgres/Postgres.ts"
+import { Warehouse } from "./Warehouse.ts"
 
 // Few entries make several pages.
 limitedInFile({ pageMax: 2, pageDefault: 2 })
@@ -28,27 +24,9 @@ afterAll(async () => {
 
 const columns = '"window", starts_at, rank, entrant, user_id, team_id, score, prizes'
 
-class Warehouse {
-  readonly name: string
-  readonly place: Place
-  readonly laurel: Laurel
-
+class BoardWarehouse extends Warehouse {
   constructor(name: string) {
-    this.name = name
-    this.place = new Place(server, name)
-    this.laurel = createLaurel({ url: server.url, key: this.place.key })
-  }
-
-  get own() {
-    return { project: `prj_${this.name}`, environment: "sandbox" }
-  }
-
-  async connect(): Promise<Client> {
-    const client = newClient(postgres.urlOf("public"), {})
-    await client.connect()
-    onTestFinished(() => client.end())
-    await migrate(client, this.name)
-    return client
+    super(server, postgres, name)
   }
 
   /** A copy whose facts are up to date, and its boards. */
@@ -76,17 +54,15 @@ class Warehouse {
     for (let n = 0; n < times; n++) await this.place.track(user, "RUN")
   }
 
-  rows(board: string, shown = columns) {
-    return postgres.query(
+  entries(board: string, shown = columns) {
+    return this.query(
       `SELECT ${shown} FROM leaderboard_entries WHERE leaderboard = '${board}' ORDER BY "window", starts_at, rank, entrant COLLATE "C"`,
-      this.name,
     )
   }
 
   windows(board: string, shown: string) {
-    return postgres.query(
+    return this.query(
       `SELECT ${shown} FROM leaderboard_windows WHERE leaderboard = '${board}' ORDER BY "window", starts_at`,
-      this.name,
     )
   }
 }
@@ -95,7 +71,7 @@ const short = '"window", rank, entrant, score'
 
 describe("The leaderboards of a copy in PostgreSQL", () => {
   it("have what the API shows, each past window once it is final, with its prizes", async () => {
-    const warehouse = new Warehouse("boards")
+    const warehouse = new BoardWarehouse("boards")
     await warehouse.define()
     for (const [user, times] of [
       ["ann", 3],
@@ -111,7 +87,7 @@ describe("The leaderboards of a copy in PostgreSQL", () => {
       { rank: "2", entrant: "bob", score: 20 },
       { rank: "2", entrant: "cyd", score: 20 },
     ]
-    expect(await warehouse.rows("runs", short)).toEqual([
+    expect(await warehouse.entries("runs", short)).toEqual([
       ...first.map((row) => ({ window: "all_time", ...row })),
       ...first.map((row) => ({ window: "weekly", ...row })),
     ])
@@ -133,7 +109,7 @@ describe("The leaderboards of a copy in PostgreSQL", () => {
         { window: "weekly", closed: true, total: "3" },
         { window: "weekly", closed: false, total: "1" },
       ])
-    const weekly = (await warehouse.rows("runs")).filter((row) => row.window === "weekly")
+    const weekly = (await warehouse.entries("runs")).filter((row) => row.window === "weekly")
     expect(weekly.map(({ entrant, prizes, score }) => [entrant, score, prizes])).toEqual([
       ["ann", 30, [{ xp: 0, points: 5, badgeId: null }]],
       ["bob", 20, []],
@@ -141,18 +117,45 @@ describe("The leaderboards of a copy in PostgreSQL", () => {
       ["bob", 10, []],
     ])
     // The final window is not read again: what the copy has of it stays.
-    await postgres.query(
+    await warehouse.query(
       "UPDATE leaderboard_entries SET score = -1 WHERE starts_at < '2030-01-14' AND \"window\" = 'weekly'",
-      "boards",
     )
     await boards.round(0)
-    expect((await warehouse.rows("runs", short)).filter(({ score }) => score === -1)).toHaveLength(
-      3,
-    )
+    expect(
+      (await warehouse.entries("runs", short)).filter(({ score }) => score === -1),
+    ).toHaveLength(3)
+  })
+
+  it("are not final if a window closed while its pages were read", async () => {
+    const warehouse = new BoardWarehouse("closes")
+    await warehouse.define()
+    for (const user of ["ann", "bob", "cyd"]) await warehouse.run(user, 1)
+    await warehouse.place.post("/v1/test-clock", { advanceTo: "2030-01-16T10:00:00Z" })
+    const { leaderboards } = warehouse.laurel
+    let hasClosed = false
+    // The first pages are of the time before the close.
+    const entries: typeof leaderboards.entries = Object.assign(
+      async (...args: Parameters<typeof leaderboards.entries>) => {
+        const page = await leaderboards.entries(...args)
+        return hasClosed || (args[1]?.offset ?? 0) > 0 ? page : { ...page, closed: false }
+      },
+    ) as never
+    const laurel = { ...warehouse.laurel, leaderboards: { ...leaderboards, entries } } as Laurel
+    const { boards } = await warehouse.begin(100, laurel)
+    const weekly = async () =>
+      (await warehouse.windows("runs", '"window", closed')).filter((row) => row.window === "weekly")
+    await boards.round(0)
+    expect(await weekly()).toEqual([
+      { window: "weekly", closed: false },
+      { window: "weekly", closed: false },
+    ])
+    hasClosed = true
+    await boards.round(0)
+    expect((await weekly())[0]).toEqual({ window: "weekly", closed: true })
   })
 
   it("lose a user who is erased, in final windows too", async () => {
-    const warehouse = new Warehouse("erased")
+    const warehouse = new BoardWarehouse("erased")
     await warehouse.define()
     await warehouse.run("ann", 2)
     await warehouse.run("bob", 1)
@@ -161,12 +164,12 @@ describe("The leaderboards of a copy in PostgreSQL", () => {
     await boards.round(0)
     await warehouse.place.delete("/v1/users/ann")
     while ((await facts.round()).hasMore);
-    const left = await warehouse.rows("runs", "entrant")
+    const left = await warehouse.entries("runs", "entrant")
     expect(new Set(left.map(({ entrant }) => entrant))).toEqual(new Set(["bob"]))
   })
 
   it("rank teams by their ids, and at most as many entries as asked for", async () => {
-    const warehouse = new Warehouse("teams")
+    const warehouse = new BoardWarehouse("teams")
     const { place } = warehouse
     await warehouse.define()
     await place.post("/v1/leaderboards", {
@@ -190,23 +193,23 @@ describe("The leaderboards of a copy in PostgreSQL", () => {
     await warehouse.run("cyd", 1)
     const { boards } = await warehouse.begin(2)
     await boards.round(0)
-    expect(await warehouse.rows("cup", "rank, user_id, team_id, score")).toEqual([
+    expect(await warehouse.entries("cup", "rank, user_id, team_id, score")).toEqual([
       { rank: "1", user_id: null, team_id: "owls", score: 30 },
       { rank: "2", user_id: null, team_id: "lions", score: 20 },
     ])
     expect(await warehouse.windows("cup", "total, entrants")).toEqual([
       { total: "3", entrants: "teams" },
     ])
-    expect(await warehouse.rows("runs", short)).toHaveLength(4)
+    expect(await warehouse.entries("runs", short)).toHaveLength(4)
     const { id } = (await place.get("/v1/leaderboards/cup")).json
     await place.delete(`/v1/leaderboards/${id}`)
     await boards.round(0)
     expect(await warehouse.windows("cup", "total")).toEqual([])
-    expect(await warehouse.rows("cup", "rank")).toEqual([])
+    expect(await warehouse.entries("cup", "rank")).toEqual([])
   })
 
   it("are whole in each window, whichever statement fails in each round", async () => {
-    const warehouse = new Warehouse("cut")
+    const warehouse = new BoardWarehouse("cut")
     await warehouse.define()
     await warehouse.run("ann", 2)
     await warehouse.run("bob", 1)
@@ -215,29 +218,19 @@ describe("The leaderboards of a copy in PostgreSQL", () => {
     await warehouse.begin()
     let isDone = false
     for (let failing = 1; !isDone; failing++) {
-      const client = await warehouse.connect()
-      const query = client.query.bind(client)
-      let statements = 0
-      const failingClient = Object.assign(client, {
-        query: (...args: Parameters<typeof query>) => {
-          if (++statements !== failing) return query(...args)
-          client.end()
-          return Promise.reject(new Error("cut"))
-        },
-      })
-      const boards = new BoardsCopy(failingClient as Client, warehouse.laurel, warehouse.own, 100)
+      const client = await warehouse.connectCut(failing)
+      const boards = new BoardsCopy(client, warehouse.laurel, warehouse.own, 100)
       isDone = await boards.round(0).then(
         () => true,
         () => false,
       )
-      const torn = await postgres.query(
+      const torn = await warehouse.query(
         `SELECT leaderboard FROM leaderboard_windows w WHERE total <> (SELECT count(*) FROM leaderboard_entries e
 WHERE e.leaderboard = w.leaderboard AND e."window" = w."window" AND e.starts_at = w.starts_at)`,
-        "cut",
       )
       expect(torn).toEqual([])
     }
-    expect(await warehouse.rows("runs", short)).toEqual([
+    expect(await warehouse.entries("runs", short)).toEqual([
       { window: "all_time", rank: "1", entrant: "ann", score: 20 },
       { window: "all_time", rank: "1", entrant: "bob", score: 20 },
       { window: "weekly", rank: "1", entrant: "ann", score: 20 },

@@ -1,15 +1,13 @@
 /** Copies of an environment in a real PostgreSQL, over failures at each statement. */
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { OtherCopy, PostgresCopy } from "../../../src/cli/sync/PostgresCopy.ts"
-import type { Client } from "../../../src/cli/sync/rows.ts"
-import { form, migrate, NewerForm } from "../../../src/cli/sync/tables.ts"
-import { createLaurel } from "../../../src/client/index.ts"
+import { form, NewerForm } from "../../../src/cli/sync/tables.ts"
 import type { Laurel } from "../../../src/client/Laurel.ts"
-import { newClient } from "../../../src/storage/postgres/PgConnection.ts"
-import { Place } from "../../http/definitions.ts"
+import type { Place } from "../../http/definitions.ts"
 import { startServer, type TestServer } from "../../http/fixture.ts"
 import { limitedInFile } from "../../limited.ts"
 import { Postgres } from "../../storage/postgres/Postgres.ts"
+import { Warehouse } from "./Warehouse.ts"
 
 // Many small pages, and requests for few users.
 limitedInFile({ factsPageMax: 3, usersNamedMax: 2, syncComparedUsers: 2 })
@@ -25,35 +23,10 @@ afterAll(async () => {
   await postgres.stop()
 })
 
-const inPlace = (name: string) => ({ project: `prj_${name}`, environment: "sandbox" })
+const warehouseOf = (name: string) => new Warehouse(server, postgres, name)
 
-class Warehouse {
-  readonly name: string
-  readonly place: Place
-  readonly laurel: Laurel
-
-  constructor(name: string) {
-    this.name = name
-    this.place = new Place(server, name)
-    this.laurel = createLaurel({ url: server.url, key: this.place.key })
-  }
-
-  async connect(): Promise<Client> {
-    const client = newClient(postgres.urlOf("public"), {})
-    await client.connect()
-    onTestFinished(() => client.end())
-    await migrate(client, this.name)
-    return client
-  }
-
-  async copy(laurel = this.laurel): Promise<PostgresCopy> {
-    return new PostgresCopy(await this.connect(), laurel, inPlace(this.name))
-  }
-
-  rows(table: string, columns: string, order: string) {
-    return postgres.query(`SELECT ${columns} FROM ${table} ORDER BY ${order}`, this.name)
-  }
-}
+const copyOf = async (warehouse: Warehouse, laurel = warehouse.laurel): Promise<PostgresCopy> =>
+  new PostgresCopy(await warehouse.connect(), laurel, warehouse.own)
 
 const catchUp = async (copy: PostgresCopy): Promise<void> => {
   while ((await copy.round()).hasMore);
@@ -128,9 +101,9 @@ const changes = (place: Place): ReadonlyArray<() => Promise<unknown>> => [
 
 describe("A copy in PostgreSQL", () => {
   it("has what the API shows after each change, and the ids of merged users", async () => {
-    const warehouse = new Warehouse("follows")
+    const warehouse = warehouseOf("follows")
     await begin(warehouse)
-    const copy = await warehouse.copy()
+    const copy = await copyOf(warehouse)
     for (const change of changes(warehouse.place)) {
       await change()
       await catchUp(copy)
@@ -148,25 +121,14 @@ describe("A copy in PostgreSQL", () => {
   })
 
   it("has each fact once, whichever statement fails in each round", async () => {
-    const warehouse = new Warehouse("fails")
+    const warehouse = warehouseOf("fails")
     await begin(warehouse)
     for (const change of changes(warehouse.place)) await change()
     let done = false
     let failures = 0
     for (let failing = 1; !done; failing++) {
-      const client = await warehouse.connect()
-      const query = client.query.bind(client)
-      let statements = 0
-      const failingClient = Object.assign(client, {
-        query: (...args: Parameters<typeof query>) => {
-          if (++statements !== failing) return query(...args)
-          failures++
-          // The session is cut: an open transaction ends without an effect.
-          client.end()
-          return Promise.reject(new Error("cut"))
-        },
-      })
-      const copy = new PostgresCopy(failingClient as Client, warehouse.laurel, inPlace("fails"))
+      const client = await warehouse.connectCut(failing, () => failures++)
+      const copy = new PostgresCopy(client, warehouse.laurel, warehouse.own)
       const cut = await catchUp(copy).then(
         () => false,
         () => true,
@@ -178,10 +140,10 @@ describe("A copy in PostgreSQL", () => {
   })
 
   it("refuses a second process that has moved the cursor meanwhile, and writes nothing", async () => {
-    const warehouse = new Warehouse("second")
+    const warehouse = warehouseOf("second")
     await begin(warehouse)
     await warehouse.place.track("ann", "RUN")
-    const first = await warehouse.copy()
+    const first = await copyOf(warehouse)
     const between = {
       ...warehouse.laurel,
       facts: {
@@ -192,25 +154,24 @@ describe("A copy in PostgreSQL", () => {
         },
       },
     } as unknown as Laurel
-    const second = await warehouse.copy(between)
+    const second = await copyOf(warehouse, between)
     await expect(second.round()).rejects.toThrow(OtherCopy)
     await catchUp(first)
     await expectCopy(warehouse)
   })
 
   it("deletes users whose erasure it missed when it compares, once in the given time", async () => {
-    const warehouse = new Warehouse("compares")
+    const warehouse = warehouseOf("compares")
     await begin(warehouse)
     for (const user of ["ann", "bob", "cyd", "dan", "eve"]) {
       await warehouse.place.track(user, "RUN")
     }
     await warehouse.place.post("/v1/users/cyd/merge", { into: "dan" })
-    const copy = await warehouse.copy()
+    const copy = await copyOf(warehouse)
     await catchUp(copy)
     // As if the server had forgotten: the rows of a user whom it does not have.
-    await postgres.query(
+    await warehouse.query(
       "INSERT INTO users SELECT project, environment, 'lost', NULL, NULL, false, '{}', 0, 1, 0, now(), now() FROM sync; INSERT INTO facts SELECT project, environment, 'lost', 0, 0, now(), 'user.created', 'event', NULL, NULL, NULL, NULL, NULL, NULL, '{}', NULL FROM sync",
-      "compares",
     )
     expect(await copy.compare(60_000)).toBe(1)
     await expectCopy(warehouse)
@@ -219,20 +180,19 @@ describe("A copy in PostgreSQL", () => {
   })
 
   it("is made again after a reset, and leaves other environments of the schema alone", async () => {
-    const warehouse = new Warehouse("reset")
+    const warehouse = warehouseOf("reset")
     await begin(warehouse)
     await warehouse.place.track("ann", "RUN")
-    const copy = await warehouse.copy()
+    const copy = await copyOf(warehouse)
     await catchUp(copy)
-    await postgres.query(
+    await warehouse.query(
       "INSERT INTO balances SELECT 'prj_other', environment, user_id, currency, amount, pending FROM balances",
-      "reset",
     )
     await copy.reset()
     expect(await warehouse.rows("facts", "kind", "kind")).toEqual([])
     const others = await warehouse.rows("balances", "DISTINCT project", "project")
     expect(others).toEqual([{ project: "prj_other" }])
-    await postgres.query("DELETE FROM balances", "reset")
+    await warehouse.query("DELETE FROM balances")
     await catchUp(copy)
     await expectCopy(warehouse)
   })
@@ -240,10 +200,10 @@ describe("A copy in PostgreSQL", () => {
 
 describe("The tables of a copy", () => {
   it("are made once by processes that start together, and refused in a newer form", async () => {
-    const warehouse = new Warehouse("together")
+    const warehouse = warehouseOf("together")
     await Promise.all([warehouse.connect(), warehouse.connect(), warehouse.connect()])
     expect(await warehouse.rows("form", "number", "number")).toEqual([{ number: form }])
-    await postgres.query(`UPDATE form SET number = ${form + 1}`, "together")
+    await warehouse.query(`UPDATE form SET number = ${form + 1}`)
     await expect(warehouse.connect()).rejects.toThrow(NewerForm)
   })
 })
