@@ -126,7 +126,7 @@ describe("A recap", () => {
     await place.post("/v1/users/ann/streaks/daily/pauses", pause)
     expect(await bestIn(-30, 0)).toEqual([{ key: "daily", best: 4 }])
     expect(await bestIn(-30, -1)).toEqual([{ key: "daily", best: 2 }])
-    // A pause that makes no run longer is none that was reached.
+    // A pause that makes no run longer does not count as a streak of the range.
     const next = { from: dateIn(1), to: dateIn(1) }
     await place.post("/v1/users/ann/streaks/daily/pauses", next)
     expect(await bestIn(0, 0)).toEqual([{ key: "daily", best: 4 }])

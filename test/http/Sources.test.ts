@@ -119,7 +119,7 @@ describe("A source of Stripe", () => {
       200,
       { received: true, events: 1, duplicates: 0, refused: 0 },
     ])
-    // Stripe signs a repeat anew.
+    // Stripe signs each retry with a new time.
     move(3_000)
     expect((await deliverStripe(path, body)).json).toMatchObject({ events: 0, duplicates: 1 })
     expect((await place.get("/v1/users/ada")).json).toMatchObject({ xp: 60 })

@@ -133,7 +133,7 @@ export interface Board extends Targeted {
   readonly teamKind: string | null
   /** At least one. */
   readonly windows: ReadonlyArray<BoardSpan>
-  /** Whose calendar the windows follow. */
+  /** The calendar of the windows: that of the project, or of each user. */
   readonly timeZone: BoardTimeZone
   /** `asc`: the lowest score is first. */
   readonly order: BoardOrder

@@ -514,7 +514,7 @@ export class Environments {
   }
 
   /**
-   * A snapshot begins. Returns the entries to write with its watermark, some of which are encoded when
+   * A snapshot begins. Returns the entries to write with its watermark; some are encoded when
    * they are read, and callbacks for its outcome.
    */
   beginSnapshot() {

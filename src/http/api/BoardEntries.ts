@@ -157,7 +157,7 @@ export const windowQuery = {
   window: Schema.optionalKey(
     Kind.annotate({
       description:
-        "One of the leaderboard's windows; `days`: the one that lasts so many days. Default: the first of them.",
+        "One of the leaderboard's windows; `days`: the one of a fixed number of days. Default: the first of them.",
       examples: ["weekly"],
     }),
   ),

@@ -130,7 +130,8 @@ const DaysWindow = Schema.Struct({
   }),
 }).annotate({
   identifier: "DaysWindow",
-  description: "Windows of so many days, such as sprints of two weeks. Their name is `days`.",
+  description:
+    "Windows of a fixed number of days, such as sprints of two weeks. Their name is `days`.",
   examples: [{ days: 14, anchor: "2026-01-05" }],
 })
 
@@ -138,7 +139,7 @@ const Windows = list(Schema.Union([oneOf(namedWindows), DaysWindow]), 1, boardWi
   .check(distinct<typeof DaysWindow.Type | (typeof namedWindows)[number]>([], kindOfWindow))
   .annotate({
     description:
-      "The windows in which users are ranked: over all time, and in each day, ISO week and month in the project's time zone, and in windows of so many days, of which a leaderboard has at most one length. Default: those four without windows of days; of a streak, `all_time` only, and a metric that neither counts nor sums must name that one.",
+      "The windows in which users are ranked: all time; each day, ISO week and month, in the project's time zone; and windows of a fixed number of days, with one length a leaderboard. Default: all time, days, weeks and months; of a streak, `all_time` only, and a metric that neither counts nor sums must name that one.",
     examples: [
       ["all_time", "weekly"],
       ["all_time", { days: 14, anchor: "2026-01-05" }],
@@ -147,7 +148,7 @@ const Windows = list(Schema.Union([oneOf(namedWindows), DaysWindow]), 1, boardWi
 
 const TimeZone = oneOf(boardTimeZones).annotate({
   description:
-    "Whose calendar the windows follow. `user`: what a user earns counts in the window of the user's own date, by the time zone that the user has when it is decided. A window is open from its first day in any zone on. It takes what occurred in it, late events too, until it has ended everywhere, at midnight of UTC-12, and its `graceMinutes` are over; then it closes. `startsAt` and `endsAt` of a window are these two times. Reads take the window of the project's date unless `at` has another date. Not with `daily` windows, of which three would be open at once, and not for `teams`. Default `project`.",
+    "The calendar of the windows. `user`: what a user earns counts in the window of the user's local date, by the user's time zone when the event is decided. A window opens at `startsAt`, when its first day begins in the first time zone (UTC+14). It accepts late events until its last day has ended in the last time zone (UTC-12), at `endsAt`, and its `graceMinutes` are over; then it closes. Reads return the window of the project's date unless `at` has another date. Not allowed with `daily` windows, because three would be open at once, nor with `teams`. Default `project`.",
   examples: ["project"],
 })
 
@@ -334,7 +335,7 @@ export const LeaderboardDefinition = Schema.Struct({
     examples: [leaderboard.windows],
   }),
   timeZone: oneOf(boardTimeZones).annotate({
-    description: "Whose calendar the windows follow.",
+    description: "The calendar of the windows: that of the project, or of each user.",
     examples: ["project"],
   }),
   order: oneOf(boardOrders).annotate({

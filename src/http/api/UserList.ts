@@ -60,7 +60,7 @@ const isAttribute = (text: string): boolean => {
   }
 }
 
-/** A name and a value, each character of which may take three bytes of four characters. */
+/** A name, a colon and a value. Percent-encoding turns a character into at most 12. */
 const attributeCharactersMax =
   12 * (limits.attributeNameCharactersMax + limits.attributeTextCharactersMax) + 1
 

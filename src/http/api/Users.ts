@@ -231,7 +231,7 @@ export const Users = HttpApiGroup.make("users")
       .annotateMerge(
         OpenApi.annotations({
           summary: "List users",
-          description: `Lists users in the order of their ids or of \`sort\`. All filters must hold. Another order than that of ids reads the heads of all users for each page, about half a second for a million users, in slices between other requests. A page with \`badge\`, \`segment\` or such an order has fewer users than \`limit\`, or none, once ${limits.listLooksMax} users were looked at; \`nextCursor\` continues there. A user whose value in \`sort\` changes between two pages may be on both or on none. With \`ids\`, returns the users with these ids, and names the ids without a user.`,
+          description: `Lists users in the order of their ids or of \`sort\`. All filters must hold. Any other order than that of ids scans all users for each page, in slices between other requests. A page with \`badge\`, \`segment\` or such an order has fewer users than \`limit\`, or none, once ${limits.listLooksMax} users were looked at; \`nextCursor\` continues there. A user whose value in \`sort\` changes between two pages may be on both or on none. With \`ids\`, returns the users with these ids, and names the ids without a user.`,
         }),
       ),
     HttpApiEndpoint.get("get", "/v1/users/:id", {

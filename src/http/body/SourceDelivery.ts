@@ -16,7 +16,7 @@ import { limits } from "../../Limits.ts"
 import { decodeEvent, type EventInput } from "./EventDecoder.ts"
 import type { DeliveryHeaders } from "./SourceSignature.ts"
 
-/** Which delivery it is, and of which kind of event. */
+/** The id of a delivery, and the kind of its event. */
 export interface DeliveryHead {
   readonly id: string | undefined
   readonly event: string | undefined

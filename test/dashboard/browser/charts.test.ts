@@ -25,6 +25,8 @@ describe("A chart", () => {
     const reading = chart.getByRole("status")
     const svg = chart.getByRole("img", { name: /^Daily active users from Nov 16 to Nov 22/ })
     expect(await reading.textContent()).toBe("Dashed: the period before.")
+    // The script that reads charts is loaded after the page.
+    await chart.locator("svg[tabindex]").waitFor()
     await svg.focus()
     const read = async (key: string) => {
       await page.keyboard.press(key)
