@@ -1,5 +1,5 @@
 /** Reads active users, retention and what mechanics do, as JSON or as a table of comma-separated values. */
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import {
   type ActivityOfAll,
   retentionDaysMax,
@@ -18,7 +18,7 @@ import type {
 } from "../api/Analytics.ts"
 import { MechanicRow } from "../api/Mechanics.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import type { StreamedReply } from "../stream/StreamedReply.ts"
+import { csv, type Row } from "./csv.ts"
 import { mechanicOf, mechanicsListOf } from "./mechanicResults.ts"
 import { type Range, rangeOf, shareOf } from "./ranges.ts"
 import { reminderColumns, remindersOf } from "./reminderResults.ts"
@@ -176,22 +176,8 @@ export const retentionOf = Effect.fnUntraced(function* (
 
 /* Tables. */
 
-type Cell = string | number | boolean | null | undefined
-
-const cellText = (cell: Cell): string => {
-  if (typeof cell !== "string") return `${cell ?? ""}`
-  const text = /^[=+\-@\t]/.test(cell) ? `'${cell}` : cell
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-}
-
-/** A line of a table. A text that a spreadsheet would take for a formula gets an apostrophe. */
-export const csvLine = (cells: ReadonlyArray<Cell>): string =>
-  `${cells.map(cellText).join(",")}\r\n`
-
 /** The members of a mechanic's row. */
 const mechanicColumns = Object.keys(MechanicRow.fields)
-
-type Row = Readonly<Record<string, string | number | boolean | null>>
 
 const cohortRow = ({ days, from, to, users }: (typeof Retention.Type)["cohorts"][number]): Row => ({
   from,
@@ -204,20 +190,4 @@ const cohortRow = ({ days, from, to, users }: (typeof Retention.Type)["cohorts"]
       [`d${day}Share`, share],
     ]),
   ),
-})
-
-/** A table with a head line, by RFC 4180. Without `columns` there is at least one row. */
-export const csv = (
-  name: string,
-  rows: ReadonlyArray<Row>,
-  columns: ReadonlyArray<string> = Object.keys(rows[0]!),
-): StreamedReply => {
-  const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))]
-  return csvReply(name, Stream.make(lines.map(csvLine).join("")))
-}
-
-export const csvReply = (name: string, stream: StreamedReply["stream"]): StreamedReply => ({
-  contentType: "text/csv; charset=utf-8",
-  headers: ["Content-Disposition", `attachment; filename="${name}.csv"`],
-  stream,
 })

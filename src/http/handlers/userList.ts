@@ -8,7 +8,7 @@ import { invalidRequest } from "../../domain/values/Errors.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { attributeIn, type UserListQuery } from "../api/UserList.ts"
 import type { User } from "../api/UserShapes.ts"
-import { csvLine, csvReply } from "./analyticsHandlers.ts"
+import { csvLine, csvReply } from "./csv.ts"
 import { badgeNotFound, foundOr, pageAsked, segmentNotFound, showUser } from "./Shapes.ts"
 
 type Query = typeof UserListQuery.Type
