@@ -1,0 +1,188 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Latch } from "effect"
+import { TestClock } from "effect/testing"
+import { limits } from "../../../src/Limits.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import * as MemoryStorage from "../../storage/MemoryStorage.ts"
+import { type Fixture, reward, sandbox, start } from "../fixture.ts"
+
+const quiet = { clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000, snapshotSliceEntriesMax: 2 }
+
+const at = (time: string) => TestClock.setTime(Date.parse(time))
+
+/** Lets a snapshot be taken, which needs turns of the event loop besides time. */
+const snapshot = Effect.gen(function* () {
+  yield* TestClock.adjust(quiet.snapshotIntervalMs)
+  for (let turn = 0; turn < 50; turn++) yield* yieldToEventLoop
+})
+
+const move = ({ engine }: Fixture, userId: string, city: string) =>
+  engine.askUser(sandbox, {
+    userId,
+    command: { kind: "profile", change: { attributes: { city } } },
+  })
+
+const groups = ({ engine }: Fixture, atDay: string) =>
+  Effect.map(
+    engine.readBoard(sandbox, {
+      board: "ldb_1",
+      window: "daily",
+      at: atDay,
+      limit: 100,
+      offset: 0,
+    }),
+    ({ entries }) =>
+      entries.map(({ inGroup, userId }) => [userId, inGroup?.group ?? null, inGroup?.rank ?? null]),
+  )
+
+const makeBoard = ({ engine }: Fixture) =>
+  engine.askProject(sandbox, {
+    kind: "createLeaderboard",
+    leaderboard: { id: "ldb_1", name: "Cities", score: { currency: "xp" }, groupBy: "city" },
+  })
+
+describe("The groups of a closed window", () => {
+  it.effect(
+    "are those at the close, whichever writes of the snapshot around it are lost, and after moves",
+    () =>
+      Effect.gen(function* () {
+        const ids = Array.from({ length: 7 }, (_, user) => `u${user}`)
+        for (let before = 0; before < 12; before += 2) {
+          for (let after = 0; after < 12; after += 2) {
+            const state = new MemoryStorage.MemoryState()
+            let left = Number.POSITIVE_INFINITY
+            let gate: Latch.Latch | undefined
+            const open = Effect.suspend(() => {
+              const memory = MemoryStorage.make({ state })
+              const write: typeof memory.writeEntries = (entries) =>
+                Effect.suspend(() => {
+                  if (left-- > 0) return memory.writeEntries(entries)
+                  if (gate === undefined) return Effect.never
+                  return Effect.andThen(
+                    Latch.await(gate),
+                    Effect.suspend(() =>
+                      left-- > 0 ? memory.writeEntries(entries) : Effect.never,
+                    ),
+                  )
+                })
+              return start({ ...memory, writeEntries: write }, quiet)
+            })
+            yield* at("2026-11-04T23:40:00Z")
+            const first = yield* open
+            yield* makeBoard(first)
+            for (const [index, userId] of ids.entries()) {
+              yield* move(first, userId, index < 4 ? "Rome" : "Oslo")
+              yield* first.engine.askUser(sandbox, reward(userId, 1 + index))
+            }
+            left = before
+            gate = yield* Latch.make(false)
+            yield* snapshot
+            // The snapshot waits in the middle while midnight passes.
+            yield* at("2026-11-05T00:00:00Z")
+            for (const userId of ids) yield* move(first, userId, "Paris")
+            for (const userId of ids) yield* move(first, userId, userId === "u3" ? "Rome" : "Bonn")
+            const closed = [
+              ["u6", "Oslo", 1],
+              ["u5", "Oslo", 2],
+              ["u4", "Oslo", 3],
+              ["u3", "Rome", 1],
+              ["u2", "Rome", 2],
+              ["u1", "Rome", 3],
+              ["u0", "Rome", 4],
+            ]
+            expect(yield* groups(first, "2026-11-04")).toEqual(closed)
+            left = after
+            yield* Latch.open(gate)
+            for (let turn = 0; turn < 20; turn++) yield* yieldToEventLoop
+            gate = undefined
+            left = 0
+            yield* first.close("kill")
+            left = Number.POSITIVE_INFINITY
+            const second = yield* open
+            expect([before, after, yield* groups(second, "2026-11-04")]).toEqual([
+              before,
+              after,
+              closed,
+            ])
+            yield* snapshot
+            expect(yield* groups(second, "2026-11-04")).toEqual(closed)
+            const { entries } = yield* second.engine.readBoard(sandbox, {
+              board: "ldb_1",
+              group: "Bonn",
+              limit: 100,
+              offset: 0,
+            })
+            expect(entries.map(({ userId }) => userId)).toEqual([
+              "u6",
+              "u5",
+              "u4",
+              "u2",
+              "u1",
+              "u0",
+            ])
+            expect(second.broken).toEqual([])
+            yield* second.close("kill")
+          }
+        }
+      }),
+  )
+
+  it.effect("of more users than a page has rows read back in order, also around gaps", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      yield* at("2026-11-04T23:40:00Z")
+      const fixture = yield* start(MemoryStorage.make({ state }), quiet)
+      yield* makeBoard(fixture)
+      const size = 2 * limits.boardGroupPageRows + 1
+      const ids = Array.from({ length: size }, (_, user) => `u${user}`)
+      for (const [index, userId] of ids.entries()) {
+        if (index % 3 > 0) yield* move(fixture, userId, index % 3 === 1 ? "Rome" : "Oslo")
+        yield* fixture.engine.askUser(sandbox, reward(userId, size - index))
+      }
+      for (let index = size; index < 3 * size; index++) {
+        yield* move(fixture, `u${index}`, "Rome")
+        yield* fixture.engine.askUser(sandbox, reward(`u${index}`, 1))
+      }
+      yield* at("2026-11-05T00:00:00Z")
+      yield* fixture.engine.askUser(sandbox, reward("u0", 1))
+      const romans = [
+        ...ids.filter((_, index) => index % 3 === 1),
+        ...Array.from({ length: 2 * size }, (_, index) => `u${size + index}`),
+      ]
+      const query = { board: "ldb_1", window: "daily", at: "2026-11-04", group: "Rome" } as const
+      const compare = (expected: ReadonlyArray<string>) =>
+        Effect.gen(function* () {
+          for (const offset of [0, 250, limits.boardGroupPageRows - 1, expected.length - 3]) {
+            const page = yield* fixture.engine.readBoard(sandbox, { ...query, limit: 100, offset })
+            expect(page.total).toBe(expected.length)
+            expect(page.entries.map(({ userId }) => userId)).toEqual(
+              expected.slice(offset, offset + 100),
+            )
+          }
+        })
+      yield* compare(romans)
+      yield* fixture.engine.askUser(sandbox, {
+        userId: "u4",
+        command: { kind: "profile", change: { hidden: true } },
+      })
+      const without = romans.filter((id) => id !== "u4")
+      yield* compare(without)
+      yield* snapshot
+      yield* compare(without)
+      yield* fixture.engine.askUser(sandbox, { userId: "u1", command: { kind: "erasure" } })
+      const fewer = without.filter((id) => id !== "u1")
+      yield* compare(fewer)
+      yield* snapshot
+      yield* compare(fewer)
+      yield* fixture.close("kill")
+      const again = yield* start(MemoryStorage.make({ state }), quiet)
+      const page = yield* again.engine.readBoard(sandbox, { ...query, limit: 2, offset: 0 })
+      expect(page.entries.map(({ inGroup, userId }) => [userId, inGroup])).toEqual([
+        ["u7", { group: "Rome", rank: 1 }],
+        ["u10", { group: "Rome", rank: 2 }],
+      ])
+      expect(page.total).toBe(fewer.length)
+      yield* again.close("kill")
+    }),
+  )
+})
