@@ -2,7 +2,10 @@ import { World } from "./decide/World.ts"
 
 const dayMs = 86_400_000
 
-/** A user who completed a shared goal, and was promoted, stayed and was demoted in a league with windows of a day. */
+/**
+ * A user who completed a shared goal, was promoted, stayed and was demoted in a league with windows of a day, and was reminded of
+ * their ends.
+ */
 export const played = (): World => {
   const world = new World()
   const { id: goalId, key, name } = world.goal({ target: 20 })
@@ -13,9 +16,12 @@ export const played = (): World => {
   const paid = { payout: "gol_1 0 0", to: "u1", goal, rewards, madeAt: world.now }
   world.do({ kind: "payment", ...paid })
   const league = world.league()
+  world.settings({ reminders: { hour: 18, inactiveDays: [], unless: null, leagueDays: 1 } })
   for (const rank of [1, null, 3]) {
     world.grant(1)
     const today = Math.floor(world.now / dayMs)
+    world.now = today * dayMs + 18 * 3_600_000
+    world.do({ kind: "tick" })
     world.now += dayMs
     world.closeLeague(league, today)
     world.ranked = { rank, of: rank ?? 0 }

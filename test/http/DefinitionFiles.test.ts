@@ -30,7 +30,14 @@ const fill = async (place: Place) => {
     name: "School",
     timezone: "europe/berlin",
     clientActions: ["TAP"],
-    reminders: { inactiveDays: [3, 7], questDays: 2, expiryDays: 7, hour: 9, unless: "quiet" },
+    reminders: {
+      inactiveDays: [3, 7],
+      questDays: 2,
+      expiryDays: 7,
+      leagueDays: 1,
+      hour: 9,
+      unless: "quiet",
+    },
     levelCurve: { kind: "table", thresholds: [0, 10] },
   })
   const distance = { name: "Distance", aggregate: "sum", actions: ["RUN"], value: "km" }

@@ -91,7 +91,7 @@ describe("PATCH /v1/project", () => {
     const set = (reminders: unknown) => place.patch("/v1/project", { reminders })
     const days = Array.from({ length: limits.remindersMax }, (_, index) => 10 - index)
     const inactiveDays = days.toSorted((one, other) => one - other)
-    const none = { questDays: null, expiryDays: null }
+    const none = { questDays: null, expiryDays: null, leagueDays: null }
     expect((await set({ inactiveDays: days })).json.reminders).toEqual({
       inactiveDays,
       ...none,
@@ -110,6 +110,7 @@ describe("PATCH /v1/project", () => {
       inactiveDays: [limits.reminderDaysMax],
       questDays: longest,
       expiryDays: longest,
+      leagueDays: longest,
       hour: 23,
       unless: "quiet",
     }
@@ -117,11 +118,13 @@ describe("PATCH /v1/project", () => {
     for (const [reminders, pointer, code] of [
       [{}, "/reminders/inactiveDays", "missing"],
       [{ inactiveDays: [] }, "/reminders/inactiveDays", "missing"],
-      [{ questDays: null, expiryDays: null }, "/reminders/inactiveDays", "missing"],
+      [none, "/reminders/inactiveDays", "missing"],
       [{ questDays: 0 }, "/reminders/questDays", "out_of_range"],
       [{ questDays: longest + 1 }, "/reminders/questDays", "out_of_range"],
       [{ expiryDays: 0 }, "/reminders/expiryDays", "out_of_range"],
       [{ expiryDays: longest + 1 }, "/reminders/expiryDays", "out_of_range"],
+      [{ leagueDays: 0 }, "/reminders/leagueDays", "out_of_range"],
+      [{ leagueDays: longest + 1 }, "/reminders/leagueDays", "out_of_range"],
       [{ inactiveDays: [...days, 99] }, "/reminders/inactiveDays", "too_long"],
       [{ inactiveDays: [3, 3] }, "/reminders/inactiveDays/1", "duplicate"],
       [{ inactiveDays: [0] }, "/reminders/inactiveDays/0", "out_of_range"],

@@ -494,6 +494,23 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
   "league.promoted": (calls) => inLeague(calls, "promoted", 1),
   "league.stayed": (calls) => inLeague(calls, "stayed", 1),
   "league.demoted": (calls) => inLeague(calls, "demoted", 2),
+  "league.closing": async ({ ask, grant }) => {
+    await ask("PATCH", "/v1/project", { reminders: { leagueDays: 1, hour: 23 } })
+    const divisions = [{ key: "only", name: "Only", promote: 0, demote: 0 }]
+    const league = { key: "closing", name: "Closing", score: { currency: "xp" }, divisions }
+    await ask("POST", "/v1/leagues", { ...league, window: "daily" })
+    clock.set(early(1))
+    await grant("league-closing")
+    clock.set(new Date(Date.parse(early(0)) + 21 * hour).toISOString())
+    const history = "/v1/users/league-closing/history?kind=league.closing"
+    const isTold = async () => (await ask("GET", history)).facts.length === 1
+    await vi.waitUntil(isTold, { timeout: 30_000 })
+    // The users of other messages must not join it.
+    await ask("DELETE", "/v1/leagues/closing")
+    const cause = { kind: "clock", id: null }
+    const place = { rank: 1, of: 1, size: 1, outcome: "stayed", score: expect.any(Number) }
+    return { userId: "league-closing", key: "closing", cohort: 1, ...place, cause }
+  },
   "league.window_closed": async (calls) => {
     await inLeague(calls, "closed", 1)
     const league = { id: expect.stringMatching(/^lga_/), key: "closed" }

@@ -6,8 +6,10 @@
  */
 import { expect } from "@effect/vitest"
 import type { League } from "../../src/domain/project/League.ts"
+import type { Reminders } from "../../src/domain/project/Project.ts"
 import { decidedAt, type Fact, type JournalRecord } from "../../src/domain/record/Record.ts"
 import { localDay } from "./BoardModel.ts"
+import { hasCome, hoursBefore } from "./model/reminders.ts"
 
 const quarterMs = 900_000
 
@@ -32,6 +34,14 @@ interface Player {
   waiting: Array<Score>
   results: Array<string>
   points: number
+  /** The user's own time zone; null: the project's. */
+  zone: string | null
+  /** An attribute switches reminders off. */
+  quiet: boolean
+  lastEventAt: number
+  /** The last window of whose end the user was reminded. */
+  told: number
+  isMerging: boolean
 }
 
 interface Due {
@@ -54,6 +64,7 @@ export class LeagueModel {
   readonly due = new Map<string, Due>()
   closedThrough = Number.NEGATIVE_INFINITY
   zone = "UTC"
+  reminders: Reminders | undefined
   /** The time zones of the project before, and until when. */
   readonly #moves: Array<{ readonly zone: string; readonly until: number }> = []
   /** How much has happened. */
@@ -67,6 +78,10 @@ export class LeagueModel {
     points: 0,
     moves: 0,
     disqualified: 0,
+    reminded: 0,
+    remindedLate: 0,
+    promotionAhead: 0,
+    demotionAhead: 0,
   }
   readonly #league: League
   /** The window and the amount that a record scored. */
@@ -81,7 +96,9 @@ export class LeagueModel {
     if (subject.actor === "project") {
       for (const fact of record.facts) {
         if (fact.kind === "league.window_closed") this.#close(fact.index)
-        if (fact.kind === "project.updated") this.#move(fact.settings.timezone, decidedAt(record))
+        if (fact.kind !== "project.updated") continue
+        this.#move(fact.settings.timezone, decidedAt(record))
+        this.reminders = fact.settings.reminders
       }
     } else if (subject.actor === "user") {
       const told = record.facts.flatMap((fact) => this.#toldBy(fact))
@@ -118,6 +135,11 @@ export class LeagueModel {
         return [`scored ${fact.window} ${fact.amount}`]
       case "league.taken":
         return [`took ${fact.division}${fact.disqualified === true ? ", disqualified" : ""}`]
+      case "league.closing": {
+        const { division, endsAt, of, outcome, rank, score, size, window } = fact
+        const place = `${division.index} ${score} ${rank}/${of} of ${size}`
+        return [`${window} ends at ${endsAt}: ${place}, ${outcome} ahead`]
+      }
       case "league.disqualified":
         return [fact.disqualified ? "disqualified" : "ranked again"]
       case "league.promoted":
@@ -139,32 +161,70 @@ export class LeagueModel {
     expect([...this.due.keys()]).toEqual([])
     this.closedThrough = window
     this.seen.windows++
-    const members = [...this.players].filter(([, { entry }]) => entry?.window === window)
-    for (const [userId, player] of members) {
-      const entry = player.entry!
-      const rivals = members
-        .map(([id, other]) => ({ id, ...other }))
-        .filter(
-          ({ disqualified, division, entry: theirs, hidden }) =>
-            !disqualified &&
-            division === player.division &&
-            theirs!.cohort === entry.cohort &&
-            theirs!.score > 0 &&
-            !hidden,
-        )
-        .sort((a, b) => b.entry!.score - a.entry!.score || a.entry!.at - b.entry!.at)
-      const place = rivals.findIndex(({ id }) => id === userId)
-      const rank = place < 0 ? null : place + 1
-      const outcome = this.#outcome(player.division, rank, rivals.length)
+    for (const [userId, player] of this.players) {
+      if (player.entry?.window !== window) continue
+      const { of, outcome, rank } = this.#standing(userId, player)
       this.due.set(userId, {
         division: player.division,
         rank,
-        of: rivals.length,
+        of,
         outcome,
-        score: entry.score,
+        score: player.entry.score,
         points: this.#points(player.division, rank, outcome),
       })
     }
+  }
+
+  /** The rank of a user in the cohort, and what would come of it. */
+  #standing(userId: string, { division, entry }: Player) {
+    const mates = [...this.players].filter(
+      ([, other]) =>
+        other.division === division &&
+        other.entry?.window === entry!.window &&
+        other.entry.cohort === entry!.cohort,
+    )
+    const rivals = mates
+      .filter(([, { disqualified, entry: theirs, hidden }]) => {
+        return !disqualified && !hidden && theirs!.score > 0
+      })
+      .sort(([, a], [, b]) => b.entry!.score - a.entry!.score || a.entry!.at - b.entry!.at)
+    const place = rivals.findIndex(([id]) => id === userId)
+    const rank = place < 0 ? null : place + 1
+    const outcome = this.#outcome(division, rank, rivals.length)
+    return { rank, of: rivals.length, size: mates.length, outcome }
+  }
+
+  /** The times at which the user may be reminded of the end of the window, the latest first. */
+  remindersOf(player: Player): ReadonlyArray<number> {
+    const { disqualified, entry, hidden, quiet, told } = player
+    const { hour = 0, leagueDays, unless } = this.reminders ?? {}
+    if (leagueDays === undefined || (quiet && unless === "quiet")) return []
+    if (entry === undefined || hidden || disqualified || told >= entry.window) return []
+    return hoursBefore(player.zone ?? this.zone, hour, leagueDays, this.#endsAt(entry.window))
+  }
+
+  /** Whether the user must be reminded now. */
+  isRemindable(player: Player, now: number): boolean {
+    const times = this.remindersOf(player)
+    if (times.length === 0 || this.#endsAt(player.entry!.window) <= now) return false
+    return hasCome(times, player.lastEventAt, now)
+  }
+
+  #endsAt(window: number): number {
+    return this.closesAt(window) - this.#league.graceMinutes * 60_000
+  }
+
+  #remind(userId: string, player: Player, now: number): ReadonlyArray<Told> {
+    if (!this.isRemindable(player, now)) return []
+    const { score, window } = player.entry!
+    const { of, outcome, rank, size } = this.#standing(userId, player)
+    if (!this.remindersOf(player).includes(now)) this.seen.remindedLate++
+    player.told = window
+    this.seen.reminded++
+    if (outcome === "promoted") this.seen.promotionAhead++
+    if (outcome === "demoted") this.seen.demotionAhead++
+    const place = `${player.division} ${score} ${rank}/${of} of ${size}`
+    return [`${window} ends at ${this.#endsAt(window)}: ${place}, ${outcome} ahead`]
   }
 
   /** Counts one by one who moves. */
@@ -203,13 +263,24 @@ export class LeagueModel {
       this.due.delete(userId)
       return []
     }
+    const known = this.players.get(userId)
+    if (known !== undefined && cause.kind === "mergeEnd") known.isMerging = false
     // A kept refusal or a repeat says nothing.
     if (facts.length === 0 || cause.kind === "mergeEnd") return []
     const told: Array<Told> = []
-    const known = this.players.get(userId)
     if (known !== undefined) this.#settle(userId, known, record, told)
     const player = known ?? this.#made(userId, decidedAt(record))
-    if (cause.kind === "profile") player.hidden = cause.change.hidden ?? player.hidden
+    if (cause.kind === "merge") player.isMerging = true
+    // A record that settles a window reminds of none.
+    if (cause.kind === "tick" && told.length === 0) {
+      told.push(...this.#remind(userId, player, decidedAt(record)))
+    }
+    if (cause.kind === "profile") {
+      const { attributes, hidden, timezone } = cause.change
+      player.hidden = hidden ?? player.hidden
+      if (timezone !== undefined) player.zone = timezone
+      if (attributes !== undefined) player.quiet = attributes.quiet === true
+    }
     if (cause.kind === "disqualifyInLeague" && cause.disqualified !== player.disqualified) {
       player.disqualified = cause.disqualified
       player.wasDisqualified = true
@@ -220,6 +291,7 @@ export class LeagueModel {
       const amount = this.#amountOf(record)
       const at = decidedAt(record)
       const occurred = cause.kind === "event" ? Math.min(cause.occurredAt ?? at, at) : at
+      if (cause.kind === "event") player.lastEventAt = Math.max(player.lastEventAt, occurred)
       const window = this.#countingWindow(player, occurred, at)
       if (window !== undefined) this.#score(player, record, window, amount, told)
     }
@@ -257,6 +329,11 @@ export class LeagueModel {
       waiting: [],
       results: [],
       points: 0,
+      zone: null,
+      quiet: false,
+      lastEventAt: 0,
+      told: Number.NEGATIVE_INFINITY,
+      isMerging: false,
     }
     this.players.set(userId, player)
     return player
@@ -344,6 +421,8 @@ export class LeagueModel {
     const theirs = this.players.get(from)
     if (theirs === undefined) return
     mine.points += theirs.points
+    mine.lastEventAt = Math.max(mine.lastEventAt, theirs.lastEventAt)
+    mine.told = Math.max(mine.told, theirs.told)
     if (!isInLeague(theirs)) return
     const wasIn = isInLeague(mine)
     const gains = theirs.disqualified && !mine.disqualified

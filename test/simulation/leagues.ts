@@ -37,6 +37,10 @@ export const happened = {
   points: 0,
   moves: 0,
   disqualified: 0,
+  reminded: 0,
+  remindedLate: 0,
+  promotionAhead: 0,
+  demotionAhead: 0,
   /** Starts that found a closed window which was not settled for all. */
   resumed: 0,
   /** Merges, and ends of merges, between the close of a window and its last outcome. */
@@ -132,7 +136,12 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
       return { userId, command: { kind: "disqualifyInLeague", league: league.key, disqualified } }
     }
     if (kind < 0.9) {
-      return { userId, command: { kind: "profile", change: { hidden: random.chance(0.4) } } }
+      const change = random.pick([
+        { hidden: random.chance(0.4) },
+        { timezone: random.pick([...zones, null]) },
+        { attributes: { quiet: random.chance(0.3) } },
+      ])
+      return { userId, command: { kind: "profile", change } }
     }
     if (kind < 0.96) return { userId, command: { kind: "merge", into: random.pick(users) } }
     return { userId, command: { kind: "erasure" } }
@@ -156,7 +165,11 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
       yield* Effect.andThen(TestClock.adjust(1), yieldToEventLoop)
       follow()
       const over = model.closedThrough < dueThrough(yield* Clock.currentTimeMillis)
-      if (model.due.size === 0 && !over) return
+      const now = yield* Clock.currentTimeMillis
+      const waits = [...model.players.values()].some(
+        (player) => !player.isMerging && model.isRemindable(player, now),
+      )
+      if (model.due.size === 0 && !over && !waits) return
       if (turn > 100) yield* TestClock.adjust(limits.leagueRetryMs)
       expect(turn).toBeLessThan(1_000)
     }
@@ -170,6 +183,14 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
     return Math.max(Number.NEGATIVE_INFINITY, ...windows)
   }
 
+  /** A time at which a user is to be reminded next, or now. */
+  const reminderAt = (now: number): number => {
+    const times = [...model.players.values()]
+      .flatMap((player) => model.remindersOf(player))
+      .filter((at) => at > now)
+    return times.length === 0 ? now : random.pick(times)
+  }
+
   /** The power fails at one of the next writes; then the server starts again. */
   const crash = Effect.gen(function* () {
     disk.lastAppendKept = random.chance(0.5)
@@ -178,11 +199,15 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
     // Over the next midnight and grace, so that the power fails while a window closes.
     const now = yield* Clock.currentTimeMillis
     const end = model.closesAt(localDay(model.zone, now))
-    yield* TestClock.adjust(random.chance(0.7) ? end - now : random.integer(1, 600) * minute)
+    const kind = random.next()
+    yield* TestClock.adjust(
+      kind < 0.4 ? end - now : kind < 0.7 ? reminderAt(now) - now : random.integer(1, 600) * minute,
+    )
     for (let turn = random.integer(0, 12); turn > 0; turn--) yield* yieldToEventLoop
     yield* running.close("kill")
     follow()
     if (model.due.size > 0) happened.resumed++
+    if (random.chance(0.3)) yield* TestClock.adjust(random.integer(1, 240) * minute)
     running = yield* open
     // Before the background goes on, or meanwhile.
     for (let asks = random.integer(0, 3); asks > 0; asks--) yield* ask
@@ -224,6 +249,15 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
     else if (kind < 0.75) {
       const timezone = random.pick(zones)
       yield* running.engine.askProject(sandbox, { kind: "updateSettings", change: { timezone } })
+    } else if (kind < 0.79) {
+      const hour = random.pick([0, 2, 10, 19, 23])
+      const unless = random.pick([null, "quiet"])
+      const leagueDays = random.pick([1, 1, 2])
+      const reminders = random.chance(0.9) ? { hour, inactiveDays: [], unless, leagueDays } : null
+      yield* running.engine.askProject(sandbox, { kind: "updateSettings", change: { reminders } })
+    } else if (kind < 0.83) {
+      const now = yield* Clock.currentTimeMillis
+      yield* TestClock.adjust(reminderAt(now) - now)
     } else if (kind < 0.87) yield* TestClock.adjust(random.integer(1, 600) * minute)
     else if (kind < 0.97) yield* crash
     else {

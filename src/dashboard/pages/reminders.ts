@@ -18,6 +18,7 @@ const tells: { readonly [Kind in Total["kind"]]: string } = {
   "streak.at_risk": "Streak at risk",
   "quest.ending": "Quest ends soon",
   "currency.expiring": "Amounts expire soon",
+  "league.closing": "League closes soon",
 }
 
 const nameOf = (kind: Total["kind"]): Html => html`${tells[kind]} <code class="hint">${kind}</code>`

@@ -84,7 +84,7 @@ import { beginPauses, decidePause, type PauseRefusal, settlePauses } from "./Pau
 import { decidePayment, type PaymentRefusal } from "./Payments.ts"
 import { decidePurchase, type PurchaseRefusal, type Sold } from "./Purchases.ts"
 import { completeByEvent, countSteps, decideStart, expireQuests } from "./Quests.ts"
-import { followReminders, remindOfEndings } from "./Reminders.ts"
+import { followReminders, remindOfEndings, remindOfLeagues } from "./Reminders.ts"
 import { decideRepair, type RepairRefusal } from "./Repairs.ts"
 import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
@@ -501,6 +501,8 @@ const decideTick = (
   expireQuests(draft)
   remindOfAbsence(draft)
   remindOfEndings(draft)
+  // A place that this record gives has no rank yet.
+  if (over.length === 0) remindOfLeagues(draft, beside.seats)
   for (const given of rewards) draft.earn(...given)
   if ((paused || rewards.length > 0) && settlePauses(draft) !== undefined) {
     if (over.length === 0) return Result.fail(nothingDue)

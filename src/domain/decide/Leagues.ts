@@ -81,10 +81,22 @@ export interface LeagueSeats {
     cohort: CohortRef,
     userId: string,
   ) => { readonly rank: number | null; readonly of: number }
+  /**
+   * The user's rank in a cohort whose window is open, by all records that were appended, how many users
+   * have one, and how many there are.
+   */
+  readonly standing: (
+    cohort: CohortRef,
+    userId: string,
+  ) => { readonly rank: number | null; readonly of: number; readonly size: number }
 }
 
 /** No place is taken: for decisions that do not touch leagues. */
-export const noSeats: LeagueSeats = { open: () => 1, rankOf: () => ({ rank: null, of: 0 }) }
+export const noSeats: LeagueSeats = {
+  open: () => 1,
+  rankOf: () => ({ rank: null, of: 0 }),
+  standing: () => ({ rank: null, of: 0, size: 0 }),
+}
 
 /** The index before every window. */
 const neverClosed = Number.NEGATIVE_INFINITY

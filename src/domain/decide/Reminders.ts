@@ -1,7 +1,11 @@
 /** Decides the reminders of what ends (`user/Reminder.ts` has when they are due), and which an event follows. */
+import { metricOf } from "../project/BoardDefinition.ts"
+import { outcomeOf, termsOf } from "../project/League.ts"
 import { followedBy } from "../user/Comeback.ts"
+import { leaguesClosing } from "../user/LeagueReminder.ts"
 import { amountsExpiring, questsEnding } from "../user/Reminder.ts"
 import type { Draft } from "./Draft.ts"
+import { divisionRef, type LeagueSeats, refOf } from "./Leagues.ts"
 import { questProgress } from "./Quests.ts"
 
 /** Adds the reminders that are due at `draft.now`. */
@@ -26,6 +30,32 @@ export const remindOfEndings = ({ facts, now, project, user }: Draft): void => {
       currency,
       endings: endings.map(({ amount, expiresAt }) => [expiresAt, amount] as const),
       through,
+    })
+  }
+}
+
+/** Adds the reminders of leagues that are due at `draft.now`, with the rank and what is ahead. */
+export const remindOfLeagues = ({ facts, now, project, user }: Draft, seats: LeagueSeats): void => {
+  if (user === undefined || project.settings.reminders?.leagueDays === undefined) return
+  for (const { division, endsAt, entry, league, startsAt } of leaguesClosing(user, project, now)) {
+    const { cohort, score, window } = entry
+    const place = { leagueId: league.id, window, division, cohort }
+    const { of, rank, size } = seats.standing(place, user.id)
+    const decimals = metricOf(project.metrics, league)?.decimals ?? 0
+    facts.push({
+      kind: "league.closing",
+      ...refOf(league),
+      division: divisionRef(league, division),
+      cohort,
+      window,
+      startsAt,
+      endsAt,
+      score,
+      rank,
+      of,
+      size,
+      outcome: outcomeOf(termsOf(league), division, rank, of),
+      ...(decimals > 0 && { decimals }),
     })
   }
 }

@@ -15,7 +15,7 @@ import {
   type StreakNeed,
 } from "../project/StreakDefinition.ts"
 import type { Fact, TrackedEvent } from "../record/Record.ts"
-import { isWarnable } from "../user/Reminder.ts"
+import { isWarnable } from "../user/ReminderHours.ts"
 import {
   isKept,
   isSettled,

@@ -303,8 +303,12 @@ const leagueMembers = (fact: ShownLeague): MembersOf<ShownKind> => {
     endsAt: isoTime(endsAt),
   }
   if (fact.kind === "league.joined") return place
-  const { decimals = 0, of, rank, rewards = [], to } = fact
+  const { decimals = 0, of, rank } = fact
   const score = unscaled(fact.score, decimals)
+  if (fact.kind === "league.closing") {
+    return { ...place, score, rank, of, size: fact.size, outcome: fact.outcome }
+  }
+  const { rewards = [], to } = fact
   return { ...place, to: divisionMembers(to), score, rank, of, rewards }
 }
 

@@ -1,5 +1,6 @@
 /** What the API shows of the facts of leagues. */
 import { Schema } from "effect"
+import { leagueOutcomes } from "../project/League.ts"
 import { Reward } from "./RewardMembers.ts"
 
 const text = (description: string, example: string) =>
@@ -40,6 +41,25 @@ const settled = {
   }),
 }
 
+const closing = {
+  ...inLeague,
+  endsAt: dateTime(
+    "End of the window, or of the league if it is earlier.",
+    "2026-11-02T00:00:00.000Z",
+  ),
+  score: settled.score,
+  rank: Schema.NullOr(Schema.Int).annotate({
+    description: "Rank in the cohort now; null: without a score.",
+    examples: [28],
+  }),
+  of: count(29, "How many users of the cohort have a rank."),
+  size: count(30, "How many users are in the cohort."),
+  outcome: Schema.Literals(leagueOutcomes).annotate({
+    description: "What would come of the window for the user if it closed now.",
+    examples: ["demoted"],
+  }),
+}
+
 const disqualified = {
   leagueId: inLeague.leagueId,
   key: inLeague.key,
@@ -56,5 +76,6 @@ export const leagueMembers = {
   "league.promoted": settled,
   "league.stayed": settled,
   "league.demoted": settled,
+  "league.closing": closing,
   "league.disqualified": disqualified,
 }

@@ -19,6 +19,7 @@ export const leagueContents = <
   "league.promoted": content({ ...user, ...factMembers["league.promoted"] }),
   "league.stayed": content({ ...user, ...factMembers["league.stayed"] }),
   "league.demoted": content({ ...user, ...factMembers["league.demoted"] }),
+  "league.closing": content({ ...user, ...factMembers["league.closing"] }),
   "league.disqualified": content({ ...user, ...factMembers["league.disqualified"] }),
   "league.window_closed": content({
     ...sequence,
@@ -47,16 +48,7 @@ const inLeague = {
   endsAt: "2026-11-02T00:00:00.000Z",
 }
 
-/** `of` and `clock`: the members of every example about a user, and the cause that is no command. */
-export const leagueEntries = <Of extends { readonly sequence: number }, Clock>(
-  of: Of,
-  clock: Clock,
-) => ({
-  "league.joined": {
-    description:
-      "A user joined a cohort of a league, with the first score of a day, week or month.",
-    example: { ...of, ...inLeague },
-  },
+const settledEntries = <Of, Clock>(of: Of, clock: Clock) => ({
   "league.promoted": {
     description: "A window of a league closed, and the user moved up a division.",
     example: {
@@ -94,6 +86,33 @@ export const leagueEntries = <Of extends { readonly sequence: number }, Clock>(
       rank: 30,
       of: 30,
       rewards: [],
+    },
+  },
+})
+
+/** `of` and `clock`: the members of every example about a user, and the cause that is no command. */
+export const leagueEntries = <Of extends { readonly sequence: number }, Clock>(
+  of: Of,
+  clock: Clock,
+) => ({
+  "league.joined": {
+    description:
+      "A user joined a cohort of a league, with the first score of a day, week or month.",
+    example: { ...of, ...inLeague },
+  },
+  ...settledEntries(of, clock),
+  "league.closing": {
+    description:
+      "A window of a league ends within `leagueDays` days (`reminders` of the project) in which the user has a place, at an hour of the user's day. Once for each window.",
+    example: {
+      ...of,
+      cause: clock,
+      ...inLeague,
+      score: 15,
+      rank: 28,
+      of: 29,
+      size: 30,
+      outcome: "demoted" as const,
     },
   },
   "league.disqualified": {

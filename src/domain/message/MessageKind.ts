@@ -51,6 +51,7 @@ export const messageKinds = [
   "league.promoted",
   "league.stayed",
   "league.demoted",
+  "league.closing",
   "league.disqualified",
   "league.window_closed",
   "goal.progressed",

@@ -70,9 +70,10 @@ export interface Reminders {
   readonly hour: number
   /** The days since the user's last active day, ascending; none: no such messages. */
   readonly inactiveDays: ReadonlyArray<number>
-  /** How many days before the end of a quest, and of an amount; absent: no such messages. */
+  /** How many days before the end of a quest, of an amount, and of a window of a league; absent: no such messages. */
   readonly questDays?: number
   readonly expiryDays?: number
+  readonly leagueDays?: number
   /** Users whose attribute with this name is `true` get none; null: all get them. */
   readonly unless: string | null
 }

@@ -1,5 +1,7 @@
 /** The facts of reminders of what ends (`user/Reminder.ts`). */
+import type { LeagueOutcome } from "../project/League.ts"
 import type { Unanswered } from "../user/Comeback.ts"
+import type { DivisionRef, LeagueRef } from "./LeagueFact.ts"
 
 export type ReminderFact =
   /** The quest, which the user has begun, ends at `endsAt`. `progress`: the completed share, 0 to 1. */
@@ -22,5 +24,24 @@ export type ReminderFact =
       readonly endings: ReadonlyArray<readonly [expiresAt: number, amount: number]>
       readonly through: number
     }
+  /**
+   * The window of a league ends in which the user has a place. `rank` null: no score. `of`: how many users of the cohort have a
+   * rank, and `size`: how many there are. `outcome`: what would come of the window if it closed now. `decimals`:
+   * those of the score, which is scaled by them; absent: none.
+   */
+  | ({
+      readonly kind: "league.closing"
+      readonly division: DivisionRef
+      readonly cohort: number
+      readonly window: number
+      readonly startsAt: number
+      readonly endsAt: number
+      readonly score: number
+      readonly rank: number | null
+      readonly of: number
+      readonly size: number
+      readonly outcome: LeagueOutcome
+      readonly decimals?: number
+    } & LeagueRef)
   /** An event follows these reminders within a day (`user/Comeback.ts`). */
   | { readonly kind: "reminders.followed"; readonly reminders: ReadonlyArray<Unanswered> }

@@ -304,11 +304,18 @@ const withSettings = (
 }
 
 /** Whether the fact may move the times at which streaks break or are at risk, quests end, or users are reminded. */
-const movesDueTimes = (fact: Fact, { quests, settings, streaks }: ProjectState): boolean => {
+const movesDueTimes = (
+  fact: Fact,
+  { leagues, quests, settings, streaks }: ProjectState,
+): boolean => {
   if (fact.kind === "quest.updated") {
     const before = quests.get(fact.quest.id)
     const { endsAt, recurrence, set } = fact.quest
     return before?.endsAt !== endsAt || before.recurrence !== recurrence || before.set !== set
+  }
+  if (fact.kind === "league.updated" && settings.reminders?.leagueDays !== undefined) {
+    const before = leagues.get(fact.league.id)
+    return before?.endsAt !== fact.league.endsAt || before.set !== fact.league.set
   }
   if (fact.kind === "project.updated") {
     return (

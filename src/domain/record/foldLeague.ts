@@ -7,7 +7,7 @@ import type { Fact } from "./Record.ts"
 
 /** Whether the fact changes a user's place in a league. */
 export const isOfLeague = (fact: Fact): fact is LeagueFact =>
-  "leagueId" in fact && !("terms" in fact)
+  "leagueId" in fact && !("terms" in fact) && fact.kind !== "league.closing"
 
 /** Applies a fact of the record `sequence`. */
 export const foldLeague = (

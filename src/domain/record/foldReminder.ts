@@ -4,10 +4,13 @@ import type { UserState } from "../user/User.ts"
 import { type Folding, own } from "./Folding.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
-type AnyReminder = FactOf<"currency.expiring" | "quest.ending" | "user.inactive">
+type AnyReminder = FactOf<"currency.expiring" | "league.closing" | "quest.ending" | "user.inactive">
 
 export const isReminder = ({ kind }: Fact): boolean =>
-  kind === "user.inactive" || kind === "quest.ending" || kind === "currency.expiring"
+  kind === "user.inactive" ||
+  kind === "quest.ending" ||
+  kind === "currency.expiring" ||
+  kind === "league.closing"
 
 export const foldReminder = (state: Folding, before: UserState, fact: Fact): void => {
   const reminder = fact as AnyReminder
@@ -20,6 +23,9 @@ export const foldReminder = (state: Folding, before: UserState, fact: Fact): voi
       break
     case "currency.expiring":
       own(state, before, "reminded").set(reminder.currency, reminder.through)
+      break
+    case "league.closing":
+      own(state, before, "reminded").set(reminder.leagueId, reminder.window)
       break
   }
 }

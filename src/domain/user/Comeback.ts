@@ -16,6 +16,7 @@ export const reminderKinds = [
   "streak.at_risk",
   "quest.ending",
   "currency.expiring",
+  "league.closing",
 ] as const
 export type ReminderKind = (typeof reminderKinds)[number]
 

@@ -1,5 +1,6 @@
 /**
- * Reminders of what ends: a quest that the user has begun and not completed, and amounts that expire.
+ * Reminders of what ends: a quest that the user has begun and not completed, amounts that expire, and
+ * windows of leagues (`LeagueReminder.ts`).
  * The settings say how many days before the end, and the hour of the user's clock (`Absence.ts` has
  * the reminders of users who stay away, with the same hour).
  *
@@ -21,7 +22,9 @@ import { limits } from "../../Limits.ts"
 import { type Quest, questPeriodEnd } from "../project/Definition.ts"
 import type { ProjectState, Reminders } from "../project/Project.ts"
 import { type Zone, zoneOf } from "../values/Calendar.ts"
+import { leagueReminders } from "./LeagueReminder.ts"
 import { openLotsAt, pendingLotsAt } from "./Lots.ts"
+import { daysBefore, hourBetween, isRemindable } from "./ReminderHours.ts"
 import { hasExpired, isMidway, presentZone, type QuestState, type UserState } from "./User.ts"
 
 /** A quest that ends soon. */
@@ -37,42 +40,6 @@ export interface ExpirySoon {
   readonly currency: string
   readonly endings: ReadonlyArray<{ readonly amount: number; readonly expiresAt: number }>
   readonly through: number
-}
-
-/** Whether the user gets reminders. */
-export const isRemindable = ({ profile }: UserState, { unless }: Reminders): boolean =>
-  unless === null || profile.attributes[unless] !== true
-
-/** Whether the user gets warnings of streaks, which no settings of reminders need. */
-export const isWarnable = (
-  user: UserState,
-  { settings: { reminders } }: Pick<ProjectState, "settings">,
-): boolean => reminders === undefined || isRemindable(user, reminders)
-
-/** When a reminder that is due on the local days `first` to `last` is sent; infinity: never. */
-const hourBetween = (
-  zone: Zone,
-  hour: number,
-  [first, last]: readonly [number, number],
-  after: number,
-): number => {
-  for (let day = Math.max(first, zone.dayAt(after)); day <= last; day++) {
-    const at = zone.hourOn(day, hour)
-    if (at > after) return at
-  }
-  return Number.POSITIVE_INFINITY
-}
-
-/** The days on which the hour comes for the last `days` times before `end`. */
-const daysBefore = (
-  zone: Zone,
-  hour: number,
-  days: number,
-  end: number,
-): readonly [number, number] => {
-  const day = zone.dayAt(end - 1)
-  const last = zone.hourOn(day, hour) < end ? day : day - 1
-  return [last - days + 1, last]
 }
 
 /** The reminders of quests of the user, those at most `now` are due. */
@@ -184,5 +151,6 @@ export const reminderAt = (user: UserState, project: ProjectState, now: number):
   if (project.settings.reminders === undefined) return Number.POSITIVE_INFINITY
   let next = expiryReminderAt(user, project, now)
   for (const { at } of questReminders(user, project, now)) next = Math.min(next, at)
+  for (const { at } of leagueReminders(user, project, now)) next = Math.min(next, at)
   return next
 }

@@ -26,6 +26,7 @@ import {
 import { referenceOf } from "../../domain/record/Reference.ts"
 import { nextAbsence } from "../../domain/user/Absence.ts"
 import { mayExpire } from "../../domain/user/Expiry.ts"
+import { isInLeagues } from "../../domain/user/LeagueReminder.ts"
 import { reminderAt } from "../../domain/user/Reminder.ts"
 import { isAlias, recountedMetric, type UserState } from "../../domain/user/User.ts"
 import { timedWindows, zoneOf } from "../../domain/values/Calendar.ts"
@@ -173,7 +174,9 @@ export class Environment {
       apply: applyUser,
       appended: (record) => {
         this.counts.sales.appended(record)
-        if (this.project.state.goals.size > 0) this.counts.goals.appended(record)
+        const { goals, leagues } = this.project.state
+        if (goals.size > 0) this.counts.goals.appended(record)
+        if (leagues.size > 0) this.cohorts.appended(record)
       },
       concernsMerge,
       empty: undefined,
@@ -399,6 +402,7 @@ const mayBeDue = (user: UserState): boolean =>
   user.streaks.size > 0 ||
   user.quests.size > 0 ||
   mayExpire(user) ||
+  isInLeagues(user) ||
   user.leadsTo?.done === false ||
   user.erasing > 0 ||
   recountedMetric(user) !== undefined

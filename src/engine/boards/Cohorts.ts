@@ -11,10 +11,13 @@
  *   left it in the counts (`LostSeats`); the others have the ranks between, in the order of their
  *   scores. These cannot change, since a command settles them first (`decide/Leagues.ts`).
  *
+ * - The ranks of an open window (`standing`) follow from the latest states, durable or not: so they are those of all
+ *   records before the one that is decided. They are kept until a record of a member is appended.
+ *
  * Ownership: the commit pipeline changes cohorts (stage `actor`), decisions take places (`reserve`), a
  * start lists the users of all states (`add`). `LeagueClock` closes and settles.
  *
- * Cost: 8 bytes a user, and a few hundred for a cohort. A read or the first rank of a cohort decodes
+ * Cost: 8 bytes a user, 8 more once a rank was asked for, and a few hundred for a cohort. A read or the first rank of a cohort decodes
  * the states of its members.
  */
 import type { MemberNames, Members } from "../../domain/board/Members.ts"
@@ -23,7 +26,7 @@ import { leagueClosedThrough } from "../../domain/decide/Leagues.ts"
 import type { League } from "../../domain/project/League.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { LeagueSeat } from "../../domain/record/LeagueFact.ts"
-import type { Fact } from "../../domain/record/Record.ts"
+import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 
 /** A member of a cohort; `rank` null: hidden, disqualified, or without a score. */
@@ -36,6 +39,10 @@ export interface CohortMember {
 
 class Cohort {
   readonly members: Array<number> = []
+  /** Those whose records were appended and are not durable yet. */
+  joining: ReadonlyArray<number> = []
+  /** The members in the order of their ranks now; `undefined`: not known. */
+  present: { readonly ranked: ReadonlyArray<number>; readonly size: number } | undefined
   /** Places that are taken, also by records that are not durable. */
   taken = 0
   /** Members for whom the window is not settled. */
@@ -105,13 +112,31 @@ export class Cohorts implements LeagueSeats {
     const cohort = this.#find(place)
     if (cohort === undefined) return { rank: null, of: 0 }
     if (cohort.ranks === undefined) {
-      const { members, of } = this.#ranked(place, cohort, (id) => this.#latest(place.leagueId, id))
+      const { members, of } = this.#ranked(place, cohort.members, (id) =>
+        this.#latest(place.leagueId, id),
+      )
       const ranks = new Map<string, number>()
       for (const one of members) if (one.rank !== null) ranks.set(one.userId, one.rank)
       cohort.ranks = ranks
       cohort.of = of
     }
     return { rank: cohort.ranks.get(userId) ?? null, of: cohort.of }
+  }
+
+  readonly standing: LeagueSeats["standing"] = (place, userId) => {
+    const cohort = this.#find(place)
+    const { members } = this.#parts.boards
+    const member = members.find(userId)
+    if (cohort === undefined || member === undefined) return { rank: null, of: 0, size: 0 }
+    if (cohort.present === undefined) {
+      const all = [...cohort.members, ...cohort.joining]
+      const found = this.#ranked(place, all, this.#parts.standing).members
+      const ranked = found.flatMap((one) => (one.rank === null ? [] : [members.admit(one.userId)]))
+      cohort.present = { ranked, size: found.length }
+    }
+    const { ranked, size } = cohort.present
+    const rank = ranked.indexOf(member) + 1
+    return { rank: rank === 0 ? null : rank, of: ranked.length, size }
   }
 
   /** The members of a cohort by their durable states, in the order of ranks; who has none is last. */
@@ -121,7 +146,7 @@ export class Cohorts implements LeagueSeats {
   } {
     const cohort = this.#find(place)
     if (cohort === undefined) return { members: [], of: 0 }
-    return this.#ranked(place, cohort, this.#parts.durableOf)
+    return this.#ranked(place, cohort.members, this.#parts.durableOf)
   }
 
   /** The cohorts of a window of a division, by number. */
@@ -145,13 +170,13 @@ export class Cohorts implements LeagueSeats {
 
   #ranked(
     place: CohortRef,
-    cohort: Cohort,
+    all: ReadonlyArray<number>,
     stateOf: (userId: string) => UserState | undefined,
   ): { readonly members: ReadonlyArray<CohortMember>; readonly of: number } {
     const known: Array<CohortMember> = []
     const rest: Array<{ userId: string; score: number; sequence: number; user: UserState }> = []
     const without: Array<CohortMember> = []
-    for (const member of cohort.members) {
+    for (const member of all) {
       const userId = this.#parts.boards.members.idOf(member)
       const user = stateOf(userId)
       const found = user === undefined ? undefined : placeIn(user, place)
@@ -208,6 +233,29 @@ export class Cohorts implements LeagueSeats {
     }
   }
 
+  /** Follows a record of a user that was just appended: the user's latest state does not have it yet. */
+  appended({ cause, facts, subject }: JournalRecord): void {
+    if (subject.actor !== "user") return
+    const { userId } = subject
+    let isTold = true
+    for (const fact of facts) {
+      if (fact.kind !== "league.closing") isTold = false
+      if (fact.kind !== "league.joined") continue
+      const { cohort, leagueId, window } = fact
+      const found = this.#make({ leagueId, window, division: fact.division.index, cohort })
+      found.joining = [...found.joining, this.#parts.boards.members.admit(userId)]
+      found.present = undefined
+    }
+    // A reminder moves no rank, and one member after the other gets it.
+    if (isTold && cause.kind === "tick") return
+    for (const [leagueId, { division, entry }] of this.#parts.standing(userId)?.leagues ?? []) {
+      if (entry === null) continue
+      const { cohort, window } = entry
+      const found = this.#find({ leagueId, window, division, cohort })
+      if (found !== undefined) found.present = undefined
+    }
+  }
+
   /** Follows the facts of a durable record of the user. `project` is the durable state. */
   follow(userId: string, facts: ReadonlyArray<Fact>, project: ProjectState): void {
     for (const fact of facts) {
@@ -235,6 +283,7 @@ export class Cohorts implements LeagueSeats {
     const cohort = this.#make(place)
     const member = this.#parts.boards.members.admit(userId)
     cohort.members.push(member)
+    cohort.joining = cohort.joining.filter((other) => other !== member)
     cohort.taken = Math.max(cohort.taken, cohort.members.length)
     if (isLeft) cohort.left++
   }
@@ -260,6 +309,7 @@ export class Cohorts implements LeagueSeats {
       const index = cohort?.members.indexOf(member) ?? -1
       if (cohort === undefined || index < 0) continue
       cohort.members.splice(index, 1)
+      cohort.present = undefined
       cohort.left = this.#unsettled(place, cohort).length
       this.#dropIfOver(place, project)
     }

@@ -18,6 +18,7 @@
  */
 import { MemberTable } from "../../domain/board/Members.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
+import { isInLeagues } from "../../domain/user/LeagueReminder.ts"
 import { dueAt } from "../../domain/user/Progress.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { isMidway, recountedMetric } from "../../domain/user/User.ts"
@@ -49,7 +50,7 @@ const changesAt = (user: UserState, project: ProjectState, now: number): number 
 
 const mayComeDue = (user: UserState): boolean => {
   // A pause may revive a streak that is over, and settings may begin to remind active users.
-  if (user.streaks.size > 0 || user.activity !== null) return true
+  if (user.streaks.size > 0 || user.activity !== null || isInLeagues(user)) return true
   for (const quest of user.quests.values()) if (isMidway(quest)) return true
   return false
 }

@@ -21,6 +21,11 @@ const expiryDays = daysBefore.annotate({
     "How many days before amounts of a currency or points end the message `currency.expiring` is sent. 1: on the last day.",
   examples: [7],
 })
+const leagueDays = daysBefore.annotate({
+  description:
+    "How many days before the end of a window of a league the message `league.closing` is sent to the users of its cohorts. 1: on the last day.",
+  examples: [1],
+})
 const hour = integer(0, 23).annotate({
   description:
     "The hour of the user's clock at which messages are sent. At a jump of the clock over it, they are sent after the jump.",
@@ -31,26 +36,35 @@ const unless = text(1, limits.attributeNameCharactersMax).annotate({
   examples: ["noReminders"],
 })
 
-const one = { inactiveDays: [3, 7, 30], questDays: 2, expiryDays: 7, unless: "noReminders" }
+const one = {
+  inactiveDays: [3, 7, 30],
+  questDays: 2,
+  expiryDays: 7,
+  leagueDays: 1,
+  unless: "noReminders",
+}
 const shown = { ...one, hour: 10 }
 
 const someReminder = ({
   expiryDays,
   inactiveDays = [],
+  leagueDays,
   questDays,
 }: {
   readonly inactiveDays?: ReadonlyArray<number>
   readonly questDays?: number | null
   readonly expiryDays?: number | null
+  readonly leagueDays?: number | null
 }) =>
-  inactiveDays.length === 0 && (questDays ?? expiryDays ?? null) === null
-    ? [faultAt(["inactiveDays"], "missing", "is required, or questDays or expiryDays")]
+  inactiveDays.length === 0 && (questDays ?? expiryDays ?? leagueDays ?? null) === null
+    ? [faultAt(["inactiveDays"], "missing", "is required, or questDays, expiryDays or leagueDays")]
     : []
 
 export const NewReminders = Schema.Struct({
   inactiveDays: Schema.optionalKey(inactiveDays),
   questDays: Schema.optionalKey(Schema.NullOr(questDays)),
   expiryDays: Schema.optionalKey(Schema.NullOr(expiryDays)),
+  leagueDays: Schema.optionalKey(Schema.NullOr(leagueDays)),
   hour: Schema.optionalKey(
     hour.annotate({
       description:
@@ -63,7 +77,7 @@ export const NewReminders = Schema.Struct({
   .annotate({
     identifier: "NewReminders",
     description:
-      "Messages about users who stay away, and about what ends, for other systems to send. At least one of `inactiveDays`, `questDays` and `expiryDays` is required. `user.inactive` is left out if it would be more than a day late, so switching it on reminds nobody of the past.",
+      "Messages about users who stay away, and about what ends, for other systems to send. At least one of `inactiveDays`, `questDays`, `expiryDays` and `leagueDays` is required. `user.inactive` is left out if it would be more than a day late, so switching it on reminds nobody of the past.",
     examples: [one],
   })
 
@@ -79,6 +93,7 @@ export const Reminders = Schema.NullOr(
     inactiveDays,
     questDays: Schema.NullOr(questDays),
     expiryDays: Schema.NullOr(expiryDays),
+    leagueDays: Schema.NullOr(leagueDays),
     hour,
     unless: Schema.NullOr(unless),
   }).annotate({

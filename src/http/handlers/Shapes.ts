@@ -485,6 +485,7 @@ const remindersOf = ({
   expiryDays = null,
   hour = 10,
   inactiveDays = [],
+  leagueDays = null,
   questDays = null,
   unless = null,
 }: typeof NewReminders.Type): Reminders => ({
@@ -493,11 +494,14 @@ const remindersOf = ({
   unless,
   ...(questDays !== null && { questDays }),
   ...(expiryDays !== null && { expiryDays }),
+  ...(leagueDays !== null && { leagueDays }),
 })
 
 /** The setting as replies and definition files have it. */
 export const showReminders = (reminders: Reminders | undefined) =>
-  reminders === undefined ? null : { questDays: null, expiryDays: null, ...reminders }
+  reminders === undefined
+    ? null
+    : { questDays: null, expiryDays: null, leagueDays: null, ...reminders }
 
 export const settingsChange = ({
   clientActions,

@@ -67,6 +67,8 @@ export class World {
   readonly records: Array<JournalRecord> = []
   /** The rank of the user in closed windows, among so many. */
   ranked: ReturnType<LeagueSeats["rankOf"]> = { rank: 1, of: 1 }
+  /** The rank of the user in open windows. */
+  standing: ReturnType<LeagueSeats["standing"]> = { rank: 1, of: 1, size: 1 }
   #sequence = 0
 
   constructor(now = "2026-11-04T12:00:00Z") {
@@ -195,7 +197,7 @@ export class World {
   }
 
   get #seats(): LeagueSeats {
-    return { ...noSeats, rankOf: () => this.ranked }
+    return { ...noSeats, rankOf: () => this.ranked, standing: () => this.standing }
   }
 
   #decide(command: UserCommand, found?: JournalRecord) {

@@ -8,7 +8,7 @@ import { Ticker } from "../../../src/engine/time/Ticker.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Unavailable } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
-import { currencyWith, questWith, streakWith } from "../../domain/definitions.ts"
+import { currencyWith, leagueWith, questWith, streakWith } from "../../domain/definitions.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import {
   anEnvironment,
@@ -177,6 +177,59 @@ describe("Time that passes", () => {
       expect(noted(recordsOf(state))).toEqual([
         ["2026-11-06T10:00:00.000Z", "ada", "quest.ending"],
         ["2026-11-07T10:00:00.000Z", "bob", "currency.expiring"],
+      ])
+    }),
+  )
+
+  it.effect("reminds once of a league's window, with the ranks then, over kills and edits", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T08:00:00Z")
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state }, quiet)
+      const { createdAt: _, set: __, updatedAt: ___, version: ____, ...league } = leagueWith({})
+      yield* first.engine.askProject(sandbox, { kind: "createLeague", league })
+      const grant = (fixture: Fixture, userId: string, amount: number) =>
+        fixture.engine.askUser(sandbox, {
+          userId,
+          command: { kind: "reward", type: "xp", amount },
+        })
+      const remind = (fixture: Fixture, leagueDays: number) =>
+        settings(fixture, {
+          reminders: { hour: 10, inactiveDays: [], unless: null, leagueDays },
+        })
+      // Without an event or a streak, the place alone makes them due.
+      yield* grant(first, "ada", 5)
+      yield* grant(first, "bob", 3)
+      yield* grant(first, "cyd", 9)
+      yield* first.engine.askUser(sandbox, {
+        userId: "cyd",
+        command: { kind: "profile", change: { timezone: "Asia/Tokyo" } },
+      })
+      yield* remind(first, 1)
+      yield* first.close("kill")
+      const second = yield* startInMemory({ state }, quiet)
+      yield* at("2026-11-04T11:00:00Z")
+      yield* passUntil(() => noted(recordsOf(state)).length === 2)
+      yield* second.close("kill")
+      const third = yield* startInMemory({ state }, quiet)
+      yield* remind(third, 2)
+      yield* grant(third, "bob", 4)
+      yield* at("2026-11-04T12:00:00Z")
+      yield* third.close()
+      yield* startInMemory({ state }, quiet)
+      yield* at("2026-11-04T13:00:00Z")
+      // In Tokyo the hour came before the first score.
+      expect(noted(recordsOf(state))).toEqual([
+        ["2026-11-04T10:00:00.000Z", "ada", "league.closing"],
+        ["2026-11-04T10:00:00.000Z", "bob", "league.closing"],
+      ])
+      const told = recordsOf(state)
+        .flatMap(({ facts }) => facts)
+        .filter((fact) => fact.kind === "league.closing")
+        .map(({ of, outcome, rank, size }) => [rank, of, size, outcome])
+      expect(told.toSorted()).toEqual([
+        [2, 3, 3, "stayed"],
+        [3, 3, 3, "stayed"],
       ])
     }),
   )

@@ -9,6 +9,19 @@ import type { Places } from "./streaks.ts"
 
 const lateMs = 3 * 3_600_000
 
+/** The last times before `end` at which the clock shows the hour, the latest first. */
+export const hoursBefore = (
+  zone: string,
+  hour: number,
+  days: number,
+  end: number,
+): ReadonlyArray<number> => {
+  const dates = Array.from({ length: days + 2 }, (_, back) => plusDays(dateAt(zone, end), -back))
+  return [...new Set(dates.map((date) => hourOn(zone, date, hour)))]
+    .filter((at) => at < end)
+    .slice(0, days)
+}
+
 /** When the clock of a place shows an hour on a date. */
 const hourOn = (zone: string, date: string, hour: number): number =>
   Temporal.PlainDate.from(date).toZonedDateTime({ timeZone: zone, plainTime: { hour } })
@@ -38,7 +51,7 @@ export const endingsDue = (
 type When = readonly [days: number, hour: number]
 
 /** Whether one of the times came in the last three hours, and after `since`. */
-const hasCome = (times: ReadonlyArray<number>, since: number, now: number): boolean =>
+export const hasCome = (times: ReadonlyArray<number>, since: number, now: number): boolean =>
   times.some((at) => at <= now && at > now - lateMs && at > since)
 
 const questsDue = (
@@ -58,13 +71,7 @@ const questsDue = (
       .flatMap((entry) => (entry.kind === "ticked" ? entry.ended.quests : []))
       .findLast((one) => one.questId === questId)
     if (last?.period === period) return []
-    // The last times at which the clock shows the hour before the end.
-    const dates = Array.from({ length: days + 2 }, (_, back) =>
-      plusDays(dateAt(zone, endsAt), -back),
-    )
-    const times = [...new Set(dates.map((date) => hourOn(zone, date, hour)))]
-      .filter((at) => at < endsAt)
-      .slice(0, days)
+    const times = hoursBefore(zone, hour, days, endsAt)
     return hasCome(times, begunAt(log, questId, period)!, now) ? [{ questId, period, endsAt }] : []
   })
 

@@ -154,6 +154,7 @@ const textsOf = ({ clientActions, levelCurve, name, reminders, timezone }: Setti
     ["reminders.inactiveDays", reminders?.inactiveDays.join(", ") ?? ""],
     ["reminders.questDays", `${reminders?.questDays ?? ""}`],
     ["reminders.expiryDays", `${reminders?.expiryDays ?? ""}`],
+    ["reminders.leagueDays", `${reminders?.leagueDays ?? ""}`],
     ["reminders.hour", `${reminders?.hour ?? 10}`],
     ["reminders.unless", reminders?.unless ?? ""],
   ])
@@ -192,12 +193,14 @@ const remindersOf = (form: Form) => {
   }
   const questDays = before("reminders.questDays")
   const expiryDays = before("reminders.expiryDays")
-  if (days.length === 0 && questDays === null && expiryDays === null) return null
+  const leagueDays = before("reminders.leagueDays")
+  if (days.length === 0 && (questDays ?? expiryDays ?? leagueDays) === null) return null
   const unless = form.text("reminders.unless")
   return {
     inactiveDays: days.map((word) => (/^\d+$/.test(word) ? Number(word) : word)),
     questDays,
     expiryDays,
+    leagueDays,
     hour: Number(form.text("reminders.hour") || 10),
     unless: unless === "" ? null : unless,
   }
@@ -217,6 +220,52 @@ const curveGroup = (draft: Draft): Html => {
     curveFields(draft, curveName, kind),
   ])
 }
+
+const reminderGroup = ({ faults, form }: Draft): Html =>
+  group({ legend: "Reminders", name: "reminders", faults }, [
+    textField({
+      name: "reminders.inactiveDays",
+      label: "Days without an event",
+      value: form.text("reminders.inactiveDays"),
+      hint: "After so many days the message user.inactive is sent, such as 3, 7, 30. None, if empty.",
+      faults,
+      below: true,
+    }),
+    numberField({
+      name: "reminders.questDays",
+      label: "Days before a quest ends",
+      value: form.text("reminders.questDays"),
+      hint: "Then quest.ending is sent to users who have begun it. Never, if empty.",
+      faults,
+    }),
+    numberField({
+      name: "reminders.expiryDays",
+      label: "Days before amounts expire",
+      value: form.text("reminders.expiryDays"),
+      hint: "Then currency.expiring is sent. Never, if empty.",
+      faults,
+    }),
+    numberField({
+      name: "reminders.leagueDays",
+      label: "Days before a league's window ends",
+      value: form.text("reminders.leagueDays"),
+      hint: "Then league.closing is sent to the users of its cohorts. Never, if empty.",
+      faults,
+    }),
+    numberField({
+      name: "reminders.hour",
+      label: "Hour of the user's clock",
+      value: form.text("reminders.hour"),
+      faults,
+    }),
+    textField({
+      name: "reminders.unless",
+      label: "Unless",
+      value: form.text("reminders.unless"),
+      hint: "Users whose attribute with this name is true get none.",
+      faults,
+    }),
+  ])
 
 const fields = (draft: Draft): Content => {
   const { faults, form } = draft
@@ -248,43 +297,7 @@ const fields = (draft: Draft): Content => {
       faults,
       below: true,
     }),
-    group({ legend: "Reminders", name: "reminders", faults }, [
-      textField({
-        name: "reminders.inactiveDays",
-        label: "Days without an event",
-        value: form.text("reminders.inactiveDays"),
-        hint: "After so many days the message user.inactive is sent, such as 3, 7, 30. None, if empty.",
-        faults,
-        below: true,
-      }),
-      numberField({
-        name: "reminders.questDays",
-        label: "Days before a quest ends",
-        value: form.text("reminders.questDays"),
-        hint: "Then quest.ending is sent to users who have begun it. Never, if empty.",
-        faults,
-      }),
-      numberField({
-        name: "reminders.expiryDays",
-        label: "Days before amounts expire",
-        value: form.text("reminders.expiryDays"),
-        hint: "Then currency.expiring is sent. Never, if empty.",
-        faults,
-      }),
-      numberField({
-        name: "reminders.hour",
-        label: "Hour of the user's clock",
-        value: form.text("reminders.hour"),
-        faults,
-      }),
-      textField({
-        name: "reminders.unless",
-        label: "Unless",
-        value: form.text("reminders.unless"),
-        hint: "Users whose attribute with this name is true get none.",
-        faults,
-      }),
-    ]),
+    reminderGroup(draft),
   ]
 }
 
@@ -298,6 +311,7 @@ const names = (form: Form): ReadonlyArray<string> => [
   "reminders.inactiveDays.*",
   "reminders.questDays",
   "reminders.expiryDays",
+  "reminders.leagueDays",
   "reminders.hour",
   "reminders.unless",
 ]

@@ -17,6 +17,7 @@ import { cursorPager, newestFirst, table } from "../../view/Lists.ts"
 import { boostWords, count, isoTime } from "../../view/Quantities.ts"
 import { goalText, isOfGoal } from "./goalText.ts"
 import { inProduction } from "./inProduction.ts"
+import { isOfLeague, leagueText } from "./leagueText.ts"
 
 /* Facts and their causes in words. */
 
@@ -209,31 +210,6 @@ const boostText = (fact: FactOf<"boost.earned"> | FactOf<"boost.revoked">, base:
   html`Boost ${isolated(fact.name)} until ${isoTime(fact.endsAt)} ${
     "source" in fact ? sourceText(fact.source, base) : "taken back"
   }`
-
-type LeagueFact = Extract<Fact, { readonly kind: `league.${string}` }>
-
-const isOfLeague = (fact: Fact): fact is LeagueFact => fact.kind.startsWith("league.")
-
-/** A fact of a league in words. */
-const leagueText = (fact: LeagueFact): Content => {
-  const league = html`League ${isolated(fact.name)}`
-  if (fact.kind === "league.joined") {
-    return html`${league}: cohort ${count(fact.cohort)} of ${isolated(fact.division.name)} joined`
-  }
-  if (fact.kind === "league.disqualified") {
-    return html`${league}: ${fact.disqualified ? "disqualified" : "ranked again"}`
-  }
-  const { of, rank, rewards, to } = fact
-  const rewarded = rewards.length > 0 && ", rewarded"
-  const ranked = rank === null ? "" : `, rank ${count(rank)} of ${count(of)}`
-  return html`${league}: ${leagueWords[fact.kind]} ${isolated(to.name)}${ranked}${rewarded}`
-}
-
-const leagueWords = {
-  "league.promoted": "promoted to",
-  "league.stayed": "stays in",
-  "league.demoted": "demoted to",
-} as const
 
 const summaryText = (
   fact: Extract<Fact, { readonly kind: `${"event" | "reward" | "item"}.${string}` }>,

@@ -80,6 +80,7 @@ export const reminderResults = {
     { kind: "streak.at_risk", ...none },
     { kind: "quest.ending", ...none },
     { kind: "currency.expiring", ...none },
+    { kind: "league.closing", ...none },
   ],
   days: [{ date: "2026-10-31", ...inactive, complete: true }],
 } as const

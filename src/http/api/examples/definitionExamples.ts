@@ -257,6 +257,7 @@ export const project = {
     inactiveDays: [3, 7, 30],
     questDays: 2,
     expiryDays: null,
+    leagueDays: 1,
     hour: 10,
     unless: "noReminders",
   },

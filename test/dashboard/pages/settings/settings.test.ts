@@ -59,6 +59,7 @@ describe("The form of the settings", () => {
       "reminders.inactiveDays": "7, 3",
       "reminders.questDays": "2",
       "reminders.expiryDays": "7",
+      "reminders.leagueDays": "1",
       "reminders.hour": "9",
       "reminders.unless": "quiet",
     }
@@ -72,6 +73,7 @@ describe("The form of the settings", () => {
         inactiveDays: [3, 7],
         questDays: 2,
         expiryDays: 7,
+        leagueDays: 1,
         hour: 9,
         unless: "quiet",
       },
@@ -82,6 +84,7 @@ describe("The form of the settings", () => {
       "reminders.inactiveDays": "",
       "reminders.questDays": "",
       "reminders.expiryDays": "",
+      "reminders.leagueDays": "",
     })
     expect(await read()).toMatchObject({ name: "shop", reminders: null })
     const [entry] = await world.server.logged()
@@ -108,6 +111,7 @@ describe("The form of the settings", () => {
       ["reminders.inactiveDays", "0"],
       ["reminders.questDays", "0"],
       ["reminders.expiryDays", "31"],
+      ["reminders.leagueDays", "31"],
       ["reminders.hour", "24", { "reminders.inactiveDays": "3" }],
       ["reminders.unless", "x".repeat(200), { "reminders.inactiveDays": "3" }],
     ]

@@ -1,0 +1,74 @@
+/**
+ * Reminders that a window of a league ends in which the user has a place in a cohort. With
+ * `leagueDays` of n, a reminder is due when the user's clock shows the hour for the n-th last time
+ * before the end (`Reminder.ts`).
+ *
+ * - `reminded` in the state has the last window of each league that a reminder was sent for. So each
+ *   is sent once, over a crash, an edit of the settings, and a merge.
+ * - A user who has had an event since the hour needs no reminder for it: who joins on the last
+ *   day after the hour gets none. The next hour before the end counts again.
+ * - Who has no rank whatever the score, hidden or disqualified, gets none.
+ * - The grace of a window is no time to play: what counts is its end, or the end of the league.
+ *
+ * Cost: a user without a place in a league costs nothing. A due time costs a look at each place.
+ */
+import { limits } from "../../Limits.ts"
+import type { League } from "../project/League.ts"
+import type { ProjectState } from "../project/Project.ts"
+import { zoneOf } from "../values/Calendar.ts"
+import type { LeagueEntry } from "./LeagueState.ts"
+import { daysBefore, hourBetween, isRemindable } from "./ReminderHours.ts"
+import { presentZone, type UserState } from "./User.ts"
+
+/** A window of a league that ends soon. `division`: the user's, an index. */
+export interface LeagueClosing {
+  readonly league: League
+  readonly division: number
+  readonly entry: LeagueEntry
+  readonly startsAt: number
+  readonly endsAt: number
+  readonly at: number
+}
+
+/** Whether the user has a place in a window that is not settled. */
+export const isInLeagues = ({ leagues }: UserState): boolean => {
+  for (const { entry } of leagues.values()) if (entry !== null) return true
+  return false
+}
+
+/** The reminders of leagues of the user, those at most `now` are due. */
+export function* leagueReminders(
+  user: UserState,
+  project: ProjectState,
+  now: number,
+): Generator<LeagueClosing> {
+  const { reminders } = project.settings
+  const days = reminders?.leagueDays
+  if (days === undefined || user.leagues.size === 0 || user.profile.hidden) return
+  if (!isRemindable(user, reminders!)) return
+  const zone = presentZone(user, project)
+  const calendar = zoneOf(project.settings.timezone)
+  const { hour } = reminders!
+  const after = Math.max(user.lastEventAt, now - limits.reminderLateMs)
+  for (const [leagueId, { disqualified, division, entry }] of user.leagues) {
+    const league = project.leagues.get(leagueId)
+    if (league?.set !== "published" || entry === null || disqualified === true) continue
+    const { window } = entry
+    if ((user.reminded.get(leagueId) ?? Number.NEGATIVE_INFINITY) >= window) continue
+    const bounds = calendar.windowBounds(league.window, window)
+    const endsAt = Math.min(league.endsAt ?? Number.POSITIVE_INFINITY, bounds.endsAt)
+    if (endsAt <= now) continue
+    const at = hourBetween(zone, hour, daysBefore(zone, hour, days, endsAt), after)
+    if (at < Number.POSITIVE_INFINITY) {
+      yield { league, division, entry, startsAt: bounds.startsAt, endsAt, at }
+    }
+  }
+}
+
+/** The windows of whose ends the user is to be reminded now. */
+export const leaguesClosing = (
+  user: UserState,
+  project: ProjectState,
+  now: number,
+): ReadonlyArray<LeagueClosing> =>
+  [...leagueReminders(user, project, now)].filter(({ at }) => at <= now)
