@@ -143,6 +143,8 @@ const differenceOf = (of: Sample, from: Sample, isShare: boolean) => {
 }
 
 const mismatchBelow = 0.001
+/** Of fewer users, the chi-square of a variant is often large by chance. */
+const meantUsersMin = 10
 
 const ratioOf = (
   { variants, weightsChangedAt }: Experiment,
@@ -152,7 +154,14 @@ const ratioOf = (
   const sizes = tallies.map(({ exposed }) => exposed)
   const weights = variants.map(({ weight }) => weight)
   const { chiSquare, p } = chiSquareTest(sizes, weights)
-  return { chiSquare: rounded(chiSquare), p: rounded(p), mismatch: p < mismatchBelow }
+  const all = sizes.reduce((sum, size) => sum + size, 0)
+  const whole = weights.reduce((sum, weight) => sum + weight, 0)
+  const isTold = (all * Math.min(...weights)) / whole >= meantUsersMin
+  return {
+    chiSquare: rounded(chiSquare),
+    p: rounded(p),
+    mismatch: isTold && p < mismatchBelow,
+  }
 }
 
 const warningsOf = (

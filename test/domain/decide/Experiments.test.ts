@@ -129,6 +129,9 @@ describe("A user enters an experiment", () => {
   })
 })
 
+const uuidAt = (n: number): string =>
+  `0192f5c1-7b3e-7${(n & 0xfff).toString(16).padStart(3, "0")}-a${(n >>> 12).toString(16).padStart(3, "0")}-5e6f7a8b9c0d`
+
 describe("The variant of a user", () => {
   it("follows the weights, within four standard deviations, for 20,000 users", () => {
     const variants = [
@@ -147,6 +150,34 @@ describe("The variant of a user", () => {
       const deviation = Math.sqrt(users * share * (1 - share))
       expect(Math.abs(counts.get(key)! - users * share)).toBeLessThan(4 * deviation)
     }
+  })
+
+  it.each([
+    ["numbers", 1_000_000, (n: number) => `${n}`],
+    ["numbers of eight digits", 200_000, (n: number) => `${n}`.padStart(8, "0")],
+    ["UUIDs that differ in one block", 200_000, uuidAt],
+    ["addresses", 200_000, (n: number) => `person.${n}@mail.example.org`],
+    ["letters outside ASCII", 200_000, (n: number) => `用户${String.fromCodePoint(0x4e00 + n)}`],
+  ])("is one of a hundred for one in a hundred users whose ids are %s", (_, users, idAt) => {
+    const variants = [
+      { key: "few", weight: 1 },
+      { key: "many", weight: 99 },
+    ]
+    const [first, second] = ["exp_01", "exp_02"].map((id) => {
+      const few = new Set<number>()
+      for (let n = 0; n < users; n++) if (variantOf({ id, variants }, idAt(n)) === "few") few.add(n)
+      return few
+    })
+    const near = (count: number, share: number) => {
+      const deviation = Math.sqrt(users * share * (1 - share))
+      expect(Math.abs(count - users * share)).toBeLessThan(4 * deviation)
+    }
+    near(first!.size, 0.01)
+    near(second!.size, 0.01)
+    // Those of one experiment are no others in the next one.
+    near([...first!].filter((n) => second!.has(n)).length, 0.0001)
+    // Neither among the first users nor among the last.
+    near(2 * [...first!].filter((n) => n < users / 2).length, 0.01)
   })
 
   it("says nothing about the variant in another experiment", () => {

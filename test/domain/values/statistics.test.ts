@@ -109,6 +109,47 @@ describe("The interval of the difference of two means", () => {
   })
 })
 
+describe("Samples at the bounds", () => {
+  const size = 1e9
+  const most = Number.MAX_SAFE_INTEGER
+
+  it("have intervals that are finite, and hold what was found", () => {
+    for (const n of [1, 2, 3, 99, size]) {
+      for (const hits of [0, 1, Math.floor(n / 2), n - 1, n].filter((one) => one <= n)) {
+        const { high, low } = wilson({ hits, n })!
+        expect([0 <= low, low <= hits / n, hits / n <= high, high <= 1]).not.toContain(false)
+        const other = newcombe({ hits, n }, { hits: 0, n: size })!
+        expect([-1 <= other.low, other.low <= other.high, other.high <= 1]).not.toContain(false)
+      }
+    }
+    for (const value of [0, 1e-4, 1, 1e9, most]) {
+      const [one, other] = [sampleOf([value, 0, value / 3]), sampleOf([0, value, 0, value])]
+      for (const interval of [studentInterval(one), studentInterval(other), welch(one, other)]) {
+        if (value === 0 && interval === undefined) continue
+        expect(Number.isFinite(interval!.low) && Number.isFinite(interval!.high)).toBe(true)
+        expect(interval!.low <= interval!.high).toBe(true)
+      }
+    }
+  })
+
+  it("tell nothing of a difference without a variance, and nothing of one value", () => {
+    const [none, one] = [noSample, sampleOf([5])]
+    const equal = sampleOf(Array.from({ length: 1_000 }, () => 0.1))
+    expect(equal.squares).toBe(0)
+    for (const other of [none, one, equal]) {
+      for (const another of [none, one, equal]) expect(welch(other, another)).toBeUndefined()
+    }
+    expect([studentInterval(none), studentInterval(one)]).toEqual([undefined, undefined])
+  })
+
+  it("have the interval of Student where one of two has almost no variance", () => {
+    const sure = { n: 1_000, mean: 1, squares: 1e-12 }
+    const own = sampleOf([1, 2, 3, 4])
+    const [alone, beside] = [studentInterval(own)!, welch(own, sure)!]
+    expect(beside.high - beside.low).toBeCloseTo(alone.high - alone.low, 6)
+  })
+})
+
 describe("A sample that grows value by value", () => {
   it("keeps its digits far from 0", () => {
     const { mean, squares } = sampleOf([1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16])
