@@ -2,13 +2,14 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { limitedInFile, smallBuckets } from "../limited.ts"
 import { dieAtAppend, happened, simulateMetricBackfills } from "./metricBackfills.ts"
-import { seeds } from "./random.ts"
+import { seeds, seedsAfter } from "./random.ts"
 
 // An undo reads so few records that some values are recounted.
 limitedInFile({ ...smallBuckets, metricUndoRecordsMax: 4, backfillTurnUsersMax: 1 })
 
 describe("A backfill of a metric counts each event that stands once", () => {
-  const chosen = seeds(6)
+  // In the first one a user begins with a time zone, and takes in a user with earlier events.
+  const chosen = seedsAfter([272133808], 6)
   it.effect.each(chosen)("whatever comes meanwhile; repeat it with LAUREL_TEST_SEED=%i", (seed) =>
     simulateMetricBackfills(seed),
   )

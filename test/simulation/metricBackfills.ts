@@ -72,7 +72,9 @@ const personsOf = (records: ReadonlyArray<JournalRecord>): ReadonlyMap<string, P
     }
     if (cause.kind === "profile") {
       const zone = cause.change.timezone ?? "UTC"
-      if (zone !== person.zone) person.zones.push({ zone: person.zone, until: at })
+      // The first zone of a user applies to all earlier times: a merge may add events from before.
+      const isFirst = facts.some(({ kind }) => kind === "user.created")
+      if (zone !== person.zone && !isFirst) person.zones.push({ zone: person.zone, until: at })
       person.zone = zone
     }
     for (const fact of facts) {
