@@ -13,6 +13,8 @@ export const boardLimits = {
   boardLookupMax: 1_000,
   /** How long a new board is filled per turn of the event loop. */
   boardFillTurnMs: 5,
+  /** How long after a defect a new board is filled again. */
+  boardFillRetryMs: 30_000,
 
   // Payouts
   /** Users who are paid together, and the longest pause after them. */

@@ -130,6 +130,8 @@ export interface Background {
   readonly testClocks: TestClocks<Environment>
   /** How many payments have met a defect and wait for their next try. */
   readonly failing: () => number
+  /** In how many environments the fill of a leaderboard has met a defect, and waits for its next try. */
+  readonly fillsFailing: () => number
 }
 
 /** Tells these of each durable record, in a stage of the pipeline. */
@@ -274,5 +276,6 @@ export const startBackground = Effect.fnUntraced(function* (
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, run))
   }
   const failing = () => payouts.reduce((sum, payer) => sum + payer.failing, 0)
-  return { ...counts, backfills, testClocks, failing }
+  const fillsFailing = () => boardFills.failing
+  return { ...counts, backfills, testClocks, failing, fillsFailing }
 })

@@ -73,7 +73,7 @@ export const recoverEngine = Effect.fnUntraced(function* (
     const served = { ...state, now: clock.now }
     const writes = yield* takeWrites(served, options, metrics)
     const background = yield* startBackground(served, writes, upkeep, options)
-    metrics.observePayments(background)
+    metrics.observeFailing(background)
     metrics.observe({ ...served, ...writes, ...upkeep, report })
     return verbsOf(served, writes, background, upkeep, options)
   }).pipe(Effect.provideService(Storage, storage))

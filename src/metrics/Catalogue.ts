@@ -123,6 +123,9 @@ export const catalogue = {
   laurel_payments_failing: gauge(
     "Prizes and rewards of goals whose users met a defect; they are tried again, and the log has the users.",
   ),
+  laurel_board_fills_failing: gauge(
+    "Environments in which the fill of a new leaderboard met a defect; it is tried again, and the log has the cause.",
+  ),
   laurel_commands_unanswered: gauge(
     "Accepted commands that wait in a mailbox or for their commit.",
   ),

@@ -7,6 +7,9 @@
  * (`fillBoards`): the journal may close a window of the new board, and a state that was stored after
  * that has scores in it.
  *
+ * A fill that meets a defect, as in one user's state, is logged, counted (`laurel_board_fills_failing`), and begins
+ * again after `boardFillRetryMs`, or when another board is made. The other environments go on meanwhile.
+ *
  * Cost: a pass decodes the state of each user once, and fills all boards that wait in the environment.
  * It yields to the event loop after `boardFillTurnMs`.
  */
@@ -59,6 +62,8 @@ export class BoardFills {
   readonly #environments: Environments
   /** Open at the start: a follower may have made boards. */
   readonly #woken = Latch.makeUnsafe(true)
+  /** The environments whose latest fill met a defect. */
+  readonly #failed = new Set<string>()
 
   constructor(environments: Environments) {
     this.#environments = environments
@@ -70,19 +75,30 @@ export class BoardFills {
     if (facts.some(({ kind }) => kind.startsWith("leaderboard."))) this.#woken.openUnsafe()
   }
 
+  /** In how many environments the latest fill met a defect, and waits for its next try. */
+  get failing(): number {
+    return this.#failed.size
+  }
+
   /** Never ends. */
   readonly run: Effect.Effect<never> = Effect.gen({ self: this }, function* () {
     while (true) {
-      yield* this.#woken.await
+      if (this.#failed.size === 0) yield* this.#woken.await
+      else yield* Effect.timeoutOption(this.#woken.await, limits.boardFillRetryMs)
       this.#woken.closeUnsafe()
-      for (const environment of this.#environments) {
-        // A defect in one user's state must not end the process: it would do so at each start.
-        yield* Effect.catchCause(fillBoards(environment), (cause) =>
-          Cause.hasDies(cause)
-            ? Effect.logError("A leaderboard could not be filled", cause)
-            : Effect.failCause(cause),
-        )
-      }
+      for (const environment of this.#environments) yield* this.#fill(environment)
     }
   })
+
+  /** A defect in one user's state must not end the process: it would do so at each start. */
+  #fill(environment: Environment): Effect.Effect<void> {
+    const { id } = environment
+    const filled = Effect.map(fillBoards(environment), () => void this.#failed.delete(id))
+    return Effect.catchCause(filled, (cause) => {
+      if (!Cause.hasDies(cause)) return Effect.failCause(cause)
+      this.#failed.add(id)
+      const of = { environment: id }
+      return Effect.logError("Leaderboards could not be filled; tried again", of, cause)
+    })
+  }
 }

@@ -103,9 +103,16 @@ export class EngineMetrics {
     this.#metrics.gauge("laurel_clock_ahead_seconds", () => clock.aheadMs / 1_000)
   }
 
-  /** `failing`: how many payments have met a defect and wait for their next try. */
-  observePayments({ failing }: { readonly failing: () => number }): void {
+  /** What has met a defect and waits for its next try: payments, and environments whose leaderboards are filled. */
+  observeFailing({
+    failing,
+    fillsFailing,
+  }: {
+    readonly failing: () => number
+    readonly fillsFailing: () => number
+  }): void {
     this.#metrics.gauge("laurel_payments_failing", failing)
+    this.#metrics.gauge("laurel_board_fills_failing", fillsFailing)
   }
 
   /** Registers the gauges that read the engine's parts. */
