@@ -31,294 +31,27 @@
  * its share of as many records, so that their moves do not fall due with the same record.
  * Closing a window moves a reference.
  */
-import type { Grouping, GroupWatcher } from "../../domain/board/Grouping.ts"
-import { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import { MemberNames, Members } from "../../domain/board/Members.ts"
 import {
-  addsUp,
   type Board,
-  type BoardWindow,
   hasScores,
-  hasWindow,
   isOfTeams,
-  isWhole,
   isXpBoard,
   metricOf,
   xpBoard,
 } from "../../domain/project/BoardDefinition.ts"
 import { definitionIn } from "../../domain/project/Kinds.ts"
-import { isExtremum, type Metric } from "../../domain/project/Metric.ts"
+import type { Metric } from "../../domain/project/Metric.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Disqualification } from "../../domain/record/BoardFact.ts"
 import type { Cause, Fact, JournalRecord, UserFact } from "../../domain/record/Record.ts"
-import { groupOf } from "../../domain/user/Group.ts"
-import { metricTotal } from "../../domain/user/MetricState.ts"
-import { lastPeriodOf } from "../../domain/user/Streak.ts"
-import { earnedOf, isDisqualified, noBoardScores, type UserState } from "../../domain/user/User.ts"
-import { type TimedWindow, timedWindows, windowKinds } from "../../domain/values/Calendar.ts"
-import { limits } from "../../Limits.ts"
+import { isDisqualified, type UserState } from "../../domain/user/User.ts"
+import { windowKinds } from "../../domain/values/Calendar.ts"
 import { prefixesEnd } from "../users/BucketTable.ts"
-import { Groupings, watcherOf } from "./Groupings.ts"
-import { asItIs, keysOf } from "./ScoreKeys.ts"
-import type { StoredWindow } from "./StoredBoard.ts"
-import {
-  type FrozenBoard,
-  type StoredBoard,
-  type WindowClosed,
-  Windows,
-  windowOf,
-} from "./Windows.ts"
-
-/** The boards of one definition. */
-export class BoardSet {
-  readonly members: Members
-  allTime: Leaderboard
-  readonly windows: Readonly<Record<TimedWindow, Windows>>
-  /** The board of all time after the leaderboard has ended, as the window 0; before, there is none. */
-  ended: Windows | undefined
-  /** The kinds of windows that settle. */
-  protected settled: ReadonlyArray<TimedWindow> = windowKinds
-  /** The board that settles next, and how many records come before that. */
-  #settling = 0
-  #untilSettled = settleEvery(windowKinds)
-
-  readonly #newBoard: () => Leaderboard
-
-  constructor(members: Members, grouping?: Grouping) {
-    this.members = members
-    this.#newBoard = () => Leaderboard.grouped(members, grouping)
-    this.allTime = this.#newBoard()
-    this.windows = {
-      daily: new Windows(this.#newBoard),
-      weekly: new Windows(this.#newBoard),
-      monthly: new Windows(this.#newBoard),
-      days: new Windows(this.#newBoard),
-    }
-  }
-
-  /** The board of all time and those of the open windows. */
-  *openBoards(): Generator<Leaderboard> {
-    yield this.allTime
-    for (const kind of timedWindows) yield* this.windows[kind].open.values()
-  }
-
-  /** The closed windows that are not stored. */
-  *frozenBoards(): Generator<FrozenBoard> {
-    for (const kind of timedWindows) yield* this.windows[kind].frozen
-    if (this.ended !== undefined) yield* this.ended.frozen
-  }
-
-  /** Whether a window waits to be stored. */
-  get hasFrozen(): boolean {
-    if (this.ended !== undefined && this.ended.frozen.length > 0) return true
-    return timedWindows.some((kind) => this.windows[kind].frozen.length > 0)
-  }
-
-  /** The windows of a kind; `undefined`: all time, and the leaderboard has not ended. */
-  windowsOf(kind: BoardWindow): Windows | undefined {
-    return kind === "all_time" ? this.ended : this.windows[kind]
-  }
-
-  /** A start has found this board on disk. */
-  load(
-    kind: BoardWindow,
-    index: number,
-    window: StoredWindow,
-    gaps: Pick<StoredBoard, "gaps" | "groupGaps">,
-  ): void {
-    if (kind === "all_time") this.ended ??= new Windows(this.#newBoard)
-    this.windowsOf(kind)!.load(index, window, gaps)
-  }
-
-  /** The record `sequence` ends the leaderboard. `closed`: how it closes all time, if that lists users. */
-  end(closed: WindowClosed | undefined, sequence: number): void {
-    if (this.ended !== undefined) return
-    this.ended = new Windows(this.#newBoard)
-    const window = closed === undefined ? allTimeWindow : windowOf(closed)
-    this.ended.freeze(this.allTime, window, sequence)
-    this.allTime = this.#newBoard()
-    // They list nobody: the record has closed those that do.
-    for (const kind of timedWindows) this.windows[kind].dropThrough(Number.POSITIVE_INFINITY)
-  }
-
-  credit(
-    kind: TimedWindow,
-    { index, sequence, xp }: { index: number; sequence: number; xp: number },
-    member: number,
-  ): void {
-    this.windows[kind].openBoard(index)?.set(member, Math.max(0, xp), sequence)
-  }
-
-  /** Sets the scores of the windows that are not closed. */
-  creditAll(windows: UserState["windows"], member: number, keyOf = asItIs): void {
-    for (const kind of timedWindows) {
-      const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } = windows[kind]
-      if (sequence > 0) this.credit(kind, { index, sequence, xp: keyOf(xp) }, member)
-      if (sequenceBefore === 0) continue
-      const before = { index: indexBefore, sequence: sequenceBefore, xp: keyOf(xpBefore) }
-      this.credit(kind, before, member)
-    }
-  }
-
-  /** A record has changed scores: one of the boards settles now and then. */
-  moved(): void {
-    if (--this.#untilSettled > 0) return
-    this.#untilSettled = settleEvery(this.settled)
-    const kind = this.settled[this.#settling++]
-    if (kind !== undefined) {
-      this.windows[kind].settle()
-      return
-    }
-    this.allTime.settle()
-    this.#settling = 0
-  }
-
-  /** Removes a user from every board, because of the record `sequence`. */
-  leave(member: number | undefined, userId: string, sequence: number): void {
-    this.leaveOpen(member)
-    this.leaveClosed(member, userId, sequence)
-  }
-
-  /** Removes a user from the board of all time and the open windows. */
-  leaveOpen(member: number | undefined): void {
-    if (member === undefined) return
-    for (const board of this.openBoards()) board.remove(member)
-  }
-
-  /** Removes a user from the closed windows, because of the record `sequence`. */
-  leaveClosed(member: number | undefined, userId: string, sequence: number): void {
-    for (const kind of timedWindows) this.windows[kind].leaveClosed(member, userId, sequence)
-    this.ended?.leaveClosed(member, userId, sequence)
-  }
-}
-
-const allTimeWindow = { index: 0, startsAt: null, endsAt: null }
-
-/** The boards of a definition other than `xp`. */
-export class FurtherBoards extends BoardSet {
-  /** The present definition. */
-  board: Board
-  /** The metric that the board ranks by; absent: it ranks by something else. */
-  readonly #metric: Metric | undefined
-  /**
-   * The key of the streak, or the id of the metric, whose present lengths or values the board shows;
-   * absent: it has scores.
-   */
-  readonly present: string | undefined
-  /** All users below this prefix of their hashes are listed. */
-  filledTo = 0
-  /** The key by which the boards order a score, and the score of a key. */
-  readonly keyOf: (score: number) => number
-  readonly scoreOf: (key: number) => number
-  /** The groups of users; absent: the board has none. */
-  readonly #grouping: Grouping | undefined
-  readonly #watcher: GroupWatcher = watcherOf(this)
-
-  constructor(
-    members: Members,
-    board: Board,
-    { grouping, metric }: { readonly grouping?: Grouping; readonly metric?: Metric } = {},
-  ) {
-    super(members, grouping)
-    this.board = board
-    if (hasWindow(board, "days")) this.settled = timedWindows
-    this.#metric = metric
-    this.#grouping = grouping
-    grouping?.watchers.add(this.#watcher)
-    const showsValues = metric !== undefined && !addsUp(metric.aggregate)
-    const streak = "streak" in board.score ? board.score.streak : undefined
-    this.present = showsValues ? metric.id : streak
-    const hasNegatives = metric !== undefined && isExtremum(metric.aggregate)
-    const { keyOf, scoreOf } = keysOf(board.order, hasNegatives)
-    this.keyOf = keyOf
-    this.scoreOf = scoreOf
-  }
-
-  get isFilled(): boolean {
-    return this.filledTo >= prefixesEnd
-  }
-
-  /** The board is archived. */
-  dropGroups(): void {
-    this.#grouping?.watchers.delete(this.#watcher)
-  }
-
-  /** The member number of a user, who is in the group that the durable state has. */
-  #memberOf(user: UserState): number {
-    const member = this.members.admit(user.id)
-    this.#grouping?.assign(member, groupOf(user.profile, this.board.groupBy!))
-    return member
-  }
-
-  /** Gives a user who is not hidden the places that the durable state has. */
-  place(user: UserState): void {
-    if (this.ended !== undefined) return
-    const { board } = this
-    if (isDisqualified(user, board.id)) {
-      this.leaveOpen(this.members.find(user.id))
-      return
-    }
-    if (this.present !== undefined) {
-      if (this.#metric === undefined) this.#placeStreak(user, this.present)
-      else this.#placeValue(user, this.#metric)
-      return
-    }
-    const scores = user.boards.get(board.id)
-    const { counted, missed, sequence, windows } = scores ?? noBoardScores
-    const hasTotal = hasWindow(board, "all_time")
-    const all = isWhole(board) ? this.#everOf(user) - missed : counted
-    const total = hasTotal ? Math.max(0, all) : 0
-    if (total === 0 && scores === undefined && this.members.find(user.id) === undefined) return
-    const member = this.#memberOf(user)
-    this.allTime.set(member, this.keyOf(total), sequence)
-    if (scores !== undefined) this.creditAll(windows, member, this.keyOf)
-    this.moved()
-  }
-
-  /** What the user ever earned of the currency, or the value of the metric, scaled. */
-  #everOf(user: UserState): number {
-    const { score } = this.board
-    if ("currency" in score) return earnedOf(user, score.currency)
-    return this.#metric === undefined ? 0 : (metricTotal(user.metrics.get(this.#metric.id)) ?? 0)
-  }
-
-  /** Who has no value is not listed. */
-  #placeValue(user: UserState, { id }: Metric): void {
-    const state = user.metrics.get(id)
-    const value = state === undefined ? null : metricTotal(state)
-    if (value === null && this.members.find(user.id) === undefined) return
-    this.allTime.set(this.#memberOf(user), value === null ? 0 : this.keyOf(value), 0)
-    this.moved()
-  }
-
-  /** Of equal lengths, the one whose last period is earlier was reached first. */
-  #placeStreak(user: UserState, key: string): void {
-    const streak = user.streaks.get(key)
-    const last = streak && lastPeriodOf(streak)
-    const length = streak === undefined || last === undefined || streak.broken ? 0 : streak.length
-    if (length === 0 && this.members.find(user.id) === undefined) return
-    const member = this.#memberOf(user)
-    const since = Math.max(0, last ?? 0)
-    // A streak that broke and is as long again was reached anew.
-    if (this.allTime.tie(member) !== since) this.allTime.remove(member)
-    this.allTime.set(member, this.keyOf(length), since)
-    this.moved()
-  }
-
-  /** A revocation may have left nothing of a window: then the state does not have it any more. */
-  leaveEmptied(user: UserState, fact: Extract<Fact, { readonly kind: "board.scored" }>): void {
-    const member = this.members.find(user.id)
-    const { windows } = user.boards.get(fact.boardId) ?? noBoardScores
-    for (const kind of timedWindows) {
-      const index = fact[kind]
-      if (index === undefined || member === undefined || isListedIn(windows[kind], index)) continue
-      this.credit(kind, { index, xp: 0, sequence: user.sequence }, member)
-    }
-  }
-}
-
-const isListedIn = (scores: UserState["windows"]["daily"], index: number): boolean =>
-  index === scores.index || (scores.sequenceBefore > 0 && index === scores.indexBefore)
+import { BoardSet } from "./BoardSet.ts"
+import { FurtherBoards } from "./FurtherBoards.ts"
+import { Groupings } from "./Groupings.ts"
+import type { WindowClosed } from "./Windows.ts"
 
 export class Boards extends BoardSet {
   /** The display names of users, listed or not. */
@@ -584,13 +317,6 @@ const presentIn = (fact: Fact): string | undefined =>
 
 /** The causes of records that never change what a user ever earned, nor whether boards show the user. */
 const keepsEarned: ReadonlySet<Cause["kind"]> = new Set(["spend", "merge", "erasing"] as const)
-
-/**
- * Each board settles after at most `boardMovesMax` records, before its own bound makes it settle. One
- * settles after so many records.
- */
-const settleEvery = ({ length }: ReadonlyArray<TimedWindow>): number =>
-  Math.floor(limits.boardMovesMax / (length + 1))
 
 /** The parts of an environment by which its boards are read and stored. */
 export interface RankedEnvironment {

@@ -45,6 +45,7 @@ import {
   laurelError,
 } from "../../domain/values/Errors.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
+import { BoardSet } from "./BoardSet.ts"
 import {
   type BoardRow,
   type BoardSource,
@@ -55,7 +56,8 @@ import {
   rankOf,
   totalOf,
 } from "./BoardSource.ts"
-import { BoardSet, FurtherBoards, type RankedEnvironment } from "./Boards.ts"
+import type { RankedEnvironment } from "./Boards.ts"
+import { FurtherBoards } from "./FurtherBoards.ts"
 import { keptOf, oldestKept } from "./Retention.ts"
 import { openStoredBoard } from "./StoredBoard.ts"
 import type { Windows } from "./Windows.ts"

@@ -27,7 +27,8 @@ import { type TimedWindow, timedWindows } from "../../domain/values/Calendar.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Entry, Storage } from "../../storage/Storage.ts"
 import { collectEntries, decodeValue, encodeValue, jsonOf } from "../../storage/Values.ts"
-import type { Boards, FurtherBoards } from "./Boards.ts"
+import type { Boards } from "./Boards.ts"
+import type { FurtherBoards } from "./FurtherBoards.ts"
 
 type Scored = FactOf<"board.scored">
 
