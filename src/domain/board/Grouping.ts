@@ -15,8 +15,6 @@ export interface GroupWatcher {
   readonly keeps: boolean
   /** The member is about to leave the group `group`. */
   readonly leavesGroup: (member: number, group: number) => void
-  /** The member was in `group` when the closed windows in memory closed. */
-  readonly wasIn: (member: number, group: number) => void
   /** The member is in its present group. */
   readonly joinsGroup: (member: number) => void
 }
@@ -70,12 +68,6 @@ export class Grouping {
     if (before !== 0 && --this.#sizes[before]! === 0) this.#empty.add(before)
     if (group !== 0 && this.#sizes[group]!++ === 0) this.#empty.delete(group)
     for (const watcher of this.watchers) watcher.joinsGroup(member)
-  }
-
-  /** `member` was in the group with this name when the closed windows in memory closed. */
-  keep(member: number, name: string | null): void {
-    const group = this.admit(name)
-    for (const watcher of this.watchers) watcher.wasIn(member, group)
   }
 
   /** Makes the numbers of groups without members free. */

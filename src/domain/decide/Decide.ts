@@ -57,7 +57,6 @@ import { decideDisqualification, decideLeagueDisqualification } from "./Disquali
 import { behind, type Decision, Draft } from "./Draft.ts"
 import { currencyReferenceFaults, freezeReferenceFaults } from "./definitionChecks.ts"
 import { contributionsOf, type GoalTotals, noGoals } from "./Goals.ts"
-import { groupsBefore } from "./Groups.ts"
 import {
   afterLeagues,
   type LeagueSeats,
@@ -448,13 +447,7 @@ const decideProfile = (
   const before = user?.profile ?? emptyProfile
   const profile = { ...before, ...command.change }
   const moved = user !== undefined && isMove(before.timezone, profile.timezone)
-  const groups = groupsBefore(project, before, profile)
-  draft.facts.push({
-    kind: "user.updated",
-    profile,
-    ...(moved && { moved }),
-    ...(groups && { groups }),
-  })
+  draft.facts.push({ kind: "user.updated", profile, ...(moved && { moved }) })
   return Result.succeed({ cause: command, facts: draft.facts })
 }
 

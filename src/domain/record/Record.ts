@@ -214,12 +214,10 @@ export interface QuestRef {
 export type UserFact =
   | { readonly kind: "user.created" }
   /** `moved`: the time zone changed. */
-  /** `groups`: the user's groups before, by the attributes that have changed and by which leaderboards group. */
   | {
       readonly kind: "user.updated"
       readonly profile: Profile
       readonly moved?: true
-      readonly groups?: { readonly [attribute: string]: string | null }
     }
   /**
    * The ids of the user's quests in progress and completed, and the names of the badges and tiers

@@ -18,6 +18,14 @@ import {
   windowOf,
 } from "./Windows.ts"
 
+/** A closed window on disk. */
+export interface FoundWindow {
+  readonly kind: BoardWindow
+  readonly index: number
+  readonly window: StoredWindow
+  readonly gaps: Pick<StoredBoard, "gaps" | "groupGaps">
+}
+
 export class BoardSet {
   readonly members: Members
   allTime: Leaderboard
@@ -67,13 +75,8 @@ export class BoardSet {
     return kind === "all_time" ? this.ended : this.windows[kind]
   }
 
-  /** A start has found this board on disk. */
-  load(
-    kind: BoardWindow,
-    index: number,
-    window: StoredWindow,
-    gaps: Pick<StoredBoard, "gaps" | "groupGaps">,
-  ): void {
+  /** A start has found this window on disk. */
+  load({ kind, index, window, gaps }: FoundWindow): void {
     if (kind === "all_time") this.ended ??= new Windows(this.#newBoard)
     this.windowsOf(kind)!.load(index, window, gaps)
   }

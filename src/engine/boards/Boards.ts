@@ -48,7 +48,7 @@ import type { Cause, Fact, JournalRecord, UserFact } from "../../domain/record/R
 import { isDisqualified, type UserState } from "../../domain/user/User.ts"
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import { prefixesEnd } from "../users/BucketTable.ts"
-import { BoardSet } from "./BoardSet.ts"
+import { BoardSet, type FoundWindow } from "./BoardSet.ts"
 import { FurtherBoards } from "./FurtherBoards.ts"
 import { Groupings } from "./Groupings.ts"
 import type { WindowClosed } from "./Windows.ts"
@@ -65,6 +65,11 @@ export class Boards extends BoardSet {
   readonly gone = new Set<string>()
   readonly #metrics: () => ReadonlyMap<string, Metric>
   readonly #groupings = new Groupings()
+  /**
+   * Closed windows that a start has found on disk, until their board is defined: the stored project may be older than
+   * they are, so that the journal makes the board.
+   */
+  readonly #found = new Map<string, Array<FoundWindow>>()
   /** How many of the further boards show present lengths or values. */
   #ofPresent = 0
 
@@ -90,12 +95,19 @@ export class Boards extends BoardSet {
     return this.further.get(boardId) ?? this.ofTeams.get(boardId)
   }
 
+  /** A start has found this window on disk. */
+  found(boardId: string, found: FoundWindow): void {
+    if (boardId === xpBoard.id) this.load(found)
+    else this.#found.set(boardId, [...(this.#found.get(boardId) ?? []), found])
+  }
+
   /** Makes, changes or drops the boards of a definition. */
   define(board: Board): void {
     if (isXpBoard(board)) return
     const own = isOfTeams(board) ? this.ofTeams : this.further
     const known = own.get(board.id)
     if (!hasScores(board)) {
+      if (this.#found.delete(board.id)) this.gone.add(board.id)
       if (known === undefined) return
       own.delete(board.id)
       known.dropGroups()
@@ -111,6 +123,8 @@ export class Boards extends BoardSet {
         ...(grouping && { grouping }),
       })
       if (isOfTeams(board)) made.filledTo = prefixesEnd
+      for (const found of this.#found.get(board.id) ?? []) made.load(found)
+      this.#found.delete(board.id)
       own.set(board.id, made)
       if (made.present !== undefined) this.#ofPresent++
     } else known.board = board
@@ -273,9 +287,6 @@ export class Boards extends BoardSet {
       const member = this.members.find(subject.userId)
       this.of(cause.leaderboard)?.leaveClosed(member, subject.userId, sequence)
       return
-    }
-    if (cause.kind === "profile") {
-      this.#groupings.passOver(this.members.find(subject.userId), record)
     }
     const hides = cause.kind === "profile" && cause.change.hidden === true
     if (!hides && cause.kind !== "erasure" && !(cause.kind === "mergeEnd" && cause.done)) return

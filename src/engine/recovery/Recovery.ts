@@ -271,13 +271,12 @@ const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed
   yield* loadActors(state)
   yield* loadCounts(storage, (environment) => environments.of(environment).counts)
   yield* loadGoals(storage, (environment) => environments.of(environment).counts.goals)
-  for (const { boards, project } of environments) {
-    for (const board of project.durable.leaderboards.values()) boards.define(board)
-  }
   for (const { place, window, ...gaps } of yield* readWindows(storage)) {
     const { board, environment, index, kind } = place
-    // Those of a board that was archived lately are still to be deleted.
-    environments.of(environment).boards.of(board)?.load(kind, index, window, gaps)
+    environments.of(environment).boards.found(board, { kind, index, window, gaps })
+  }
+  for (const { boards, project } of environments) {
+    for (const board of project.durable.leaderboards.values()) boards.define(board)
   }
   yield* loadTeamScores(storage, (environment) => environments.of(environment).teamScores)
   yield* loadNames(state)

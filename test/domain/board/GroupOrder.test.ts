@@ -21,16 +21,12 @@ const inOrder = (one: Row, other: Row): number =>
 const watchedBoard = (members: Members, grouping: Grouping) => {
   const board = Leaderboard.grouped(members, grouping)
   const state = { closed: false }
-  const wasIn = (member: number, group: number) => {
-    if (state.closed) board.groups!.keep(member, group)
-  }
   grouping.watchers.add({
     get keeps() {
       return state.closed
     },
-    wasIn,
     leavesGroup: (member, group) => {
-      if (state.closed) wasIn(member, group)
+      if (state.closed) board.groups!.keep(member, group)
       else board.groups!.leave(member)
     },
     joinsGroup: (member) => {
@@ -130,10 +126,9 @@ describe("The groups of a board", () => {
     grouping.assign(ada, "Berlin")
     board.set(ada, 5, 1)
     state.closed = true
-    grouping.keep(ada, "Rome")
-    grouping.keep(ada, "Oslo")
+    grouping.assign(ada, "Rome")
     grouping.assign(ada, "Oslo")
-    const row = { userId: "ada", score: 5, tie: 1, group: "Rome" }
+    const row = { userId: "ada", score: 5, tie: 1, group: "Berlin" }
     expectGroups(board, [row])
     expect(grouping.nameOf(grouping.groupOf(ada))).toBe("Oslo")
   })

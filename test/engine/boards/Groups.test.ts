@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { limits } from "../../../src/Limits.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
-import { type Fixture, reward, sandbox, start } from "../fixture.ts"
+import { type Fixture, production, reward, sandbox, start } from "../fixture.ts"
 
 const quiet = { clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000, snapshotSliceEntriesMax: 2 }
 
@@ -124,6 +124,57 @@ describe("The groups of a closed window", () => {
             yield* second.close("kill")
           }
         }
+      }),
+  )
+
+  it.effect(
+    "are those at the close if the board was made while a snapshot was written that got lost",
+    () =>
+      Effect.gen(function* () {
+        const ids = ["ada", "bob", "cyd"]
+        let lost = 0
+        for (let writes = 0; writes < 16; writes++) {
+          const state = new MemoryStorage.MemoryState()
+          let left = Number.POSITIVE_INFINITY
+          const open = Effect.suspend(() => {
+            const memory = MemoryStorage.make({ state })
+            const write: typeof memory.writeEntries = (entries) =>
+              Effect.suspend(() => (left-- > 0 ? memory.writeEntries(entries) : Effect.never))
+            return start({ ...memory, writeEntries: write }, quiet)
+          })
+          yield* at("2026-11-04T23:49:30Z")
+          const first = yield* open
+          // Its states are stored first, then a pause follows.
+          for (const userId of ids) yield* first.engine.askUser(production, reward(userId, 1))
+          for (const userId of ids) yield* move(first, userId, "Rome")
+          left = writes
+          yield* snapshot
+          yield* makeBoard(first)
+          for (const [index, userId] of ids.entries()) {
+            yield* first.engine.askUser(sandbox, reward(userId, 3 - index))
+          }
+          yield* at("2026-11-05T00:00:00Z")
+          for (const userId of ids) yield* move(first, userId, "Paris")
+          for (const userId of ids) yield* move(first, userId, "Bonn")
+          const closed = [
+            ["ada", "Rome", 1],
+            ["bob", "Rome", 2],
+            ["cyd", "Rome", 3],
+          ]
+          expect(yield* groups(first, "2026-11-04")).toEqual(closed)
+          yield* snapshot
+          if (left < 0) lost++
+          left = 0
+          yield* first.close("kill")
+          left = Number.POSITIVE_INFINITY
+          const second = yield* open
+          expect([writes, yield* groups(second, "2026-11-04")]).toEqual([writes, closed])
+          yield* snapshot
+          expect([writes, yield* groups(second, "2026-11-04")]).toEqual([writes, closed])
+          expect(second.broken).toEqual([])
+          yield* second.close("kill")
+        }
+        expect(lost).toBeGreaterThan(4)
       }),
   )
 
