@@ -6,6 +6,8 @@ export const goalLimits = {
   goalTargetMax: 100_000_000_000,
   /** Completions of one goal that one record has, after an edit of the target. */
   goalCompletionsMax: 500,
+  /** The days of which a goal knows what was contributed. */
+  goalDaysMax: 128,
   /** Contributors of a goal that a list has. */
   goalContributorsMax: 100,
   /** How long after a defect the rewards of a goal are tried again. */

@@ -279,7 +279,9 @@ export interface EngineReads {
   /** `readDirectory` without an effect. */
   readonly directoryNow: () => DirectoryState
   /** The totals of shared goals, by durable records, as of each call. */
-  readonly goalTotals: (environment: string) => Pick<GoalTotals, "durableOf" | "durableTotals">
+  readonly goalTotals: (
+    environment: string,
+  ) => Pick<GoalTotals, "days" | "durableOf" | "durableTotals">
   /**
    * The latest time at which the user may have been erased, epoch milliseconds; 0: before any valid
    * user token.

@@ -56,6 +56,7 @@ describe("/openapi.json", () => {
       "/v1/goals",
       "/v1/goals/{id}",
       "/v1/goals/{id}/contributors",
+      "/v1/goals/{id}/days",
       "/v1/goals/{id}/teams",
       "/v1/goals/{id}/teams/{teamId}",
       "/v1/ingest/posthog/batch/",

@@ -41,6 +41,7 @@ interface Place {
 interface Contribution {
   readonly place: string
   readonly amount: number
+  readonly day: string
 }
 
 const newPlayer = (): Player => ({
@@ -57,6 +58,8 @@ export class GoalModel {
   readonly goals = new Map<string, Goal>()
   /** By the sequence of a record: what it contributed. */
   readonly #made = new Map<number, ReadonlyArray<Contribution>>()
+  /** By goal and day: what was contributed. */
+  readonly days = new Map<string, number>()
   readonly seen = { completed: 0, edits: 0, undone: 0, united: 0, paid: 0, small: 0, told: 0 }
 
   /** The places that wait for rewards. */
@@ -135,7 +138,9 @@ export class GoalModel {
       if (part.amount === 0) place.contributors++
       part.amount += amount
       place.total += amount
-      made.push({ place: name, amount })
+      const dayName = `${goal.id} ${Math.floor(occurredAt / day)}`
+      this.#addDay(dayName, amount)
+      made.push({ place: name, amount, day: dayName })
       expected.push(`${name} +${amount}`)
       const percent = [100, 75, 50, 25].find((one) => place.total * 100 >= one * goal.target) ?? 0
       if (percent <= place.reached) continue
@@ -155,6 +160,10 @@ export class GoalModel {
       if (!waits) player.parts.delete(other)
     }
     player.latest.set(goalId, name)
+  }
+
+  #addDay(name: string, amount: number): void {
+    this.days.set(name, (this.days.get(name) ?? 0) + amount)
   }
 
   #place(name: string, goal: Goal, period: number, team: number): Place {
@@ -179,12 +188,13 @@ export class GoalModel {
     const player = this.#player(userId)
     const expected: Array<string> = []
     const now = decidedAt(record)
-    for (const { amount, place: name } of this.#made.get(sequence) ?? []) {
+    for (const { amount, day: dayName, place: name } of this.#made.get(sequence) ?? []) {
       const place = this.places.get(name)!
       const { goal, period } = place
       const present = goal.recurrence === "none" ? 0 : Math.floor(now / day)
       if (place.completedAt > 0 || period !== present) continue
       place.total -= amount
+      this.#addDay(dayName, -amount)
       expected.push(`${name} ${-amount}`)
       this.seen.undone++
       const part = player.parts.get(name)

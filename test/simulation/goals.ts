@@ -199,6 +199,11 @@ export const simulateGoals = Effect.fnUntraced(function* (seed: number, steps: n
       const expected = { period, total, contributors, reached }
       expect([goal.id, team, found]).toMatchObject([goal.id, team, expected])
     }
+    for (const [name, amount] of model.days) {
+      const [goalId, dayOfGoal] = name.split(" ")
+      const found = totals.days.amountOn(goalId!, Number(dayOfGoal))
+      expect([name, found]).toEqual([name, amount])
+    }
     yield* addUp
     for (const [userId, player] of model.players) {
       const user = yield* running.engine.readUser(sandbox, userId)

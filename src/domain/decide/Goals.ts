@@ -90,7 +90,7 @@ const creditAll = (draft: Contributing, goals: ReadonlyArray<Goal>, amount: numb
 }
 
 const creditGoal = (draft: Contributing, goal: Goal, amount: number): void => {
-  const { facts, membership, project, user } = draft
+  const { day, facts, membership, project, user } = draft
   const named = openPlace(draft, goal)
   if (named === undefined || !membership.has(goal.segment)) return
   const { goalId, period } = named
@@ -111,6 +111,7 @@ const creditGoal = (draft: Contributing, goal: Goal, amount: number): void => {
     ...named,
     amount,
     mine: mine + amount,
+    day,
     ...(decimals > 0 && { decimals }),
     ...(first && { first }),
     ...(drops.length > 0 && { drops }),

@@ -32,6 +32,7 @@ export type GoalFact =
    * afterwards; absent: the user has no part in this place any more. `first`: the user had nothing
    * there before; `last`: and has nothing afterwards. `drops`: the user's other parts that are over, and
    * what they had. `gone`: what of `amount` is of a part that the user has dropped since; absent: nothing.
+   * `day`: the local day of the project on which the event occurred; absent: `amount` is 0.
    */
   | ({
       readonly kind: "goal.contributed"
@@ -41,6 +42,7 @@ export type GoalFact =
       readonly last?: true
       readonly drops?: ReadonlyArray<GoalPlace & { readonly amount: number }>
       readonly gone?: number
+      readonly day?: number
     } & GoalRef &
       NamedPlace &
       Scaled)

@@ -529,7 +529,7 @@ export class Environments {
       fresh.seal()
       for (const entry of teamScores.begin(id)) entries.push(entry)
       for (const entry of teamMembers.begin(id)) entries.push(entry)
-      rows.push(counts.goals.rows.begin(id))
+      rows.push(counts.goals.rows.begin(id), counts.goals.days.begin(id))
       if (counts.erased.forget(this.#options.now())) counts.changed = true
       if (!counts.changed) continue
       counts.changed = false
@@ -542,6 +542,7 @@ export class Environments {
         for (const { counts, fresh, teamMembers, teamScores } of this) {
           fresh.drop()
           counts.goals.rows.ended()
+          counts.goals.days.ended()
           teamMembers.ended()
           teamScores.ended()
         }

@@ -1,6 +1,6 @@
 /**
  * The rows of the snapshot for the totals of shared goals (`GoalTotals.ts`): one for each goal and team,
- * and one for each place that is owed.
+ * and one for each place that is owed. `GoalDays.ts` has those of the days.
  *
  * Invariants:
  * - A snapshot writes the rows that changed since the last one, as of its watermark, in the
@@ -17,6 +17,7 @@ import type { RewardedGoal } from "../../domain/record/Payment.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { eachBody, encodeValue, jsonOf } from "../../storage/Values.ts"
+import { goalDaysPrefix, type StoredDays } from "./GoalDays.ts"
 import type { Gone } from "./GoneParts.ts"
 
 export interface GoalRow {
@@ -39,6 +40,7 @@ export interface OwedGoal {
 interface TakesRows {
   readonly load: (row: GoalRow) => void
   readonly loadOwed: (owed: OwedGoal) => void
+  readonly loadDays: (goalId: string, days: StoredDays) => void
 }
 
 const goalsPrefix = "goals"
@@ -148,6 +150,9 @@ export const loadGoalRow = (
     const row = rowOf(goalId as string, team as number, jsonOf<StoredRow>(body))
     of(environment as string).load(row)
   } else if (kind === goalsOwedPrefix) of(environment as string).loadOwed(jsonOf<OwedGoal>(body))
+  else if (kind === goalDaysPrefix) {
+    of(environment as string).loadDays(goalId as string, jsonOf<StoredDays>(body))
+  }
 }
 
 /** Loads the rows of the snapshot. */
@@ -155,7 +160,7 @@ export const loadGoals = Effect.fnUntraced(function* (
   storage: Storage["Service"],
   of: (environment: string) => TakesRows,
 ): Effect.fn.Return<void, Broken> {
-  for (const prefix of [goalsPrefix, goalsOwedPrefix]) {
+  for (const prefix of [goalsPrefix, goalsOwedPrefix, goalDaysPrefix]) {
     const range = { table: "meta", ...rangeOf(compositeKey(prefix)) } as const
     yield* eachBody(storage, range, (key, body) => loadGoalRow(key, body, of))
   }

@@ -30,6 +30,7 @@ import {
 } from "../../domain/record/Record.ts"
 import type { RemainsOfGoals } from "../../domain/record/Remains.ts"
 import type { GoalPlace } from "../../domain/user/GoalPart.ts"
+import { GoalDays, type StoredDays } from "./GoalDays.ts"
 import { type GoalRow, GoalRows, type OwedGoal } from "./GoalRows.ts"
 import { GoneParts } from "./GoneParts.ts"
 
@@ -51,6 +52,8 @@ export class GoalTotals implements DecisionTotals {
   /** Of the durable totals. */
   readonly gone = new GoneParts()
   readonly rows = new GoalRows()
+  /** By durable records. */
+  readonly days = new GoalDays()
   /** Places that records made owed, or paid, that are not durable. */
   readonly #owedAhead = new Map<string, { readonly owed: boolean; readonly through: number }>()
 
@@ -142,7 +145,10 @@ export class GoalTotals implements DecisionTotals {
     const { goalId, team = 0 } = fact
     const total = foldTotal(this.durableOf(goalId, team), fact, at)
     if (total !== undefined) within(this.#durable, goalId).set(team, total)
-    if (fact.kind === "goal.contributed") this.#note(this.gone.fold(fact))
+    if (fact.kind === "goal.contributed") {
+      this.#note(this.gone.fold(fact))
+      this.days.fold(fact)
+    }
     this.#noteRow(goalId, team)
     this.#owe(fact, at)
   }
@@ -165,6 +171,10 @@ export class GoalTotals implements DecisionTotals {
   load({ goalId, gone, team, total }: GoalRow): void {
     if (total !== undefined) within(this.#durable, goalId).set(team, total)
     if (gone !== undefined) this.gone.load(goalId, team, gone)
+  }
+
+  loadDays(goalId: string, days: StoredDays): void {
+    this.days.load(goalId, days)
   }
 
   loadOwed(owed: OwedGoal): void {

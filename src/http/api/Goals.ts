@@ -7,6 +7,7 @@ import { goalScopes } from "../../domain/project/Goal.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
+  DateText,
   integer,
   limitQuery,
   OpenTo,
@@ -35,6 +36,7 @@ import { goalId, teamId } from "./examples/exampleIds.ts"
 import {
   contributorList,
   goal,
+  goalDayList,
   goalNow,
   goalPage,
   progress,
@@ -290,6 +292,47 @@ const ContributorList = Schema.Struct({
   examples: [contributorList],
 })
 
+const daysDefault = 30
+
+const daysQuery = {
+  from: Schema.optionalKey(
+    DateText.annotate({
+      description: `The first day, at most ${limits.goalDaysMax - 1} days before today. Default: ${daysDefault - 1} days before \`to\`.`,
+      examples: ["2026-10-31"],
+    }),
+  ),
+  to: Schema.optionalKey(
+    DateText.annotate({
+      description: "The last day. Default: today, or the last day of a goal that is over.",
+      examples: ["2026-11-01"],
+    }),
+  ),
+}
+
+export const GoalDaysQuery = Schema.Struct(daysQuery)
+
+const date = (description: string, example: string) =>
+  Schema.String.annotate({ description, format: "date", examples: [example] })
+
+const GoalDays = Schema.Struct({
+  ...reference,
+  from: date("The first day.", "2026-10-31"),
+  to: date("The last day.", "2026-11-01"),
+  days: Schema.Array(
+    Schema.Struct({
+      date: date("The day.", "2026-11-01"),
+      contributed: Schema.Finite.annotate({
+        description: "What all contributed on the day, in units of the currency or the metric.",
+        examples: [5.2],
+      }),
+    }).annotate({ identifier: "GoalDay" }),
+  ).annotate({ description: "Each day from `from` to `to`." }),
+}).annotate({
+  identifier: "GoalDays",
+  description: "What was contributed to a goal by day.",
+  examples: [goalDayList],
+})
+
 const UserGoal = Schema.Struct({
   ...reference,
   status: shownMembers.status,
@@ -423,6 +466,19 @@ ${statusWords}`,
         OpenApi.annotations({
           summary: "List the top contributors of a goal",
           description: `Returns the users who contributed most in the present period, at most ${limits.goalContributorsMax}. Users who are hidden, erased or no longer in the team are left out. In an environment with many users, the list may be some minutes old: \`countedAt\` says when. A leaderboard of the same currency or metric ranks all users.`,
+        }),
+      ),
+    HttpApiEndpoint.get("days", "/v1/goals/:id/days", {
+      params,
+      query: daysQuery,
+      success: GoalDays,
+      error: [...readProblems, GoalNotFound],
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Read a goal by day",
+          description: `Returns what was contributed on each day of the project's calendar, of the last ${limits.goalDaysMax}: of a recurring goal in all periods, and of a goal of teams by all teams. A contribution counts on the day on which its event occurred. A revoked event counts on no day; what users contributed who were erased since stays.`,
         }),
       ),
     HttpApiEndpoint.get("ofUser", "/v1/users/:id/goals", {

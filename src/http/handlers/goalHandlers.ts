@@ -29,6 +29,7 @@ import { shownPeriod } from "../../engine/read/GoalContributors.ts"
 import type { GoalPatch, Goals, NewGoal } from "../api/Goals.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
+import { goalDays } from "./goalDays.ts"
 import {
   allParts,
   foundOr,
@@ -54,6 +55,16 @@ export const goalHandlers = (engine: Engine["Service"]): Handlers<typeof Goals> 
       (!isClient(caller) || isPublicAt(goal, now)) && mayKnow(engine, goal, caller, now),
   }),
   ...teamReads(engine),
+  days: {
+    handle: ({ caller, params: { id }, query }) =>
+      Effect.gen(function* () {
+        const reading = readingOf(engine, caller.environment)
+        const goal = yield* visibleGoal(reading, id, caller)
+        const { days } = engine.goalTotals(caller.environment)
+        const shown = yield* goalDays(goal, query, { ...reading, days })
+        return { body: { ...refOf(goal), ...shown } }
+      }),
+  },
   ofUser: {
     handle: ({ caller: { environment }, params: { id } }) =>
       Effect.gen(function* () {

@@ -25,7 +25,7 @@ const goals = ["gol_1", "gol_2"]
 const earn = (engine: Engine["Service"], userId: string, xp: number, id?: string) =>
   engine.askUser(sandbox, reward(userId, xp, id))
 
-/** The totals, and what each user contributed and was paid. */
+/** The totals, the sums of the last days, and what each user contributed and was paid. */
 const seen = Effect.fnUntraced(function* (engine: Engine["Service"]) {
   const parts: Record<string, unknown> = {}
   for (const userId of users) {
@@ -33,7 +33,11 @@ const seen = Effect.fnUntraced(function* (engine: Engine["Service"]) {
     if (user?.id === userId) parts[userId] = [user.points, [...user.goals]]
   }
   const totals = engine.goalTotals(sandbox)
-  return { totals: goals.map((id) => [...totals.durableTotals(id)]), parts }
+  const today = Math.floor(Date.now() / 86_400_000)
+  // The run may pass midnight.
+  const byDay = (id: string) =>
+    [today - 2, today - 1, today].reduce((sum, day) => sum + totals.days.amountOn(id, day), 0)
+  return { totals: goals.map((id) => [...totals.durableTotals(id), byDay(id)]), parts }
 })
 
 type Seen = Effect.Success<ReturnType<typeof seen>>
@@ -83,11 +87,8 @@ const written = Effect.gen(function* () {
   yield* engine.askUser(sandbox, { userId: "dan", command: { kind: "erasure" } })
   yield* note
   const reads = yield* seen(engine)
-  expect(reads.totals[0]).toMatchObject([[0, { total: 105, reached: 100, rewarded: 3 }]])
-  expect(reads.totals[1]).toMatchObject([
-    [1, { total: 10 }],
-    [2, { total: 10 }],
-  ])
+  expect(reads.totals[0]).toMatchObject([[0, { total: 105, reached: 100, rewarded: 3 }], 105])
+  expect(reads.totals[1]).toMatchObject([[1, { total: 10 }], [2, { total: 10 }], 20])
   yield* close("kill")
   return { directory, host, then, reads }
 })

@@ -4,11 +4,12 @@ import { questRecurrences } from "../../../domain/project/Definition.ts"
 import { goalDefaults } from "../../../domain/project/Goal.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import type { PlaceVisit, Route } from "../../request/Route.ts"
+import { lineChart } from "../../view/Charts.ts"
 import type { Draft } from "../../view/Editing.ts"
 import { type Form, numberField, selectField, textField } from "../../view/Forms.ts"
 import { type Content, html, isolated } from "../../view/Html.ts"
 import { figures, table } from "../../view/Lists.ts"
-import { count } from "../../view/Quantities.ts"
+import { count, dayLabel } from "../../view/Quantities.ts"
 import { userLink } from "../../view/Users.ts"
 import {
   type BadgeChoices,
@@ -23,7 +24,8 @@ import {
   typedPayment,
 } from "./conditions.ts"
 import { withoutNulls } from "./editor.ts"
-import { kindRoutes } from "./kindPages.ts"
+import { goalPeriodRoutes, periodButtons } from "./goalPeriod.ts"
+import { type KindPages, kindRoutes } from "./kindPages.ts"
 import {
   headFields,
   periodWords,
@@ -193,6 +195,22 @@ const progressOf = (goal: Goal, progress: Progress): Content =>
     ["Reward paid", rewardedWords(progress)],
   ])
 
+/** What was contributed on each of the last days. */
+const chartOf = (visit: PlaceVisit, goal: Goal): Effect.Effect<Content> => {
+  const asked = visit.ask("goals.days", { params: { id: goal.id }, query: {} })
+  return Effect.map(Effect.result(asked), (found): Content => {
+    const days = found._tag === "Success" ? found.success.days : []
+    if (days.every(({ contributed }) => contributed === 0)) return undefined
+    const isOpen = goal.status === "active" || goal.status === "paused"
+    const points = days.map(({ contributed, date }, at) => ({
+      at: dayLabel(date),
+      value: contributed,
+      open: isOpen && at === days.length - 1,
+    }))
+    return html`<div class="charts">${lineChart({ label: "Contributed by day", shown: amount, points })}</div>`
+  })
+}
+
 const teamsShown = 20
 
 /** The teams with the highest totals. */
@@ -237,7 +255,7 @@ ${table(`Top contributors of ${goal.name}`, ["User", "Team", "Contribution", "Re
 const whoseWords = ({ scope, teamKind }: Goal): Content =>
   scope === "everyone" ? "everyone" : html`each team of kind ${isolated(teamKind ?? "")}`
 
-export const goalRoutes: ReadonlyArray<Route> = kindRoutes<Goal, BadgeChoices>({
+const goalKind: KindPages<Goal, BadgeChoices> = {
   noun: "goal",
   nameOf: ({ name }) => name,
   lifecycle: "period",
@@ -257,13 +275,16 @@ export const goalRoutes: ReadonlyArray<Route> = kindRoutes<Goal, BadgeChoices>({
   names,
   draftOf,
   patchOf,
-  more: (visit, goal) => {
+  more: (visit, goal, allowed) => {
     if (goal.status === "draft") return Effect.undefined
     const state =
       goal.scope === "team"
         ? teamsOf(visit, goal)
         : Effect.succeed(goal.progress == null ? undefined : progressOf(goal, goal.progress))
-    return Effect.zipWith(state, topOf(visit, goal), (reached, top): Content => [reached, top])
+    return Effect.map(
+      Effect.all([state, chartOf(visit, goal), topOf(visit, goal)]),
+      (sections): Content => [allowed && periodButtons(visit, goal), ...sections],
+    )
   },
   heads: ["Target", "Reached", "Gives", "For", "Period"],
   cellsIn: (visit) =>
@@ -279,4 +300,6 @@ export const goalRoutes: ReadonlyArray<Route> = kindRoutes<Goal, BadgeChoices>({
         periodWords(goal),
       ],
     ]),
-})
+}
+
+export const goalRoutes: ReadonlyArray<Route> = [...goalPeriodRoutes, ...kindRoutes(goalKind)]

@@ -54,6 +54,18 @@ export const teamProgress = {
 
 export const teamList = { teams: [{ team, ...progress, total: 50, contributors: 8 }] } as const
 
+export const goalDayList = {
+  goalId,
+  key: goal.key,
+  name: goal.name,
+  from: "2026-10-31",
+  to: "2026-11-01",
+  days: [
+    { date: "2026-10-31", contributed: 12 },
+    { date: "2026-11-01", contributed: 5.2 },
+  ],
+} as const
+
 export const contributorList = {
   contributors: [{ userId, displayName: "Ada", team: null, contribution: 240, rewarded: false }],
   countedAt: time,

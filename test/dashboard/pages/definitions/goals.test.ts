@@ -109,6 +109,43 @@ describe("The page of a goal", () => {
     expect(history).toContain(`/goals/${goal.id}"><bdi>Shown</bdi></a>: reward`)
   })
 
+  it("ends the goal by a button, and extends it by another, with entries in the log", async () => {
+    const goal = await create({ ...simple, name: "Ended", endsAt: "2099-01-01T00:00:00Z" })
+    const own = `${goals}/${goal.id}`
+    const versionOf = async () => (await world.api("GET", `/v1/goals/${goal.id}`)).json.version
+    expect((await world.owner.get(own)).text).not.toContain("Contributed by day")
+    await world.api("POST", "/v1/users/eve/rewards", { type: "xp", amount: 7 })
+    const open = (await world.owner.get(own)).text
+    expect(open).toContain("<figcaption>Contributed by day</figcaption>")
+    expect(open).toMatch(/<td[^>]*>7 so far<\/td>/)
+    const stale = await world.owner.post(`${own}/end`, { version: "99" })
+    expect(stale.text).toContain("Nothing was changed")
+    const ended = await world.owner.post(`${own}/end`, { version: String(await versionOf()) })
+    expect(ended.location).toBe(own)
+    const over = (await world.owner.get(own)).text
+    expect(over).toContain("ended, key")
+    expect(over).not.toContain(`action="${own}/end"`)
+    await world.api("POST", "/v1/users/eve/rewards", { type: "xp", amount: 7 })
+    const extend = async (endsAt: string) =>
+      world.owner.post(`${own}/extend`, { version: String(await versionOf()), endsAt })
+    expect((await extend("2020-01-01T00:00:00Z")).text).toContain("must be after the present end")
+    expect((await extend("soon")).text).toContain("Nothing was changed")
+    expect((await extend("2099-02-01T00:00:00Z")).location).toBe(own)
+    await world.api("POST", "/v1/users/eve/rewards", { type: "xp", amount: 1 })
+    expect((await world.api("GET", `/v1/goals/${goal.id}`)).json).toMatchObject({
+      status: "active",
+      endsAt: "2099-02-01T00:00:00.000Z",
+      progress: { total: 8 },
+    })
+    const log = (await world.owner.get(`${base}/log?on=${goal.id}`)).text
+    expect(log).toContain("<code>goal.end</code>")
+    expect(log).toContain("<code>goal.extend</code>")
+    const endless = await create({ ...simple, name: "Endless" })
+    const page = (await world.owner.get(`${goals}/${endless.id}`)).text
+    expect(page).toContain(`${goals}/${endless.id}/end`)
+    expect(page).not.toContain(`${goals}/${endless.id}/extend`)
+  })
+
   it("lists the teams with the highest totals", async () => {
     await world.api("PUT", "/v1/teams/owls", { kind: "nest", name: "Owls" })
     await world.api("PUT", "/v1/teams/owls/members/owl", {})

@@ -1,0 +1,96 @@
+/**
+ * What was contributed to each shared goal on each day, of all teams together.
+ *
+ * A contribution belongs to the day of the project on which its event occurred. Its fact names the day
+ * (`decide/Goals.ts`), so a later change of the zone moves nothing, and an undo takes the amount from the day that
+ * got it. What erased users contributed stays: their tombstones keep the day (`domain/record/Remains.ts`).
+ *
+ * Invariants:
+ * - A goal has its last day with a contribution and the `goalDaysMax` days before it. A day that was left
+ *   behind does not come back, so the sums do not depend on the order of the contributions.
+ * - A snapshot writes the days of the goals that changed since the last one, as of its watermark.
+ *
+ * Cost: a change of a map for each contribution, and `goalDaysMax` numbers for each goal. A snapshot copies them as
+ * it begins.
+ */
+import type { FactOf } from "../../domain/record/Record.ts"
+import { limits } from "../../Limits.ts"
+import { compositeKey } from "../../storage/Keys.ts"
+import type { Entry } from "../../storage/Storage.ts"
+import { encodeValue } from "../../storage/Values.ts"
+
+export const goalDaysPrefix = "goalDays"
+
+/** The days of a goal, in any order, and what was contributed on each, scaled. */
+export type StoredDays = ReadonlyArray<readonly [day: number, amount: number]>
+
+interface Days {
+  last: number
+  readonly amounts: Map<number, number>
+}
+
+/** One more than a read shows: an event may occur on the day after today, if its clock is ahead. */
+const daysKept = limits.goalDaysMax + 1
+
+export class GoalDays {
+  readonly #byGoal = new Map<string, Days>()
+  /** The goals that changed since the last snapshot, and those of the snapshot that is being written. */
+  #changed = new Set<string>()
+  #written = new Set<string>()
+
+  /** What was contributed on a day, scaled. */
+  amountOn(goalId: string, day: number): number {
+    return this.#byGoal.get(goalId)?.amounts.get(day) ?? 0
+  }
+
+  /** Counts a contribution, or takes it back. */
+  fold({ amount, day, goalId }: FactOf<"goal.contributed">): void {
+    if (day === undefined) return
+    const days = this.#daysOf(goalId, day)
+    if (day <= days.last - daysKept) return
+    this.#add(days, day, amount)
+    this.#changed.add(goalId)
+  }
+
+  #daysOf(goalId: string, first: number): Days {
+    let days = this.#byGoal.get(goalId)
+    if (days === undefined) {
+      days = { last: first, amounts: new Map() }
+      this.#byGoal.set(goalId, days)
+    }
+    return days
+  }
+
+  #add(days: Days, day: number, amount: number): void {
+    const { amounts } = days
+    amounts.set(day, (amounts.get(day) ?? 0) + amount)
+    if (day <= days.last) return
+    days.last = day
+    for (const each of amounts.keys()) {
+      if (each <= day - daysKept) amounts.delete(each)
+    }
+  }
+
+  /** Takes the days that a snapshot has. */
+  load(goalId: string, stored: StoredDays): void {
+    for (const [day, amount] of stored) this.#add(this.#daysOf(goalId, day), day, amount)
+  }
+
+  /** A snapshot begins. Returns its rows, which are those of now. */
+  begin(environment: string): ReadonlyArray<Entry> {
+    // A snapshot that failed left its changes.
+    const changed = new Set([...this.#written, ...this.#changed])
+    this.#changed = new Set()
+    this.#written = changed
+    return Array.from(changed, (goalId): Entry => {
+      const stored: StoredDays = [...this.#byGoal.get(goalId)!.amounts]
+      const key = compositeKey(goalDaysPrefix, environment, goalId)
+      return { table: "meta", key, value: encodeValue(JSON.stringify(stored)) }
+    })
+  }
+
+  /** The snapshot that began last has ended. */
+  ended(): void {
+    this.#written = new Set()
+  }
+}
