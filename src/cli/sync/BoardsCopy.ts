@@ -187,9 +187,12 @@ const keptByDefault = {
 
 const rowsOf = ({ entries }: Page) =>
   entries.map((entry) => {
-    const ids =
-      "team" in entry
-        ? { entrant: entry.team.id, user_id: null, team_id: entry.team.id }
-        : { entrant: entry.userId, user_id: entry.userId, team_id: null }
-    return { ...ids, rank: entry.rank, score: entry.score, prizes: entry.prizes }
+    const { prizes, rank, score } = entry
+    if ("team" in entry) {
+      const { id } = entry.team
+      return { entrant: id, user_id: null, team_id: id, rank, score, prizes }
+    }
+    const { group = null, groupRank = null, userId } = entry
+    const ids = { entrant: userId, user_id: userId, team_id: null }
+    return { ...ids, rank, score, prizes, group, group_rank: groupRank }
   })

@@ -51,6 +51,8 @@ CREATE TABLE leaderboard_entries (
   PRIMARY KEY (project, environment, leaderboard, "window", starts_at, entrant)
 );
 CREATE INDEX leaderboard_entries_user ON leaderboard_entries (project, environment, user_id);`,
+  `
+ALTER TABLE leaderboard_entries ADD COLUMN "group" text, ADD COLUMN group_rank bigint;`,
 ]
 
 /** The tables that have rows of users, with the column that names the user. */

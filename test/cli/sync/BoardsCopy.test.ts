@@ -126,6 +126,60 @@ describe("The leaderboards of a copy in PostgreSQL", () => {
     ).toHaveLength(3)
   })
 
+  it("have the groups of users, in a final window those at the close", async () => {
+    const warehouse = new BoardWarehouse("groups")
+    await warehouse.define()
+    const { place } = warehouse
+    const board = { key: "cities", name: "Cities", score: { currency: "xp" }, groupBy: "city" }
+    await place.create("/v1/leaderboards", { ...board, windows: ["weekly"] })
+    const move = (user: string, city: string | null) =>
+      place.put(`/v1/users/${user}`, { attributes: city === null ? {} : { city } })
+    await move("ann", "Rome")
+    await move("bob", "Oslo")
+    await move("cyd", "Rome")
+    for (const [user, times] of [
+      ["ann", 4],
+      ["bob", 3],
+      ["cyd", 2],
+      ["dan", 1],
+    ] as const) {
+      await warehouse.run(user, times)
+    }
+    const { boards } = await warehouse.begin()
+    const shown = 'entrant, rank, "group", group_rank'
+    const row = (
+      entrant: string,
+      rank: string,
+      group: string | null,
+      group_rank: string | null,
+    ) => ({ entrant, rank, group, group_rank })
+    const before = [
+      row("ann", "1", "Rome", "1"),
+      row("bob", "2", "Oslo", "1"),
+      row("cyd", "3", "Rome", "2"),
+      row("dan", "4", null, null),
+    ]
+    await boards.round(0)
+    expect(await warehouse.entries("cities", shown)).toEqual(before)
+    expect(await warehouse.entries("runs", '"group", group_rank')).toContainEqual({
+      group: null,
+      group_rank: null,
+    })
+    await place.post("/v1/test-clock", { advanceTo: "2030-01-16T10:00:00Z" })
+    await move("ann", "Oslo")
+    await warehouse.run("ann", 1)
+    await expect
+      .poll(async () => {
+        await boards.round(0)
+        return warehouse.windows("cities", "closed")
+      })
+      .toEqual([{ closed: true }, { closed: false }])
+    expect(await warehouse.entries("cities", shown)).toEqual([
+      ...before,
+      row("ann", "1", "Oslo", "1"),
+    ])
+  })
+
   it("are not final if a window closed while its pages were read", async () => {
     const warehouse = new BoardWarehouse("closes")
     await warehouse.define()

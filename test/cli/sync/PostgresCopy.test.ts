@@ -199,6 +199,24 @@ describe("A copy in PostgreSQL", () => {
 })
 
 describe("The tables of a copy", () => {
+  it("of an earlier form get the columns that this form has more, and keep their rows", async () => {
+    const warehouse = warehouseOf("earlier")
+    await warehouse.connect()
+    await warehouse.query(
+      `INSERT INTO leaderboard_entries VALUES ('p', 'sandbox', 'xp', 'weekly', now(), 'ann', 'ann', NULL, 1, 5, '[]')`,
+    )
+    await warehouse.query(
+      'ALTER TABLE leaderboard_entries DROP COLUMN "group", DROP COLUMN group_rank',
+    )
+    await warehouse.query("UPDATE form SET number = 2")
+    await warehouse.connect()
+    expect(await warehouse.rows("form", "number", "number")).toEqual([{ number: form }])
+    const shown = 'entrant, score, "group", group_rank'
+    expect(await warehouse.rows("leaderboard_entries", shown, "entrant")).toEqual([
+      { entrant: "ann", score: 5, group: null, group_rank: null },
+    ])
+  })
+
   it("are made once by processes that start together, and refused in a newer form", async () => {
     const warehouse = warehouseOf("together")
     await Promise.all([warehouse.connect(), warehouse.connect(), warehouse.connect()])
