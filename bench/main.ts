@@ -8,6 +8,7 @@ import { archives } from "./archives.ts"
 import { asks } from "./asks.ts"
 import { batchEvents } from "./batchEvents.ts"
 import { boardCommits } from "./boardCommits.ts"
+import { boardMemory } from "./boardMemory.ts"
 import { boards } from "./boards.ts"
 import { leagueClose, prizes } from "./closes.ts"
 import { cluster } from "./cluster.ts"
@@ -84,6 +85,7 @@ const short: Readonly<Record<string, Bench>> = {
   growth,
   boards,
   commits: boardCommits,
+  "board-memory": boardMemory,
   goals,
   pipeline,
   overload,
