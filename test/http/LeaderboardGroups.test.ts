@@ -156,6 +156,68 @@ describe("A leaderboard with groups", () => {
     ])
   })
 
+  it("keeps the groups at the close of windows of days", async () => {
+    clock.set("2026-11-10T12:00:00Z")
+    const place = await placeWithCities({ windows: [{ days: 2, anchor: "2026-11-10" }] })
+    await move(place, "eve", "Oslo")
+    clock.set("2026-11-11T23:59:00Z")
+    await move(place, "dan", "Rome")
+    const closing = [
+      [1, "ada", "Rome", 1],
+      [2, "bob", "Berlin", 1],
+      [2, "cyd", "Berlin", 1],
+      [4, "dan", "Rome", 2],
+      [5, "eve", "Oslo", 1],
+    ]
+    expect(await rowsOf(place, "?window=days")).toEqual(closing)
+    clock.set("2026-11-12T00:00:00Z")
+    await earn(place, "dan", 1)
+    await earn(place, "bob", 2)
+    for (const userId of ["ada", "bob", "dan", "eve"]) await move(place, userId, "Bonn")
+    expect(await rowsOf(place, "?window=days&at=2026-11-10")).toEqual(closing)
+    expect(await rowsOf(place, "?window=days&at=2026-11-11&group=Rome")).toEqual([
+      [1, "ada", "Rome", 1],
+      [4, "dan", "Rome", 2],
+    ])
+    expect(await rowsOf(place, "?window=days")).toEqual([
+      [1, "bob", "Bonn", 1],
+      [2, "dan", "Bonn", 2],
+    ])
+  })
+
+  it("keeps the groups of a window by the users' zones once it has ended everywhere", async () => {
+    const place = newPlace()
+    clock.set("2026-11-20T12:00:00Z")
+    const body = { key: "cities", name: "Cities", score: { currency: "points" }, groupBy: "city" }
+    const window = { days: 2, anchor: "2026-11-19" }
+    await place.create("/v1/leaderboards", { ...body, windows: [window], timeZone: "user" })
+    const join = async (userId: string, timezone: string, city: string) => {
+      await place.put(`/v1/users/${userId}`, { timezone, attributes: { city } })
+      await earn(place, userId, scores[userId as keyof typeof scores])
+    }
+    // It is the 21st there.
+    await join("ada", "Pacific/Kiritimati", "Rome")
+    await join("bob", "Pacific/Honolulu", "Berlin")
+    await join("cyd", "UTC", "Berlin")
+    const on = (day: string) => rowsOf(place, `?window=days&at=2026-11-${day}`)
+    // The 20th is over for Cyd, but not for Bob.
+    clock.set("2026-11-21T09:00:00Z")
+    await move(place, "cyd", "Rome")
+    const before = [
+      [1, "bob", "Berlin", 1],
+      [1, "cyd", "Rome", 1],
+    ]
+    expect(await on("20")).toEqual(before)
+    clock.set("2026-11-21T12:00:00Z")
+    await earn(place, "dan", 1)
+    for (const userId of ["ada", "bob", "cyd"]) await move(place, userId, "Oslo")
+    expect(await on("20")).toEqual(before)
+    expect(await on("21")).toEqual([
+      [1, "ada", "Oslo", 1],
+      [2, "dan", null, null],
+    ])
+  })
+
   it("refuses groups of teams, of other leaderboards, and another attribute once it is published", async () => {
     const place = await placeWithCities()
     expect(faultsOf(await place.patch(path, { groupBy: "plan" }))).toEqual([

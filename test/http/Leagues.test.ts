@@ -455,6 +455,11 @@ describe("leagues", () => {
     expect(await created({ score: { currency: "rubies" } })).toEqual([
       ["/score/currency", "unknown_reference"],
     ])
+    // Windows of days, and windows by the users' zones, are those of leaderboards.
+    expect(await created({ window: { days: 7, anchor: "2026-11-02" } })).toEqual([
+      ["/window", "invalid_value"],
+    ])
+    expect(await created({ timeZone: "user" })).toEqual([["/timeZone", "unknown_member"]])
     const [bronze] = divisions
     expect(await created({ divisions: [bronze, bronze] })).toEqual([
       ["/divisions/1/key", "duplicate"],
