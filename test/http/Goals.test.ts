@@ -172,6 +172,50 @@ describe("Contributions", () => {
     expect(await rewarded(place)).toBe(2)
   })
 
+  it("to a draft are shown by a preview, also of a changed or ended goal, which changes nothing", async () => {
+    const place = newPlace()
+    await place.create("/v1/rules", { action: "RUN", reward: { xp: 30 } })
+    const event = { userId: "ada", action: "RUN" }
+    const preview = async (body: object) => {
+      const { json, status } = await place.post("/v1/project/preview", { event, ...body })
+      expect([status, json]).toEqual([200, expect.anything()])
+      return json.goals
+    }
+    const whole = { teamId: null, contributed: 30, contribution: 30 }
+    expect(await preview({ goal: { ...goal, target: 60 } })).toEqual([
+      { goalId: "gol_draft", key: "together", name: "Together", ...whole, reached: 50 },
+    ])
+    expect(await preview({ goal: { ...goal, status: "draft" } })).toBeUndefined()
+    const ofTeams = { scope: "team", teamKind: "club" }
+    expect(await preview({ goal: { ...goal, ...ofTeams } })).toBeUndefined()
+    expect((await place.get("/v1/goals")).json.total).toBe(0)
+    const goalId = await place.create("/v1/goals", { ...goal, status: "draft", target: 90 })
+    const published = { ...goal, status: "active", target: 30, reward: { points: 5 } }
+    expect(await preview({ goal: published, goalId })).toMatchObject([
+      { goalId, ...whole, reached: 100, reward: { points: 5 } },
+    ])
+    await place.patch("/v1/goals/together", { status: "active" })
+    await place.track("ada", "RUN")
+    expect(await preview({ goal: { ...goal, target: 100 }, goalId })).toMatchObject([
+      { contributed: 30, contribution: 60, reached: 50 },
+    ])
+    const { now } = (await place.get("/v1/test-clock")).json
+    const endsAt = new Date(Date.parse(now) + 60_000).toISOString()
+    await place.patch("/v1/goals/together", { endsAt })
+    await place.post("/v1/test-clock", { advanceTo: endsAt })
+    const { json } = await place.post("/v1/project/simulate", event)
+    expect(json.goals).toBeUndefined()
+    expect(await preview({ goal, goalId })).toMatchObject([{ goalId, contribution: 60 }])
+    expect(await progressOf(place)).toMatchObject({ total: 30 })
+    const gone = await place.post("/v1/project/preview", { event, goal, goalId: "gol_none" })
+    expect(problemOf(gone)).toEqual([404, "goal_not_found"])
+    const faulty = { event, goal: { ...goal, key: "other", segment: "none", minContribution: 101 } }
+    expect(faultsOf(await place.post("/v1/project/preview", faulty)).toSorted()).toEqual([
+      ["/goal/minContribution", "invalid_value"],
+      ["/goal/segment", "unknown_reference"],
+    ])
+  })
+
   it("of a grant are named in its reply", async () => {
     const place = newPlace()
     await place.create("/v1/goals", { ...goal, target: 50 })

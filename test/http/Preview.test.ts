@@ -19,6 +19,7 @@ const kinds = {
   quest: { path: "/v1/quests", schema: "NewQuest", draftId: "qst_draft" },
   badge: { path: "/v1/badges", schema: "NewBadge", draftId: "bdg_draft" },
   boost: { path: "/v1/boosts", schema: "NewBoost", draftId: "bst_draft" },
+  goal: { path: "/v1/goals", schema: "NewGoal", draftId: "gol_draft" },
 } as const
 type Kind = keyof typeof kinds
 
@@ -41,6 +42,10 @@ const wholePatch = (kind: Kind, body: Json): Json => {
     const payment = { xp: null, points: null, currencies: null, freezes: null }
     const paid = reward === undefined ? null : { ...payment, ...reward }
     return { icon: null, secret: null, tiers: null, ...targeted, reward: paid, criteria: parts }
+  }
+  if (kind === "goal") {
+    const none = { scope: "everyone", teamKind: null, recurrence: "none", minContribution: 1 }
+    return { ...none, ...targeted, reward: { xp: null, ...noReward, ...reward } }
   }
   if (kind === "quest") {
     const none = { steps: null, recurrence: null, prerequisites: null, optIn: false, claim: "auto" }
@@ -99,6 +104,12 @@ describe("POST /v1/project/preview", () => {
           for (const name of ["tiers", "repeatable"]) delete body[name]
           delete body.criteria.target
         } else if (body.criteria !== undefined) delete body.criteria.badges
+        if (kind === "goal") {
+          body.score = { metric: "taps" }
+          delete body.teamKind
+          delete body.scope
+          delete body.minContribution
+        }
         for (const one of [body, ...(body.steps ?? []), body.criteria ?? {}]) {
           if (one.target !== undefined) one.target = 1 + values.below(2)
           if (one.where?.length > 1 || values.below(3) > 0) delete one.where

@@ -36,7 +36,7 @@ import type { Deduplicator } from "../dedupe/Deduplicator.ts"
 
 /** The kinds of commands that can be drafts. */
 type DraftKind =
-  | `${"create" | "update"}${"Badge" | "Boost" | "Currency" | "Item" | "Quest" | "Rule" | "Streak"}`
+  | `${"create" | "update"}${"Badge" | "Boost" | "Currency" | "Goal" | "Item" | "Quest" | "Rule" | "Streak"}`
   | "createMetric"
   | "updateSettings"
 
@@ -50,8 +50,8 @@ export interface DraftCommand<Kind extends DraftKind = DraftKind> {
  * The cost of drafts besides the decision, in units of `Matching.work` (0.04 µs). To copy and index
  * a definition takes up to 1.6 µs, most of it for conditions on the action of the event.
  */
-const draftWork = ({ badges, boosts, metrics, quests, rules }: ProjectState): number =>
-  40 * (rules.size + quests.size + badges.size + boosts.size + metrics.size)
+const draftWork = ({ badges, boosts, goals, metrics, quests, rules }: ProjectState): number =>
+  40 * (rules.size + quests.size + badges.size + boosts.size + metrics.size + goals.size)
 
 /**
  * `project` after `drafts`, applied in order. A refusal has the faults of all drafts. The state has

@@ -41,8 +41,17 @@ import {
   withheld,
 } from "./Events.ts"
 import { project } from "./examples/definitionExamples.ts"
-import { badgeId, boostId, currencyId, questId, ruleId, streakId } from "./examples/exampleIds.ts"
+import {
+  badgeId,
+  boostId,
+  currencyId,
+  goalId,
+  questId,
+  ruleId,
+  streakId,
+} from "./examples/exampleIds.ts"
 import { simulation } from "./examples/userExamples.ts"
+import { NewGoal } from "./Goals.ts"
 import { LevelCurve, LevelCurvePatch } from "./LevelCurves.ts"
 import { NewMetric } from "./Metrics.ts"
 import {
@@ -52,6 +61,7 @@ import {
   CurrencyNotFound,
   DefinitionConflict,
   EventConflict,
+  GoalNotFound,
   QuestNotFound,
   RuleNotFound,
   readProblems,
@@ -209,7 +219,7 @@ const replaced = (noun: string, id: string) =>
 
 /** A check that the id of a replaced definition comes with its draft. */
 const strayIds = (preview: Readonly<Record<string, unknown>>) =>
-  ["rule", "quest", "badge", "boost", "currency", "streak"].flatMap((noun) =>
+  ["rule", "quest", "badge", "boost", "currency", "streak", "goal"].flatMap((noun) =>
     preview[noun] === undefined && preview[`${noun}Id`] !== undefined
       ? [faultAt([`${noun}Id`], "unknown_member", `requires a ${noun}`)]
       : [],
@@ -231,12 +241,14 @@ export const PreviewRequest = Schema.Struct({
   ruleId: replaced("rule", ruleId),
   streak: Schema.optionalKey(NewStreak),
   streakId: replaced("streak", streakId),
+  goal: Schema.optionalKey(NewGoal),
+  goalId: replaced("goal", goalId),
 })
   .check(Schema.makeFilter(strayIds, { toJsonSchema: () => [{}, true] }))
   .annotate({
     identifier: "PreviewRequest",
     description:
-      "An event, and drafts of settings, a currency, a badge, a streak, a boost, a quest and a rule.",
+      "An event, and drafts of settings, a currency, a badge, a streak, a boost, a quest, a rule and a goal.",
     examples: [
       {
         event: { userId: "user-42", action: "LESSON_DONE", metadata: { score: 93 } },
@@ -337,6 +349,7 @@ A new level curve applies to every user at once, without a message; xp stay. A n
         BoostNotFound,
         CurrencyNotFound,
         StreakNotFound,
+        GoalNotFound,
         EventConflict,
         DefinitionConflict,
         ChangeConflict,
@@ -347,7 +360,7 @@ A new level curve applies to every user at once, without a message; xp stay. A n
         OpenApi.annotations({
           summary: "Simulate an event with drafts",
           description:
-            "Returns the outcome that the event would have once the drafts were saved, and changes nothing. A draft with an id replaces every member of that definition but key and metadata, and the status if the draft has none; `settings` is merged. A `metric` is a new one, since the others never change what they count. A new definition has the id `rul_draft`, `qst_draft`, `bdg_draft`, `bst_draft`, `cur_draft` or `mtr_draft` in the reply. It is refused where a draft or the event would be refused; faults of a draft have pointers below `/rule`, `/quest`, `/badge`, `/boost`, `/currency`, `/metric` or `/settings`, those of the event below `/event`. An `Idempotency-Key` is ignored.",
+            "Returns the outcome that the event would have once the drafts were saved, and changes nothing. A draft with an id replaces every member of that definition but key and metadata, and the status if the draft has none; `settings` is merged. A `metric` is a new one, since the others never change what they count. A new definition has the id `rul_draft`, `qst_draft`, `bdg_draft`, `bst_draft`, `cur_draft`, `mtr_draft` or `gol_draft` in the reply. It is refused where a draft or the event would be refused; faults of a draft have pointers below `/rule`, `/quest`, `/badge`, `/boost`, `/currency`, `/metric`, `/goal` or `/settings`, those of the event below `/event`. An `Idempotency-Key` is ignored.",
         }),
       ),
   )

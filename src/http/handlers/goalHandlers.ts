@@ -38,6 +38,7 @@ import {
   newMembers,
   partsChange,
   patchOf,
+  replacementOf,
   showDefinition,
   userNotFound,
   wholeReward,
@@ -100,6 +101,15 @@ export const newGoal = (payload: typeof NewGoal.Type, id: string) => {
     reward: allParts(reward),
     minContribution,
   }
+}
+
+/**
+ * The change that replaces every member of a goal but key and metadata, and the status if `payload` has
+ * none.
+ */
+export const goalReplacement = (payload: typeof NewGoal.Type): GoalChange => {
+  const { reward, ...members } = replacementOf(newGoal(payload, ""), payload)
+  return { ...members, reward: wholeReward(reward) }
 }
 
 const goalChange = ({ reward, score, ...patch }: typeof GoalPatch.Type): GoalChange =>

@@ -22,6 +22,7 @@ import type { Handlers } from "../contract/Interpreter.ts"
 import { badgeReplacement, newBadge } from "./badgeHandlers.ts"
 import { boostReplacement, newBoost } from "./boostHandlers.ts"
 import { currencyReplacement, newCurrency } from "./currencyHandlers.ts"
+import { goalReplacement, newGoal } from "./goalHandlers.ts"
 import { newMetric } from "./metricHandlers.ts"
 import { newQuest, questReplacement } from "./questHandlers.ts"
 import { referenceFaults } from "./referenceFaults.ts"
@@ -78,10 +79,7 @@ const below = (pointer: string, faults: ReadonlyArray<Fault>): ReadonlyArray<Fau
   faults.map((fault) => ({ ...fault, pointer: `${pointer}${fault.pointer}` }))
 
 /** The kinds that a preview may try. */
-type Tried = Exclude<
-  Noun,
-  "segment" | "leaderboard" | "league" | "experiment" | "item" | "goal" | "source"
->
+type Tried = Exclude<Noun, "segment" | "leaderboard" | "league" | "experiment" | "item" | "source">
 
 type Preview = typeof PreviewRequest.Type
 
@@ -103,6 +101,7 @@ const trials: { readonly [N in Tried]: Trial<N> } = {
   boost: { made: newBoost, replaced: boostReplacement },
   quest: { made: newQuest, replaced: questReplacement },
   rule: { made: newRule, replaced: ruleReplacement },
+  goal: { made: newGoal, replaced: goalReplacement },
 }
 const tried = Object.keys(trials) as ReadonlyArray<Tried>
 

@@ -172,6 +172,14 @@ const words = {
   boosts: ({ boosts = [] }: Simulation): Content => boostWords(boosts),
   metrics: ({ metrics = [] }: Simulation): Content =>
     metrics.map(({ key, total }) => `${key}: ${total ?? "none"}`).join(", "),
+  goals: ({ goals = [] }: Simulation): Content =>
+    goals
+      .map(({ contributed, key, reached }) =>
+        reached === undefined
+          ? `${key}: +${contributed}`
+          : `${key}: +${contributed}, ${reached} % reached`,
+      )
+      .join("; "),
 }
 
 const sources = (
@@ -233,6 +241,7 @@ ${table(
     row("Streaks", words.streaks),
     row("Boosts", words.boosts),
     row("Metrics", words.metrics),
+    row("Goals", words.goals),
     row("From", (simulation) => sources(visit, draftIds, simulation)),
   ],
 )}</section>`

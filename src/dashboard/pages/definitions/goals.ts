@@ -23,7 +23,7 @@ import {
   rewardWords,
   typedPayment,
 } from "./conditions.ts"
-import { withoutNulls } from "./editor.ts"
+import { eventTrial, withoutNulls } from "./editor.ts"
 import { goalPeriodRoutes, periodButtons } from "./goalPeriod.ts"
 import { type KindPages, kindRoutes } from "./kindPages.ts"
 import {
@@ -273,6 +273,12 @@ const goalKind: KindPages<Goal, BadgeChoices> = {
   preset: [],
   fields,
   names,
+  trial: eventTrial(
+    "goal",
+    () => ({ action: "" }),
+    draftOf,
+    "An action that gives the currency or counts for the metric.",
+  ),
   draftOf,
   patchOf,
   more: (visit, goal, allowed) => {
