@@ -209,6 +209,7 @@ export const operations = {
     teams: "GET goals/*/teams query",
     team: "GET goals/*/teams/*",
     contributors: "GET goals/*/contributors query",
+    days: "GET goals/*/days query",
     ofUser: "GET users/*/goals",
   },
   project: {
