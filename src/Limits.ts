@@ -185,6 +185,19 @@ export const limits = {
   /** Actions whose events are counted by name, and how many of these no definition names. */
   actionsCountedMax: 1_000,
   actionsUnmatchedMax: 500,
+  /** Paths of the metadata of events: of an action, and of an environment. */
+  pathsOfActionMax: 50,
+  pathsOfEnvironmentMax: 4_000,
+  pathCharactersMax: 100,
+  /** The events of an action that are looked at in a period, and of the later ones one of so many. */
+  pathsLookedFirst: 100,
+  pathsSample: 16,
+  pathsPeriodMs: 30 * 86_400_000,
+  /** Members of an event that are looked at; an object in it with more than so many is a map. */
+  pathsLookedPerEvent: 100,
+  pathsMembersMax: 20,
+  /** Rare paths that lose their places to those of one event. */
+  pathsReplacedPerEvent: 5,
 
   // Accounts
   projectsMax: 1_000,

@@ -40,6 +40,7 @@ import type { EnvironmentActions, EnvironmentCounts } from "./actor/Counts.ts"
 import type { DayCounts } from "./actor/DayCounts.ts"
 import type { GoalTotals } from "./actor/GoalTotals.ts"
 import type { MechanicDays } from "./actor/MechanicDays.ts"
+import type { ActionPaths } from "./actor/MetadataPaths.ts"
 import type { RecapDays } from "./actor/RecapDays.ts"
 import type { ReminderCounts } from "./actor/ReminderCounts.ts"
 import type { Outcome, Tally } from "./actor/Requests.ts"
@@ -269,6 +270,8 @@ export interface EngineReads {
   readonly readCounts: (environment: string) => Effect.Effect<EnvironmentCounts>
   /** How many events an environment has had of each action. */
   readonly readActions: (environment: string) => Effect.Effect<EnvironmentActions>
+  /** The paths of metadata that the latest events of an action carried. */
+  readonly readPaths: (environment: string, action: string) => Effect.Effect<ActionPaths>
   /**
    * The events of each of the last minutes, oldest first; the last minute is the current one.
    * Imported events count in the minute in which they occurred, all others in the minute in which

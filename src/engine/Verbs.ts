@@ -171,6 +171,7 @@ const countReadsOf = (
   | "readDayCounts"
   | "readMechanicDays"
   | "readMechanics"
+  | "readPaths"
   | "readRecapDays"
   | "readReminders"
   | "readUsersOfRange"
@@ -192,6 +193,8 @@ const countReadsOf = (
   readCounts: (environment) => Effect.sync(() => environments.of(environment).counts.copy()),
   readActions: (environment) =>
     Effect.sync(() => environments.of(environment).counts.actions.copy()),
+  readPaths: (environment, action) =>
+    Effect.sync(() => environments.of(environment).counts.paths.of(action, now())),
   readActivity: (environment) =>
     Effect.sync(() => {
       const { counts, project } = environments.of(environment)

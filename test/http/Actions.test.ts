@@ -41,11 +41,13 @@ describe("GET /v1/actions", () => {
       count: 2,
       lastReceivedAt: receivedAt,
       matched: true,
+      metadata: { looked: 2, paths: [], more: false },
     })
     expect(byAction.get("LESON_DONE")).toEqual({
       count: 1,
       lastReceivedAt: misspelt.receivedAt,
       matched: false,
+      metadata: { looked: 1, paths: [], more: false },
     })
 
     await place.delete(`/v1/rules/${ruleId}`)
@@ -54,5 +56,22 @@ describe("GET /v1/actions", () => {
     const known = (action: string) =>
       later.find((each: { action: string }) => each.action === action).matched
     expect([known("LESSON_DONE"), known("LESON_DONE")]).toEqual([false, true])
+  })
+
+  it("has the paths of the metadata that events carried, without values, and of no other environment", async () => {
+    const [one, other] = [new Place(server, "pathsOne"), new Place(server, "pathsOther")]
+    await one.track("u", "BUY", { cart: { total: 5 }, "ada@example.com": "secret-value" })
+    await one.track("u", "BUY", { cart: { total: "5" }, "~1/x": [1] })
+    await other.track("u", "BUY", { theirs: 1 })
+    const { json } = await one.get("/v1/actions")
+    expect(json.actions[0].metadata).toEqual({
+      looked: 2,
+      paths: [
+        { path: "cart.total", kinds: ["text", "number"], events: 2 },
+        { path: "~1/x", kinds: ["list"], events: 1 },
+      ],
+      more: true,
+    })
+    expect(JSON.stringify(json)).not.toMatch(/theirs|secret|ada@/)
   })
 })

@@ -129,7 +129,7 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
     name: "list_actions",
     title: "List actions",
     description:
-      "Every action that events have had, with its number of events and the time of the latest. Finds misspelt actions.",
+      "Every action that events have had, with its number of events, the time of the latest, and the paths of metadata that the latest events carried, with the kinds of their values. Finds misspelt actions and paths.",
     input: object({ limit, cursor }),
     run: (ask, input) => ask("GET", withQuery("/v1/actions", input, ["limit", "cursor"])),
   },

@@ -6,15 +6,14 @@ import { type NamedAction, namedActions } from "../../domain/project/NamedAction
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../request/Route.ts"
-import { seenActions, unmatchedOf } from "../view/Actions.ts"
+import { type SeenAction, seenActions, unmatchedOf } from "../view/Actions.ts"
 import { type Content, type Html, html, isolated } from "../view/Html.ts"
 import { offsetPage, type SortHead, sortTable, tabs, withQuery } from "../view/Lists.ts"
-import { count, isoTime } from "../view/Quantities.ts"
+import { pathWarning } from "../view/Paths.ts"
+import { count, isoTime, percent } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
 
-type Seen = Effect.Success<ReturnType<typeof seenActions>>[number]
-
-const orders: Readonly<Record<string, (one: Seen, other: Seen) => number>> = {
+const orders: Readonly<Record<string, (one: SeenAction, other: SeenAction) => number>> = {
   name: (one, other) => (one.action < other.action ? -1 : 1),
   events: (one, other) => other.count - one.count,
   // As they come.
@@ -40,18 +39,35 @@ const definitionLinks = (base: string, all: ReadonlyArray<AnyDefinition>): Html 
     namedMax,
   )
 
-const pathsOf = (paths: ReadonlySet<string> = new Set()): Content =>
+/** The paths that definitions read, and which of them no event had. */
+const readPaths = (seen: SeenAction, paths: ReadonlySet<string> = new Set()): Content =>
   paths.size > 0 &&
   listed(
-    Array.from(paths, (path) => html`<code>${path}</code>`),
+    Array.from(paths, (path) => {
+      const warning = pathWarning({ seen: [seen] }, [seen.action], path)
+      return html`<code>${path}</code>${warning && html`<br><span class="warning">${warning}</span>`}`
+    }),
     pathsMax,
   )
+
+/** The paths that events had, with the kinds of their values and their share of the events. */
+const hadPaths = ({ metadata: { looked, more, paths } }: SeenAction): Content => [
+  paths.length > 0 &&
+    listed(
+      paths.map(
+        ({ events, kinds, path }) =>
+          html`<code>${path}</code> ${kinds.join(", ")}, ${percent(events / looked)}`,
+      ),
+      pathsMax,
+    ),
+  more && html`<span class="hint">Some are left out.</span>`,
+]
 
 /** What names the action, or how to name it. */
 const naming = (
   { base }: PlaceVisit,
   allowed: boolean,
-  { action, matched }: Seen,
+  { action, matched }: SeenAction,
   named: NamedAction | undefined,
 ): Content => {
   if (named !== undefined && matched) return definitionLinks(base, named.definitions)
@@ -88,7 +104,7 @@ const actionsPage = Effect.fnUntraced(function* (
   const rows = offsetPage(path, query, shown)
   return show(
     "Actions",
-    html`<p>The actions of the events that were received, and the definitions that name them. Undone events and those of erased users count.</p>
+    html`<p>The actions of the events that were received, and the definitions that name them. Undone events and those of erased users count. Of metadata only the paths are kept, of a sample of the latest events.</p>
 ${tabs(
   "Named",
   [
@@ -117,14 +133,16 @@ ${
             head("Events", "events"),
             head("Last received", "last"),
             head("Named by"),
-            head("Metadata that they read"),
+            head("Metadata of its events"),
+            head("Metadata that is read"),
           ],
           rows.items.map((one) => [
             html`<code>${one.action}</code>`,
             count(one.count),
             isoTime(one.lastReceivedAt),
             naming(visit, allowed, one, named.get(one.action)),
-            pathsOf(named.get(one.action)?.paths),
+            hadPaths(one),
+            readPaths(one, named.get(one.action)?.paths),
           ]),
         )
 }

@@ -11,7 +11,7 @@ import { table } from "./Lists.ts"
 import { count, isoTime } from "./Quantities.ts"
 
 type ActionPage = BodyOf<"actions.list">
-type SeenAction = ActionPage["actions"][number]
+export type SeenAction = ActionPage["actions"][number]
 
 interface PageQuery {
   readonly limit: string

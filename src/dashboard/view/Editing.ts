@@ -3,6 +3,7 @@
  * If the saved version is newer, nothing is saved, and the page shows both.
  */
 import type { Fault, LaurelError } from "../../domain/values/Errors.ts"
+import type { SeenAction } from "./Actions.ts"
 import { type Form, formOf } from "./Forms.ts"
 import { type Html, html } from "./Html.ts"
 import { table } from "./Lists.ts"
@@ -17,6 +18,8 @@ export interface Draft {
   readonly form: Form
   readonly faults: ReadonlyArray<Fault> | undefined
   readonly address: string
+  /** The actions of the environment's events, where the form has paths of their metadata. */
+  readonly seen?: ReadonlyArray<SeenAction>
 }
 
 /** The field with the version of the definition that the form was made from. */

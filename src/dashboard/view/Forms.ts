@@ -98,6 +98,8 @@ interface Field {
   readonly label: string
   /** One sentence below the field. */
   readonly hint?: Content
+  /** What is odd about the text, although it may be saved. */
+  readonly warning?: Content
   readonly faults?: ReadonlyArray<Fault> | undefined
   /**
    * The pointer of the faults shown here. By default that of the name: `/where/0/value` for
@@ -127,10 +129,11 @@ const faultsAt = ({
     .map(({ detail }) => detail)
 
 const around = (field: Field, control: (describedBy: Html) => Html): Html => {
-  const { hint, label, name } = field
+  const { hint, label, name, warning } = field
   const details = faultsAt(field)
   const described = [
     ...(hint === undefined ? [] : [`${name}-hint`]),
+    ...(warning === undefined ? [] : [`${name}-warning`]),
     ...(details.length === 0 ? [] : [`${name}-fault`]),
   ].join(" ")
   const attributes = html`${described !== "" && html` aria-describedby="${described}"`}${
@@ -139,25 +142,27 @@ const around = (field: Field, control: (describedBy: Html) => Html): Html => {
   return html`<div class="field"><label for="${name}">${label}</label>
 ${control(attributes)}
 ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
+${warning !== undefined && html`<p class="warning" id="${name}-warning">${warning}</p>`}
 ${details.length > 0 && html`<p class="fault" id="${name}-fault">${label} ${details.join("; ")}.</p>`}</div>`
 }
 
 /** The list of suggestions for a field, by the last part of its name. */
 const suggestionsFor = (name: string): string | undefined => {
   const last = name.slice(name.lastIndexOf(".") + 1)
-  return last === "action" ? actionsList : /^path$|Path$/.test(last) ? pathsList : undefined
+  return last === "action" ? actionsList : /^path$|Path$/.test(last) ? metadataPathsList : undefined
 }
 
 /** More would be a list that nobody reads. */
 const suggestionsMax = 200
 const actionsList = "actions-seen"
-const pathsList = "paths-seen"
+/** The id of the list of paths. */
+export const metadataPathsList = "paths-seen"
 
 /** What the fields for an action and for a path into metadata suggest: once on their page. */
 export const suggestions = (actions: ReadonlyArray<string>, paths: ReadonlyArray<string>): Html => {
   const list = (id: string, texts: ReadonlyArray<string>) =>
     html`<datalist id="${id}">${texts.slice(0, suggestionsMax).map((text) => html`<option value="${text}">`)}</datalist>`
-  return html`${list(actionsList, actions)}${list(pathsList, paths)}`
+  return html`${list(actionsList, actions)}${list(metadataPathsList, paths)}`
 }
 
 export const textField = (

@@ -12,6 +12,10 @@ import { limits } from "../../Limits.ts"
 /** A JSON object of a caller. */
 export type Metadata = { readonly [key: string]: unknown }
 
+/** The kinds of values in metadata. */
+export const metadataKinds = ["text", "number", "boolean", "list", "null", "object"] as const
+export type MetadataKind = (typeof metadataKinds)[number]
+
 interface MetadataFault {
   readonly code: "too_deep" | "too_large" | "invalid_format" | "out_of_range"
   readonly detail: string

@@ -1,6 +1,6 @@
 /**
  * The counts of an environment: its users, the users in each quest, the holders of each badge and
- * tier, the events of each action (`ActionCounts`), the events of each of the last minutes
+ * tier, the events of each action (`ActionCounts`) and the paths of their metadata (`MetadataPaths`), the events of each of the last minutes
  * (`Activity`), what happened on each day (`DayCounts`) and what each mechanic did (`MechanicDays`),
  * reminders (`ReminderCounts`), recent erasures (`ErasedUsers`), lost ranks in leagues (`LostSeats`), and the totals of shared goals
  * (`GoalTotals`).
@@ -41,6 +41,7 @@ import { ErasedUsers, type StoredErased } from "./ErasedUsers.ts"
 import { GoalTotals } from "./GoalTotals.ts"
 import { LostSeats, type StoredSeats } from "./LostSeats.ts"
 import { MechanicDays, type StoredMechanics } from "./MechanicDays.ts"
+import { MetadataPaths, type StoredPaths } from "./MetadataPaths.ts"
 import { RecapDays, type StoredRecapDays } from "./RecapDays.ts"
 import { ReminderCounts, type StoredReminders } from "./ReminderCounts.ts"
 import { Sales, type StoredSales } from "./Sales.ts"
@@ -86,11 +87,12 @@ export class ActionCounts {
   /** How many places are taken by actions that no definition named. */
   #unmatched = 0
 
-  /** Counts an event that was received at `at`. */
-  add(action: string, at: number, matched: boolean): void {
+  /** Counts an event that was received at `at`; returns whether the action has a place. */
+  add(action: string, at: number, matched: boolean): boolean {
     const counted = this.#byAction.get(action) ?? this.#admit(action, matched)
     counted.count++
     counted.lastAt = at
+    return counted !== this.#others
   }
 
   #admit(action: string, matched: boolean): Counted {
@@ -221,6 +223,7 @@ export class Counts implements EnvironmentCounts {
   readonly quests = new Map<string, QuestCounts>()
   readonly badges = new Map<string, number>()
   readonly actions = new ActionCounts()
+  readonly paths = new MetadataPaths()
   readonly activity = new Activity()
   readonly days = new DayCounts()
   readonly mechanics = new MechanicDays()
@@ -250,7 +253,10 @@ export class Counts implements EnvironmentCounts {
     if (cause.kind !== "event" || facts.length === 0) return
     this.changed = true
     const at = decidedAt(record)
-    this.actions.add(cause.action, at, isMatched(record))
+    const matched = isMatched(record)
+    if (this.actions.add(cause.action, at, matched)) {
+      this.paths.look(cause.action, cause.metadata, record, matched)
+    }
     // An imported event counts in the minute in which it occurred, not in that of its import.
     this.activity.count(cause.imported === true ? (cause.occurredAt ?? at) : at)
   }
@@ -370,6 +376,7 @@ export class Counts implements EnvironmentCounts {
       mechanics = [],
       minutes = [],
       others = [0, 0],
+      paths,
       quests,
       recapDays = [],
       reminders = [],
@@ -384,6 +391,7 @@ export class Counts implements EnvironmentCounts {
     for (const [name, holders] of badges) this.badges.set(name, holders)
     this.sales.load(sold)
     this.actions.load(actions, others)
+    if (paths !== undefined) this.paths.load(paths)
     this.activity.load(minutes)
     this.days.load(days)
     this.mechanics.load(mechanics)
@@ -405,6 +413,7 @@ export class Counts implements EnvironmentCounts {
       badges: [...this.badges],
       ...(this.sold.size > 0 && { sold: this.sales.stored() }),
       ...this.actions.stored(),
+      ...this.paths.stored(),
       minutes: this.activity.stored(),
       days: this.days.stored(),
       ...this.mechanics.stored(),
@@ -432,6 +441,8 @@ interface Stored {
   readonly sold?: StoredSales
   readonly actions: StoredActions
   readonly others: StoredOthers
+  /** Absent without an event. */
+  readonly paths?: StoredPaths
   readonly minutes: StoredActivity
   readonly days: StoredDays
   /** Absent: no mechanic did anything. */

@@ -10,6 +10,7 @@ import {
   LevelChange,
 } from "../../domain/message/FactMembers.ts"
 import { withheldReasons } from "../../domain/record/Record.ts"
+import { metadataKinds } from "../../domain/values/Metadata.ts"
 import { limits } from "../../Limits.ts"
 import { BatchRefusal, BatchSummary, batchCounts, batchHeaders, batchWords, ok } from "./Batches.ts"
 import {
@@ -339,10 +340,51 @@ export const Events = HttpApiGroup.make("events")
 
 /* The actions of an environment's events. */
 
+const pathsDays = limits.pathsPeriodMs / 86_400_000
+
 const count = Schema.Int.annotate({
   description:
     "Number of events accepted, without duplicates. Undone events and those of erased users stay counted.",
   examples: [1204],
+})
+
+const PathSeen = Schema.Struct({
+  path: Schema.String.annotate({
+    description: "A path as conditions name it.",
+    examples: ["score"],
+  }),
+  kinds: Schema.Array(Schema.Literals(metadataKinds)).annotate({
+    description:
+      "The kinds of its values: `text`, `number`, `boolean`, `list`, `null`. `object`: an empty one, or one with so many members that it is a map; none of them is looked at.",
+    examples: [["number"]],
+  }),
+  events: Schema.Int.annotate({
+    description: "How many of the events that were looked at carried it.",
+    examples: [164],
+  }),
+}).annotate({
+  identifier: "PathSeen",
+  description: "A path of the metadata that events carried. No value is kept.",
+  examples: [actionsSeen.actions[1].metadata.paths[0]],
+})
+
+const PathsSeen = Schema.Struct({
+  looked: Schema.Int.annotate({
+    description: `How many events were looked at, with metadata or without: the first ${limits.pathsLookedFirst} of a period of ${pathsDays} days, then one of ${limits.pathsSample}. Those of the present period and of the one before count.`,
+    examples: [170],
+  }),
+  paths: Schema.Array(PathSeen).annotate({
+    description: `At most ${limits.pathsOfActionMax} paths, the most frequent first.`,
+  }),
+  more: Schema.Boolean.annotate({
+    description:
+      "Whether events carried more: names that look like ids, that have a dot or that do not print, members of maps, or paths beyond the limits.",
+    examples: [false],
+  }),
+}).annotate({
+  identifier: "PathsSeen",
+  description: "What the metadata of an action's latest events had.",
+  examples: [actionsSeen.actions[1].metadata],
 })
 
 export const ActionSeen = Schema.Struct({
@@ -354,6 +396,7 @@ export const ActionSeen = Schema.Struct({
       "Whether an active rule, a published quest, a badge or the `actions` of a streak name the action now. `QUEST_COMPLETE` is always known.",
     examples: [true],
   }),
+  metadata: PathsSeen,
 }).annotate({
   identifier: "ActionSeen",
   description: "The events of an action.",
@@ -384,7 +427,9 @@ export const Actions = HttpApiGroup.make("actions")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "List actions seen",
-        description: `Lists the actions of all events so far, imported ones included, with their number and last time, and whether a definition knows them: a misspelt action is one with \`matched: false\`. The first ${limits.actionsCountedMax} actions of an environment are listed; at most ${limits.actionsUnmatchedMax} of them are actions that no definition knew at their first event. The events of further ones are counted together as \`others\`.`,
+        description: `Lists the actions of all events so far, imported ones included, with their number and last time, and whether a definition knows them: a misspelt action is one with \`matched: false\`. The first ${limits.actionsCountedMax} actions of an environment are listed; at most ${limits.actionsUnmatchedMax} of them are actions that no definition knew at their first event. The events of further ones are counted together as \`others\`.
+
+\`metadata\` has the paths of the metadata that the latest events carried, and the kinds of their values, so that a condition with a misspelt path can be found. No value is kept. A path is gone ${pathsDays} to ${2 * pathsDays} days after its last event; the erasure of a user does not remove it earlier. An environment has at most ${limits.pathsOfEnvironmentMax} paths, and at most half of them are of actions that no definition knew.`,
       }),
     ),
   )

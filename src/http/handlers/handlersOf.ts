@@ -55,12 +55,14 @@ const actionHandlers = (engine: Engine["Service"]): Handlers<typeof Actions> => 
         const index = actionIndexOf(engine.projectNow(environment), engine.timeIn(environment))
         const names = [...actions.keys()].filter((action) => action > after).sort()
         const page = names.slice(0, limit)
+        const metadata = yield* Effect.forEach(page, (one) => engine.readPaths(environment, one))
         return {
           body: {
-            actions: page.map((action) => {
+            actions: page.map((action, place) => {
               const { count, lastAt } = actions.get(action)!
               const lastReceivedAt = isoTime(lastAt)
-              return { action, count, lastReceivedAt, matched: namesAction(index, action) }
+              const matched = namesAction(index, action)
+              return { action, count, lastReceivedAt, matched, metadata: metadata[place]! }
             }),
             others: {
               count: others.count,

@@ -16,9 +16,10 @@ beforeAll(async () => {
   await sandbox("POST", "/metrics", {
     ...{ key: "km", name: "Km & miles", aggregate: "sum", actions: ["RUN"], value: "km" },
   })
-  for (const action of ["BUY", "BUY", "BYU", "LATE", "RUN"]) {
+  for (const action of ["BUY", "BUY", "BYU", "LATE"]) {
     await sandbox("POST", "/events", { userId: "ada", action })
   }
+  await sandbox("POST", "/events", { userId: "ada", action: "RUN", metadata: { kms: 5, up: true } })
 })
 afterAll(() => places.server.stop())
 
@@ -34,8 +35,12 @@ const rowOf = (page: string, action: string): string =>
 describe("The page Actions", () => {
   it("has each action with its events, what names it, and the metadata that is read", async () => {
     const { text } = await places.viewer.get(`${base}/actions`)
-    expect(rowOf(text, "BUY")).toMatch(/^BUY 2 .* UTC rule BUY cart\.total amount$/)
-    expect(rowOf(text, "RUN")).toMatch(/^RUN 1 .* UTC metric Km &amp; miles km$/)
+    expect(rowOf(text, "BUY")).toMatch(
+      /^BUY 2 .* UTC rule BUY cart\.total No event of BUY had this path lately\. amount No event/,
+    )
+    expect(rowOf(text, "RUN")).toMatch(
+      /^RUN 1 .* UTC metric Km &amp; miles kms number, 100% up boolean, 100% km No event of RUN had this path lately\. Did you mean kms \?$/,
+    )
     expect(rowOf(text, "BYU")).toMatch(/^BYU 1 .* UTC nothing\.$/)
     expect(rowOf(text, "LATE")).toMatch(/ rule LATE not active now\.$/)
     const { text: unmatched } = await places.viewer.get(`${base}/actions?named=no`)

@@ -17,6 +17,7 @@ import {
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
+import { pathWarning } from "../../view/Paths.ts"
 import { backfillSection, latestOf } from "./backfills.ts"
 import {
   conditionFields,
@@ -261,6 +262,7 @@ const listedFields = (draft: Draft, badges: Keys["badges"]): Html => {
 const criteriaFields = (draft: Draft, { badges, metrics, streaks }: Keys): Html => {
   const { address, faults, form } = draft
   const kind = kindOf(form)
+  const actions = [form.text("criteria.action")]
   const optionsOf = (name: string, keys: ReadonlyArray<string>) =>
     [...new Set([...keys, ...[form.text(name)].filter((key) => key !== "")])].map(
       (key) => [key, key] as const,
@@ -295,9 +297,10 @@ const criteriaFields = (draft: Draft, { badges, metrics, streaks }: Keys): Html 
           label: "Sum of",
           value: form.text("criteria.sumPath"),
           hint: "The path to a number in the metadata, such as km. Events without a number above 0 there do not count.",
+          warning: pathWarning(draft, actions, form.text("criteria.sumPath"), true),
           faults,
         }),
-      conditionFields(draft, "criteria.where"),
+      conditionFields(draft, "criteria.where", actions),
     ],
     kind === "streak" &&
       selectField({

@@ -14,6 +14,7 @@ import type { Draft } from "../../view/Editing.ts"
 import { type Form, group, jsonOf, numberField, selectField, textField } from "../../view/Forms.ts"
 import { type Html, html } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
+import { pathWarning } from "../../view/Paths.ts"
 
 export const operatorLabels: Readonly<Record<Condition["op"], string>> = {
   eq: "is",
@@ -90,23 +91,37 @@ export const conditionNames = (form: Form, name: string): ReadonlyArray<string> 
   }),
 ]
 
-export const conditionFields = (draft: Draft, name: string): Html => {
+/** The conditions on the metadata of events of `actions`. */
+export const conditionFields = (
+  draft: Draft,
+  name: string,
+  actions: ReadonlyArray<string>,
+): Html => {
   const { address, faults, form } = draft
   return group({ legend: "Conditions on the metadata", name, faults }, [
     html`<p class="hint">All must hold. A path leads into the event's metadata, such as <code>cart.total</code>. A value is a number, <code>true</code>, <code>false</code>, <code>null</code>, a list such as <code>["a", 2]</code>, or a text; type a text that looks like one of these in quotes: <code>"42"</code>.</p>`,
     form
       .indices(name, rowsMax)
-      .map((index, place) => conditionRow(draft, `${name}.${index}`, place + 1)),
+      .map((index, place) => conditionRow(draft, `${name}.${index}`, place + 1, actions)),
     rowCount(form, name) < limits.conditionsMax && addButton(name, "Add condition", address),
   ])
 }
 
-const conditionRow = ({ address, faults, form }: Draft, row: string, place: number): Html =>
-  html`<div class="row fields" role="group" aria-label="Condition ${place}">
-${textField({ name: `${row}.path`, label: "Path", value: form.text(`${row}.path`), faults })}
+const conditionRow = (
+  draft: Draft,
+  row: string,
+  place: number,
+  actions: ReadonlyArray<string>,
+): Html => {
+  const { address, faults, form } = draft
+  const path = form.text(`${row}.path`)
+  const warning = pathWarning(draft, actions, path)
+  return html`<div class="row fields" role="group" aria-label="Condition ${place}">
+${textField({ name: `${row}.path`, label: "Path", value: path, warning, faults })}
 ${selectField({ name: `${row}.op`, label: "Comparison", value: form.text(`${row}.op`) || "eq", options: conditionOperators.map((op) => [op, operatorLabels[op]]), faults })}
 ${textField({ name: `${row}.value`, label: "Value", value: form.text(`${row}.value`), faults, below: true })}
 ${removeButton(row, `condition ${place}`, address)}</div>`
+}
 
 /** Conditions in words, for lists. */
 export const conditionWords = (conditions: ReadonlyArray<Condition>): string =>

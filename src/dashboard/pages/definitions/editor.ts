@@ -25,7 +25,7 @@ import {
   placePage,
   type Route,
 } from "../../request/Route.ts"
-import { seenActions } from "../../view/Actions.ts"
+import { type SeenAction, seenActions } from "../../view/Actions.ts"
 import {
   type Draft,
   differences,
@@ -51,6 +51,7 @@ import {
 } from "../../view/Forms.ts"
 import { badgeTitle, type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { rearranged, table, withoutBlankRows } from "../../view/Lists.ts"
+import { actionsIn, suggestedPaths } from "../../view/Paths.ts"
 import { boostWords } from "../../view/Quantities.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 
@@ -406,10 +407,10 @@ ${
   editable &&
   suggestions(
     seen.map(({ action }) => action),
-    [],
+    suggestedPaths(seen, actionsIn(form)),
   )
 }
-${this.#fields({ visit, tried, definition, choices, editable })}`,
+${this.#fields({ visit, tried, definition, choices, editable, seen })}`,
         error ?? (changed === undefined ? 200 : errorKinds.version_conflict.status),
       )
     })
@@ -419,6 +420,7 @@ ${this.#fields({ visit, tried, definition, choices, editable })}`,
     choices,
     definition,
     editable,
+    seen,
     tried: { changed, error, form, outcome },
     visit,
   }: {
@@ -427,11 +429,12 @@ ${this.#fields({ visit, tried, definition, choices, editable })}`,
     readonly definition: Definition | undefined
     readonly choices: Choices
     readonly editable: boolean
+    readonly seen: ReadonlyArray<SeenAction>
   }): Html {
     const { fields, noun, trial } = this.#editor
     const isNew = definition === undefined
     const address = this.#addressOf(visit, definition?.id)
-    const draft: Draft = { form, faults: error?.errors, address: `${address}/draft` }
+    const draft: Draft = { form, faults: error?.errors, address: `${address}/draft`, seen }
     const version = (changed === undefined && form.text(versionField)) || definition?.version
     return html`<form method="post" action="${address}">
 ${firstButton}

@@ -10,12 +10,14 @@ import {
   type Form,
   jsonField,
   jsonOf,
+  metadataPathsList,
   numberField,
   selectField,
   textField,
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { table } from "../../view/Lists.ts"
+import { pathWarning } from "../../view/Paths.ts"
 import { backfillSection, latestOf } from "./backfills.ts"
 import { conditionFields, conditionNames, conditionsOf, conditionWords } from "./conditions.ts"
 import { actionRoute, eventTrial, withoutNulls } from "./editor.ts"
@@ -91,6 +93,7 @@ const patchOf = (form: Form, { metadata }: Metric) => ({
 const countedFields = (draft: Draft): Content => {
   const { address, faults, form } = draft
   const aggregate = aggregateOf(form)
+  const actions = form.words("actions")
   return [
     html`<div class="row fields">${selectField({
       name: "aggregate",
@@ -108,13 +111,15 @@ const countedFields = (draft: Draft): Content => {
       faults,
       below: true,
     }),
-    conditionFields(draft, "where"),
+    conditionFields(draft, "where", actions),
     hasValue(aggregate) && [
       textField({
         name: "value",
         label: "Path of the number",
         value: form.text("value"),
         hint: html`Such as <code>km</code>. Events without a number there do not count.`,
+        list: metadataPathsList,
+        warning: pathWarning(draft, actions, form.text("value"), true),
         faults,
       }),
       numberField({

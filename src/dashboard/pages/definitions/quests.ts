@@ -16,6 +16,7 @@ import {
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
+import { pathWarning } from "../../view/Paths.ts"
 import {
   type BadgeChoices,
   badgeChoices,
@@ -104,14 +105,17 @@ const patchOf = (form: Form, quest: Quest) => ({
 
 const stepFields = (draft: Draft, row: string, place: number): Html => {
   const { address, faults, form } = draft
+  const actions = [form.text(`${row}.action`)]
+  const sumPath = form.text(`${row}.sumPath`)
+  const warning = pathWarning(draft, actions, sumPath, true)
   return html`<fieldset><legend>Step ${place}</legend><div class="row fields">
 ${textField({ name: `${row}.key`, label: "Key", value: form.text(`${row}.key`), faults })}
 ${textField({ name: `${row}.action`, label: "Action", value: form.text(`${row}.action`), faults })}
 ${textField({ name: `${row}.metric`, label: "Or metric", value: form.text(`${row}.metric`), faults })}
 ${numberField({ name: `${row}.target`, label: "Target", value: form.text(`${row}.target`), faults })}
-${textField({ name: `${row}.sumPath`, label: "Sum of", value: form.text(`${row}.sumPath`), faults })}
+${textField({ name: `${row}.sumPath`, label: "Sum of", value: sumPath, warning, faults })}
 ${removeButton(row, `step ${place}`, address)}</div>
-${conditionFields(draft, `${row}.where`)}</fieldset>`
+${conditionFields(draft, `${row}.where`, actions)}</fieldset>`
 }
 
 const stepsGroup = (draft: Draft): Html => {

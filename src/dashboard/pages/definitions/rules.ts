@@ -8,6 +8,7 @@ import { seenActions, unmatchedSection } from "../../view/Actions.ts"
 import type { Draft } from "../../view/Editing.ts"
 import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
 import { type Content, html } from "../../view/Html.ts"
+import { pathWarning } from "../../view/Paths.ts"
 import {
   type BadgeChoices,
   badgeChoices,
@@ -101,7 +102,7 @@ const fields = (draft: Draft, badges: BadgeChoices, isNew: boolean): Content => 
     }),
     textField({ name: "name", label: "Name", value: form.text("name"), faults }),
     headFields(draft, isNew, "name or the action"),
-    conditionFields(draft, "where"),
+    conditionFields(draft, "where", [form.text("action")]),
     rewardFields(draft, badges),
     html`<details${["multiplierPath", "multiplierMin", "multiplierMax"].some((name) => form.text(name) !== "") && html` open`}><summary>Multiply by a number of the event</summary>`,
     textField({
@@ -109,6 +110,7 @@ const fields = (draft: Draft, badges: BadgeChoices, isNew: boolean): Content => 
       label: "Path of the number",
       value: form.text("multiplierPath"),
       hint: html`Xp and points are multiplied by the number there, such as <code>cart.total</code>, and rounded down. Without a number the rule gives nothing.`,
+      warning: pathWarning(draft, [form.text("action")], form.text("multiplierPath"), true),
       faults,
     }),
     number("multiplierMin", "At least", "0, if empty."),

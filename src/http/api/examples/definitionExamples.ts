@@ -269,8 +269,21 @@ export const project = {
 
 export const actionsSeen = {
   actions: [
-    { action: "LESON_DONE", count: 2, lastReceivedAt: time, matched: false },
-    { action: "LESSON_DONE", count: 1204, lastReceivedAt: time, matched: true },
+    {
+      ...{ action: "LESON_DONE", count: 2, lastReceivedAt: time, matched: false },
+      metadata: { looked: 2, paths: [], more: false },
+    },
+    {
+      ...{ action: "LESSON_DONE", count: 1204, lastReceivedAt: time, matched: true },
+      metadata: {
+        looked: 170,
+        paths: [
+          { path: "score", kinds: ["number"], events: 164 },
+          { path: "course.name", kinds: ["text"], events: 91 },
+        ],
+        more: false,
+      },
+    },
   ],
   others: { count: 0, lastReceivedAt: null },
   total: 2,

@@ -95,6 +95,31 @@ describe("The form of a new rule", () => {
     expect(json.rules.map(({ action }: Json) => action)).not.toContain("ROWS")
   })
 
+  it("suggests the paths that events of its action had, and warns beside one that none had", async () => {
+    const metadata = { "<b>": "text", cart: { total: 5 } }
+    await world.api("POST", "/v1/events", { userId: "ada", action: "SEEN", metadata })
+    const typed = {
+      ...simple,
+      action: "SEEN",
+      "where.0.path": "cart.totl",
+      "where.0.op": "gt",
+      "where.0.value": "1",
+      multiplierPath: "<b>",
+    }
+    const intent = { intent: "add:where" }
+    const { text } = await world.owner.post(`${rules}/new/draft`, { ...typed, ...intent })
+    expect(text).toContain('<option value="&lt;b&gt;"><option value="cart.total">')
+    expect(text).toMatch(/name="where\.0\.path"[^>]* aria-describedby="where\.0\.path-warning"/)
+    expect(text).toContain("No event of SEEN had this path lately. Did you mean <code>cart.total<")
+    expect(text).toContain("Events of SEEN had no number there, but: text.")
+    const right = { ...typed, "where.0.path": "cart.total", multiplierPath: "cart.total" }
+    const { text: fine } = await world.owner.post(`${rules}/new/draft`, { ...right, ...intent })
+    expect(fine).not.toContain('class="warning"')
+    // A warning refuses nothing: events may come later.
+    const rule = await createdBy({ ...typed, action: "SEEN" })
+    expect((await world.owner.get(`${rules}/${rule.id}`)).text).toContain('class="warning"')
+  })
+
   it("marks each wrong value at its field, and keeps all that was typed", async () => {
     const condition = { "where.0.path": "a", "where.0.op": "eq", "where.0.value": "1" }
     const wrong: ReadonlyArray<
