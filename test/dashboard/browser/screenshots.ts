@@ -8,6 +8,7 @@ import type { Browser as Chromium } from "playwright-core"
 import { routes } from "../../../src/dashboard/Dashboard.ts"
 import { environmentPath } from "../../../src/dashboard/request/Route.ts"
 import { dashboardPrefix } from "../../../src/dashboard/view/Assets.ts"
+import { capture } from "./capture.ts"
 import { findChromium, launch } from "./chromium.ts"
 import { localhostOf } from "./localhost.ts"
 import { ask, type Sample, samplePath, startSample } from "./sample.ts"
@@ -52,7 +53,7 @@ const shoot = async (
       const file = `${fileName(address)}-${viewport.width}-${colorScheme}.png`
       // Live has up to 200 rows.
       const fullPage = !address.endsWith("/live")
-      await page.screenshot({ path: path.join(folder, file), fullPage })
+      await capture(page, { path: path.join(folder, file), fullPage })
       await context.close()
     }
   }
