@@ -47,6 +47,11 @@ export const contentOf = (text: string, path: string): string => {
         const target = targetOf(href, path)
         return target === undefined ? content : `<a href="${escaped(target)}">${content}</a>`
       },
+      // A picture of two schemes has its description in its image.
+      html({ text }: Tokens.HTML | Tokens.Tag) {
+        const [, description] = /^<picture>[\s\S]*? alt="([^"]*)"/.exec(text) ?? []
+        return description === undefined ? text : `<p><em>${description}</em></p>\n`
+      },
       image({ href, text: description }: Tokens.Image) {
         const { pathname } = new URL(href, new URL(path, "file:///"))
         const picture = guidePictures.find((each) => `/${each.path}` === pathname)

@@ -53,6 +53,17 @@ describe("A page of the guide", () => {
         `<pre tabindex="0"><code>echo &#39;&#60;i&#62;&#39; &#38; done</code></pre>\n<p>a <a href="/guide/quests#x">b</a></p>\n`,
     )
   })
+
+  it("shows the description of a picture that is not the guide's own", () => {
+    const both = `<picture>\n  <source media="(prefers-color-scheme: dark)" srcset="b.png">\n  <img src="a.png" alt="Two schemes">\n</picture>`
+    for (const [text, shown] of [
+      [both, "Two schemes"],
+      ["![One scheme](a.png)", "One scheme"],
+    ] as const) {
+      const html = contentOf(`# A\n\n${text}\n\nB`, "README.md")
+      expect(html).toBe(`<h1 id="a">A</h1>\n<p><em>${shown}</em></p>\n<p>B</p>\n`)
+    }
+  })
 })
 
 describe("/guide", () => {
@@ -95,9 +106,9 @@ describe("/guide", () => {
     expect(await ground()).toBe("rgb(16, 20, 18)")
   })
 
-  it("can be read by everyone, on a phone and on a wide screen", async () => {
+  it("can be read by everyone, on a phone and on a wide screen", { timeout: 300_000 }, async () => {
     const page = await tabs.open({ url: server.url })
-    for (const address of ["/guide", "/guide/client", "/guide/event"]) {
+    for (const address of pages.keys()) {
       await page.goto(address)
       expect([address, await accessibilityFaults(page)]).toEqual([address, []])
       for (const width of [375, 1920]) {
