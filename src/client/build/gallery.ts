@@ -124,14 +124,29 @@ const fill = async ({ key, url }: Running): Promise<void> => {
     name: "First lesson",
     criteria: { kind: "action_count", action, target: 1 },
   })
+  const shared = { kind: "action_count", action: "SHARED" } as const
+  const friends = [
+    { key: "friend", name: "Friend", target: 1 },
+    { key: "herald", name: "Herald", target: 3 },
+  ]
+  await laurel.badges.create({ name: "Ambassador", criteria: shared, tiers: friends })
   const steps = [{ key: "lessons", action, target: 20 }]
   await laurel.quests.create({ title: "Twenty lessons", reward: { xp: 100 }, steps })
   await laurel.goals.create({
-    name: "10,000 xp together",
+    name: "2,000 xp together",
     score: { currency: "xp" },
-    target: 10_000,
+    target: 2_000,
     recurrence: "weekly",
     reward: { points: 20 },
+  })
+  await laurel.leagues.create({
+    name: "Weekly league",
+    score: { currency: "xp" },
+    cohortSize: 5,
+    divisions: [
+      { key: "bronze", name: "Bronze", promote: 2, demote: 0 },
+      { key: "silver", name: "Silver", promote: 0, demote: 1 },
+    ],
   })
   await laurel.items.create({
     name: "Streak freeze",
@@ -143,6 +158,8 @@ const fill = async ({ key, url }: Running): Promise<void> => {
   await laurel.items.create({ name: "Signed poster", price: { points: 120 }, stock: 1 })
   await laurel.items.create({ name: "Golden frame", price: { points: 5_000 } })
   const names = { ada: "Ada", bob: "Bob", cleo: "Cléo", dan: "Dan", eve: "Eve" }
+  /** Lessons of today: in the windows that are open now, in which earlier ones do not count. */
+  const today = [6, 8, 3, 2, 1]
   for (const [place, [userId, displayName]] of Object.entries(names).entries()) {
     const days = Array.from({ length: 42 - 8 * place }, (_, day) => day)
     const events = days
@@ -153,6 +170,9 @@ const fill = async ({ key, url }: Running): Promise<void> => {
         occurredAt: new Date(Date.now() - day * dayMs).toISOString(),
       }))
     await laurel.events.importBatch({ events })
+    for (let lesson = 1; lesson < today[place]!; lesson++) {
+      await laurel.events.track({ userId, action })
+    }
     await laurel.users.put(userId, { displayName })
   }
 }

@@ -35,7 +35,8 @@ table{width:100%;border-collapse:collapse}
 caption{text-align:start;font-weight:600;padding-block:4px}
 th,td{text-align:start;padding:4px 8px;font-variant-numeric:tabular-nums}
 th{font-weight:500;color:var(--laurel-quiet,light-dark(#5b635e,#9ba5a0))}
-.board :is(td,th):is(:first-child,:last-child){text-align:end}
+.board :is(td,th):is(:first-child,:last-child,.number){text-align:end}
+.board th:first-child{inline-size:1%}
 tr[aria-current]{background:var(--laurel-wash,light-dark(#eef5f0,#1d2a23));font-weight:600}
 p{margin:4px 0}
 ul{display:flex;flex-wrap:wrap;gap:4px;margin:8px 0 0;padding:0;list-style:none}
@@ -75,6 +76,10 @@ export const named = (element: HTMLElement, className: string): HTMLElement => {
 }
 
 export const number = (value: number): string => value.toLocaleString()
+
+/** A time as the reader's language writes it, to the minute. */
+export const moment = (iso: string): string =>
+  new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })
 
 /** The bar of a share from 0 to 1. */
 export const bar = (label: string, ratio: number): HTMLElement => {

@@ -1,6 +1,6 @@
 import type { UserGoals } from "../generated/types.ts"
 import type { Laurel } from "../Laurel.ts"
-import { bar, commonWords, LaurelElement, make, named, number, type Words } from "./base.ts"
+import { bar, commonWords, LaurelElement, make, moment, named, number, type Words } from "./base.ts"
 
 /**
  * `<laurel-goal>`: a shared goal as the user sees it: what all, or the user's team, have reached of the
@@ -46,7 +46,7 @@ export class LaurelGoal extends LaurelElement<UserGoals | undefined> {
     const lines = [make("p", sum), make("p", words.own!.replace("{amount}", number(contribution)))]
     if (completedAt !== null) lines.push(make("p", make("strong", words.complete!)))
     if (rewarded) lines.push(make("p", words.rewarded!))
-    const until = endsAt === null ? [] : [new Date(endsAt).toLocaleString()]
+    const until = endsAt === null ? [] : [moment(endsAt)]
     const quiet = [count, ...until.map((time) => words.ends!.replace("{time}", time))]
     return [
       heading,

@@ -75,16 +75,19 @@ export class LaurelLeaderboard extends LaurelElement<ReadonlyArray<Row>> {
     const titles = isOfXp
       ? [words.rank, words.name, words.level, words.xp]
       : [words.rank, words.name, words.score]
-    const heads = titles.map((text) => {
+    const heads = titles.map((text, place) => {
       const head = make("th", text!) as HTMLTableCellElement
       head.scope = "col"
-      return head
+      return place === 1 ? head : named(head, "number")
     })
     const own = this.hasAttribute("teams") ? "team" : "user"
     const rows = entries.map(({ displayName, level, rank, score, userId }) => {
       const name = make("bdi", displayName ?? userId)
       const cells = [number(rank), name, ...(isOfXp ? [number(level!)] : []), number(score)]
-      const row = make("tr", ...cells.map((cell) => make("td", cell)))
+      const row = make(
+        "tr",
+        ...cells.map((cell, place) => named(make("td", cell), place === 1 ? "" : "number")),
+      )
       if (userId === this.getAttribute(own)) row.ariaCurrent = "true"
       return row
     })

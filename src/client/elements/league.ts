@@ -1,6 +1,6 @@
 import type { UserLeague } from "../generated/types.ts"
 import type { Laurel } from "../Laurel.ts"
-import { commonWords, LaurelElement, make, named, number, type Words } from "./base.ts"
+import { commonWords, LaurelElement, make, moment, named, number, type Words } from "./base.ts"
 
 /**
  * `<laurel-league>`: the cohort of the user in the league with the key in the attribute `league`
@@ -35,7 +35,7 @@ export class LaurelLeague extends LaurelElement<UserLeague | undefined> {
     const { words } = this
     const { closesAt, division, entries, name, userId } = shown
     const title = `${this.getAttribute("label") ?? name} · ${division.name}`
-    const ends = words.ends!.replace("{time}", new Date(closesAt).toLocaleString())
+    const ends = words.ends!.replace("{time}", moment(closesAt))
     const time = named(make("p", ends), "quiet")
     if (entries.length === 0) {
       return [make("p", make("strong", make("bdi", title))), make("p", words.empty!), time]

@@ -1,7 +1,7 @@
 /** The elements about a user's progress: profile, level, badges and quests. */
 import type { BadgeProgress, Progress, QuestProgress } from "../generated/types.ts"
 import type { Laurel } from "../Laurel.ts"
-import { bar, commonWords, LaurelElement, make, named, number, type Words } from "./base.ts"
+import { bar, commonWords, LaurelElement, make, moment, named, number, type Words } from "./base.ts"
 
 type Profile = readonly [name: string, progress: Progress]
 
@@ -121,7 +121,7 @@ export class LaurelQuests extends ProgressElement {
     const until =
       periodEndsAt === null
         ? []
-        : [named(make("p", `${words.until} ${new Date(periodEndsAt).toLocaleString()}`), "quiet")]
+        : [named(make("p", `${words.until} ${moment(periodEndsAt)}`), "quiet")]
     return make("li", head, ...bars, ...until)
   }
 }

@@ -2,7 +2,7 @@ import type { ItemForUser, Purchase, UserItems } from "../generated/types.ts"
 import type { Laurel } from "../Laurel.ts"
 import type { LaurelError } from "../LaurelError.ts"
 import { uniqueId } from "../uniqueId.ts"
-import { commonWords, LaurelElement, make, named, number, type Words } from "./base.ts"
+import { commonWords, LaurelElement, make, moment, named, number, type Words } from "./base.ts"
 
 type Amounts = Readonly<Record<string, number>>
 
@@ -113,7 +113,7 @@ export class LaurelShop extends LaurelElement<UserItems | undefined> {
     { code, detail, missing = {} }: NonNullable<ItemForUser["refusal"]>,
   ): string {
     if (code === "limit_reached" && limitEndsAt !== null) {
-      return this.words.again!.replace("{time}", new Date(limitEndsAt).toLocaleString())
+      return this.words.again!.replace("{time}", moment(limitEndsAt))
     }
     return this.words[code] === undefined ? detail : this.#fill(code, this.#amounts(missing))
   }

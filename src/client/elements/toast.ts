@@ -2,6 +2,15 @@ import type { Laurel } from "../Laurel.ts"
 import { pause } from "../limit.ts"
 import { ClientElement, make, named, type Words } from "./base.ts"
 
+/** What the messages told here have. */
+interface Message {
+  readonly name?: string
+  readonly title?: string
+  readonly tier?: { readonly name: string }
+  readonly from?: number
+  readonly to?: number
+}
+
 /**
  * `<laurel-toast>`: tells each badge, level and completed quest of the user in the attribute `user`
  * as it happens, for `seconds` (default 6). Needs a user token.
@@ -29,11 +38,12 @@ export class LaurelToast extends ClientElement {
     const { userId } = this
     const events = Object.keys(this.words).join(",")
     for await (const { data, type } of laurel.stream({ userId, events, signal })) {
-      const { from, name, title, to } = data as Readonly<Record<string, unknown>>
+      const { from, name, tier, title, to } = data as Message
       // An undo may have lowered the level.
       if (type === "level.changed" && Number(to) < Number(from)) continue
       const [before, after = ""] = (this.words[type] ?? "{name}").split("{name}")
-      const toast = make("p", before!, make("bdi", String(name ?? title ?? to)), after)
+      const shown = String(name ?? title ?? to) + (tier === undefined ? "" : ` · ${tier.name}`)
+      const toast = make("p", before!, make("bdi", shown), after)
       region.append(toast)
       this.#remove(toast, signal)
     }

@@ -1,8 +1,12 @@
-/** Renews the pictures of the documentation, in `.github`: `npm run pictures`. */
+/**
+ * Renews the pictures of the documentation, in `.github`: `npm run pictures`, and after it
+ * `-- dashboard` or `-- elements` for a part of them.
+ */
 import path from "node:path"
 import type { Browser as Chromium, Page } from "playwright-core"
 import { openGallery } from "../../../src/client/build/gallery.ts"
 import { dashboardPrefix } from "../../../src/dashboard/view/Assets.ts"
+import { capture } from "./capture.ts"
 import { findChromium, launch } from "./chromium.ts"
 import { localhostOf } from "./localhost.ts"
 import { ask, type Sample, startSample } from "./sample.ts"
@@ -11,7 +15,7 @@ import { fillSchool, setWebhooks } from "./school.ts"
 const folder = path.resolve(import.meta.dirname, "../../../.github")
 const base = `${dashboardPrefix}/shop/sandbox`
 
-const save = (page: Page, name: string) => page.screenshot({ path: path.join(folder, name) })
+const save = (page: Page, name: string) => capture(page, { path: path.join(folder, name) })
 
 const openPage = async (
   browser: Chromium,
@@ -53,23 +57,30 @@ const dashboardPictures = async (browser: Chromium): Promise<void> => {
   }
 }
 
-const galleryPicture = async (browser: Chromium): Promise<void> => {
+const galleryPictures = async (browser: Chromium): Promise<void> => {
   const gallery = await openGallery()
   try {
-    const page = await browser.newPage({ viewport: { width: 1000, height: 900 } })
-    await page.goto(gallery.url)
-    await page.getByRole("table", { name: "Leaderboard" }).getByText("Cl\u00e9o").waitFor()
-    await page.getByRole("img", { name: /^Ada, .* longest streak/ }).waitFor()
-    await page.screenshot({ path: path.join(folder, "elements.png"), fullPage: true })
+    for (const colorScheme of ["light", "dark"] as const) {
+      const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme })
+      await page.goto(gallery.url)
+      await page.getByRole("table", { name: "Leaderboard" }).getByText("Cl\u00e9o").waitFor()
+      await page.getByRole("img", { name: /^Ada, .* longest streak/ }).waitFor()
+      for (const text of ["380 XP to level 7", "Ambassador", "lessons 6 / 20", "Golden frame"]) {
+        await page.getByText(text).waitFor()
+      }
+      const name = colorScheme === "dark" ? "elements-dark.png" : "elements.png"
+      await capture(page, { path: path.join(folder, name), fullPage: true })
+    }
   } finally {
     await gallery.close()
   }
 }
 
+const [part] = process.argv.slice(2)
 const browser = await launch(await findChromium(process.env))
 try {
-  await dashboardPictures(browser)
-  await galleryPicture(browser)
+  if (part !== "elements") await dashboardPictures(browser)
+  if (part !== "dashboard") await galleryPictures(browser)
 } finally {
   await browser.close()
 }
