@@ -163,7 +163,7 @@ const clocksOf = (
     clockCheckMs,
     afterCommit: commit.afterCommit,
     close: ({ project }: Environment, command, over) => requests.tell(project, command, over),
-    askUsers: ({ id }, messages) => pace.many(id, messages),
+    askUsers: ({ id }, messages) => pace.refusals(id, messages),
   })
   const testClocks = new TestClocks<Environment>({
     ...state,
@@ -198,7 +198,7 @@ const payoutsOf = (
     groupUsersMax: options.payoutGroupUsersMax ?? limits.payoutGroupUsersMax,
     stepRows: options.payoutStepRows ?? limits.payoutStepRows,
     askUsers: (environment: string, messages: ReadonlyArray<PaymentTo>) =>
-      pace.many(environment, messages),
+      pace.refusals(environment, messages),
     askProject: (environment: string, command: ProjectCommand) =>
       requests.one(requests.to(state.environments.of(environment).project), command),
   }
@@ -252,7 +252,7 @@ export const startBackground = Effect.fnUntraced(function* (
       return actor?.loaded ? actor.state : states.read(userId)
     },
     recount: (environment, userId) => recounts.ask(environment, userId),
-    askUsers: ({ id }, messages) => pace.many(id, messages),
+    askUsers: ({ id }, messages) => pace.refusals(id, messages),
   })
   const backfills = new Backfills({
     ...state,

@@ -141,6 +141,12 @@ export interface LaurelError<Code extends ErrorCode = ErrorCode> {
   readonly replayed?: boolean
 }
 
+/** The refusal of one of many commands, with its index among them. */
+export interface Refusal {
+  readonly index: number
+  readonly error: LaurelError
+}
+
 export const laurelError = <Code extends ErrorCode>(
   code: Code,
   detail: string,

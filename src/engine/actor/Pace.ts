@@ -11,6 +11,8 @@
  *   the processor and of the disk.
  * - Without other commands no group waits: one is decided while the one before is at the disk.
  * - Groups begin in the order in which they were asked for, over all environments of the engine.
+ * - No reply is made, and of the outcomes only the refusals are kept. Otherwise what a group made would live
+ *   until all groups are over, and V8 would move it to the old generation.
  * - A user who was not decoded leaves the cache of actors with the group. Otherwise the work would replace
  *   the users who are hot, and each collection of garbage would copy thousands of actors that nobody uses.
  *
@@ -20,14 +22,14 @@
  * Cost: a turn of the event loop for each group, and a comparison for each answer that a command gets.
  */
 import { Effect } from "effect"
-import type { UserCommand } from "../../domain/record/Record.ts"
+import type { LaurelError, Refusal } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
 import type { UserMessage } from "./Actor.ts"
 import type { ActorCache } from "./ActorCache.ts"
 import type { Answers } from "./Answers.ts"
 import type { Environments } from "./Environments.ts"
-import type { Outcome, Requests } from "./Requests.ts"
+import type { Requests } from "./Requests.ts"
 
 interface PaceParts {
   readonly environments: Environments
@@ -53,33 +55,35 @@ export class Pace {
     this.#parts = parts
   }
 
-  /** As `Requests.many`, in groups. */
-  many<Command extends UserCommand>(
+  /** Asks all, in groups; returns the refusals. */
+  refusals(
     environment: string,
-    messages: ReadonlyArray<UserMessage<Command>>,
-  ): Effect.Effect<ReadonlyArray<Outcome<Command>>> {
+    messages: ReadonlyArray<UserMessage>,
+  ): Effect.Effect<ReadonlyArray<Refusal>> {
     const most = limits.backgroundGroupUsersMax
-    const groups = Array.from({ length: Math.ceil(messages.length / most) }, (_, index) =>
-      messages.slice(index * most, (index + 1) * most),
+    const starts = Array.from({ length: Math.ceil(messages.length / most) }, (_, n) => n * most)
+    const asked = Effect.forEach(
+      starts,
+      (start) => this.#group(environment, messages.slice(start, start + most), start),
+      { concurrency: limits.backgroundGroupsMax },
     )
-    const asked = Effect.forEach(groups, (group) => this.#group(environment, group), {
-      concurrency: limits.backgroundGroupsMax,
-    })
-    return Effect.map(asked, (outcomes) => outcomes.flat())
+    return Effect.map(asked, (refusals) => refusals.flat())
   }
 
-  #group<Command extends UserCommand>(
+  /** Asks the group that begins at `start` of all messages. */
+  #group(
     environment: string,
-    messages: ReadonlyArray<UserMessage<Command>>,
-  ): Effect.Effect<ReadonlyArray<Outcome<Command>>> {
+    messages: ReadonlyArray<UserMessage>,
+    start: number,
+  ): Effect.Effect<ReadonlyArray<Refusal>> {
     return Effect.callback((resume) => {
-      const outcomes = new Array<Outcome<Command>>(messages.length)
-      const given = (index: number, outcome: Outcome<Command>): void => {
-        outcomes[index] = outcome
+      const refusals: Array<Refusal> = []
+      const given = (index: number, error: LaurelError | undefined): void => {
+        if (error !== undefined) refusals.push({ index: start + index, error })
         this.#unanswered--
       }
       const { users } = this.#parts.environments.of(environment)
-      let cold: ReadonlyArray<UserMessage<Command>> = []
+      let cold: ReadonlyArray<UserMessage> = []
       const over = (): void => {
         this.#begun--
         for (const { userId } of cold) {
@@ -87,7 +91,7 @@ export class Pace {
           if (actor !== undefined) this.#parts.actorCache.release(actor)
         }
         this.#look()
-        resume(Effect.succeed(outcomes))
+        resume(Effect.succeed(refusals))
       }
       const begin = (): void => {
         this.#begun++

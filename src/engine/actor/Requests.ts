@@ -6,7 +6,7 @@ import { Effect, Fiber, References } from "effect"
 import type { Repeat } from "../../domain/decide/Repeat.ts"
 import { type ReplyTo, replyOf } from "../../domain/message/UserReply.ts"
 import type { JournalRecord, UserCommand } from "../../domain/record/Record.ts"
-import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { type LaurelError, laurelError, type Refusal } from "../../domain/values/Errors.ts"
 import { type Broken, isDamagedRecord } from "../../storage/Storage.ts"
 import type { Idempotency, IdempotencyKeys, Reservation } from "../dedupe/Idempotency.ts"
 import {
@@ -38,13 +38,13 @@ export type Outcome<Command extends UserCommand> = ReplyTo<Command> | LaurelErro
 
 /**
  * The outcomes of many commands, counted. `differing` are the duplicates whose content differs from
- * that of the first. A refusal has the index of its command.
+ * that of the first.
  */
 export interface Tally {
   readonly accepted: number
   readonly duplicates: number
   readonly differing: number
-  readonly refusals: ReadonlyArray<{ readonly index: number; readonly error: LaurelError }>
+  readonly refusals: ReadonlyArray<Refusal>
 }
 
 /** Gives a command to its actor. */
@@ -167,28 +167,32 @@ export class Requests {
   ): Effect.Effect<ReadonlyArray<Outcome<Command>>> {
     return Effect.callback((resume) => {
       const outcomes = new Array<Outcome<Command>>(messages.length)
-      const given = (index: number, outcome: Outcome<Command>): void => {
-        outcomes[index] = outcome
-      }
-      this.each(environment, messages, given, () => resume(Effect.succeed(outcomes)), room)
+      const gathered = new Gathered(
+        messages.length,
+        (index, record, repeat) => {
+          outcomes[index] = replyOf(record, repeat) as Outcome<Command>
+        },
+        (index, error) => {
+          outcomes[index] = error as Outcome<Command>
+        },
+        () => resume(Effect.succeed(outcomes)),
+      )
+      this.#send(environment, messages, gathered, room)
     })
   }
 
-  /** `many` without a fiber: calls `given` with each outcome as it comes, and last `over`. */
-  each<Command extends UserCommand>(
+  /**
+   * `many` without a fiber and without replies: calls `given` for each answer, with the error of
+   * a refusal, and last `over`.
+   */
+  each(
     environment: string,
-    messages: ReadonlyArray<UserMessage<Command>>,
-    given: (index: number, outcome: Outcome<Command>) => void,
+    messages: ReadonlyArray<UserMessage>,
+    given: (index: number, refusal: LaurelError | undefined) => void,
     over: () => void,
-    room?: Room,
   ): void {
-    const gathered = new Gathered(
-      messages.length,
-      (index, record, repeat) => given(index, replyOf(record, repeat) as Outcome<Command>),
-      (index, error) => given(index, error as Outcome<Command>),
-      over,
-    )
-    this.#send(environment, messages, gathered, room)
+    const gathered = new Gathered(messages.length, (index) => given(index, undefined), given, over)
+    this.#send(environment, messages, gathered, undefined)
   }
 
   /** `batch` without replies. */

@@ -1,7 +1,7 @@
 /** Asks users to take payments, until none has to be asked again. */
 import { Effect, type Latch, Option } from "effect"
 import type { Payment } from "../../domain/record/Payment.ts"
-import type { LaurelError } from "../../domain/values/Errors.ts"
+import type { LaurelError, Refusal } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { monotonicMs } from "../../storage/disk/Deadline.ts"
 import { failedTooOften, recordDamaged, type UserMessage } from "../actor/Actor.ts"
@@ -9,11 +9,11 @@ import { Ended } from "../badges/BackfillRun.ts"
 
 export type PaymentTo = UserMessage<Payment>
 
-/** Asks many users; an outcome with a `_tag` is a refusal. */
+/** Asks many users; returns the refusals. */
 export type AskUsers = (
   environment: string,
   messages: ReadonlyArray<PaymentTo>,
-) => Effect.Effect<ReadonlyArray<object>>
+) => Effect.Effect<ReadonlyArray<Refusal>>
 
 /** `failed`: the payments that met a defect or a damaged record. They must be asked for again. */
 export interface Paid {
@@ -31,20 +31,19 @@ export const payAll = Effect.fnUntraced(function* (
   const failed: Array<PaymentTo> = []
   let left = messages
   while (left.length > 0) {
-    const outcomes = yield* askUsers(environment, left)
+    const refusals = yield* askUsers(environment, left)
+    paid += left.length - refusals.length
     const again: Array<PaymentTo> = []
-    for (const [index, outcome] of outcomes.entries()) {
+    for (const { error, index } of refusals) {
       const message = left[index]!
-      const refusal = "_tag" in outcome ? (outcome as LaurelError) : undefined
-      if (refusal === undefined) paid++
-      else if (refusal.code === "shutting_down") return yield* new Ended()
-      else if (isPassing(refusal)) again.push(message)
-      else if (!isFinal(refusal)) {
+      if (error.code === "shutting_down") return yield* new Ended()
+      if (isPassing(error)) again.push(message)
+      else if (!isFinal(error)) {
         failed.push(message)
         yield* Effect.logError("A user could not be paid; tried again", {
           payout: message.command.payout,
           user: message.userId,
-          code: refusal.code,
+          code: error.code,
         })
       }
     }

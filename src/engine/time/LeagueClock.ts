@@ -21,6 +21,7 @@ import type { League } from "../../domain/project/League.ts"
 import { isAdvancing, type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import type { JournalRecord, Tick } from "../../domain/record/Record.ts"
 import { zoneOf } from "../../domain/values/Calendar.ts"
+import type { LaurelError, Refusal } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
@@ -40,7 +41,7 @@ interface LeagueClockOptions<Environment extends LeagueEnvironment>
   readonly askUsers: (
     environment: Environment,
     messages: ReadonlyArray<{ readonly userId: string; readonly command: Tick }>,
-  ) => Effect.Effect<ReadonlyArray<object>>
+  ) => Effect.Effect<ReadonlyArray<Refusal>>
 }
 
 export class LeagueClock<Environment extends LeagueEnvironment> {
@@ -167,8 +168,8 @@ export class LeagueClock<Environment extends LeagueEnvironment> {
       markTurn("rollover")
       const asked = group.map((userId) => ({ userId, command: tick }))
       group = []
-      const outcomes = yield* askUsers(environment, asked)
-      if (outcomes.some((outcome) => "_tag" in outcome && !isSettled(outcome))) hasFailed = true
+      const refusals = yield* askUsers(environment, asked)
+      if (refusals.some(({ error }) => !isSettled(error))) hasFailed = true
       yield* yieldToEventLoop
     })
     for (const userIds of cohorts.unsettled(project.durable)) {
@@ -183,8 +184,8 @@ export class LeagueClock<Environment extends LeagueEnvironment> {
 const tick: Tick = { kind: "tick" }
 
 /** `conflict`: a command has settled the user meanwhile. `user_not_found`: the user is gone. */
-const isSettled = (outcome: object): boolean =>
-  "code" in outcome && (outcome.code === "conflict" || outcome.code === "user_not_found")
+const isSettled = ({ code }: LaurelError): boolean =>
+  code === "conflict" || code === "user_not_found"
 
 /** Whether a fact of this kind may begin, close or move a window. */
 const mayMoveEnds = (kind: string): boolean =>

@@ -10,6 +10,7 @@ import { Effect, type Latch } from "effect"
 import { isAdvancing, type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import type { Tick } from "../../domain/record/Record.ts"
 import { recountedMetric, type UserState } from "../../domain/user/User.ts"
+import type { Refusal } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
@@ -50,7 +51,7 @@ interface TickerOptions<Environment extends TimedEnvironment> {
   readonly askUsers: (
     environment: Environment,
     messages: ReadonlyArray<TickOf>,
-  ) => Effect.Effect<ReadonlyArray<object>>
+  ) => Effect.Effect<ReadonlyArray<Refusal>>
 }
 
 export class Ticker<Environment extends TimedEnvironment> {
@@ -118,19 +119,17 @@ export class Ticker<Environment extends TimedEnvironment> {
       if (user !== undefined && recountedMetric(user) !== undefined) recount(environment, userId)
       due.push({ userId, command: tick })
     }
-    const outcomes = yield* askUsers(environment, due)
-    outcomes.forEach((outcome, index) => {
-      // A tick's record sets the next due time.
-      if (!("_tag" in outcome)) return
+    // The record of an accepted tick sets the next due time.
+    for (const { index } of yield* askUsers(environment, due)) {
       const { userId } = due[index]!
       // Another record may have left nothing that is due.
-      if (!isDue(userId, peek(environment, userId))) return
-      // Refused for lack of room or space: tried again, in an advance at its target, so that it
+      if (!isDue(userId, peek(environment, userId))) continue
+      // Refusal for lack of room or space: tried again, in an advance at its target, so that it
       // makes no further step.
       const target = isAdvancing(project.state) ? project.state.testClock!.target : 0
       const retryAt = Math.max(now() + limits.agendaRetryMs, target)
       set(userId, Math.ceil(retryAt / 1_000))
-    })
+    }
     const pauseMs = isAdvancing(project.state) ? limits.testClockPauseMs : limits.agendaPauseMs
     yield* group.length === 0 ? yieldToEventLoop : Effect.sleep(pauseMs)
   })

@@ -1,11 +1,14 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { laurelError } from "../../../src/domain/values/Errors.ts"
 import { Pace } from "../../../src/engine/actor/Pace.ts"
 import { limits } from "../../../src/Limits.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 
 type Parts = ConstructorParameters<typeof Pace>[0]
 type Each = Parts["requests"]["each"]
+
+const refusal = laurelError("conflict", "Refused.")
 
 /** A pace over actors that answer when the test says so. */
 const paced = (hot: ReadonlyArray<string> = []) => {
@@ -23,7 +26,7 @@ const paced = (hot: ReadonlyArray<string> = []) => {
         for (const index of userIds.keys()) {
           answers.unanswered--
           pace.answered()
-          given(index, { index } as never)
+          given(index, refusal)
         }
         over()
       },
@@ -37,7 +40,7 @@ const paced = (hot: ReadonlyArray<string> = []) => {
   }
   const pace: Pace = new Pace(parts as unknown as Parts)
   const ask = (count: number, of = "user") =>
-    pace.many(
+    pace.refusals(
       "env",
       Array.from({ length: count }, (_, n) => ({
         userId: `${of}${n}`,
@@ -56,21 +59,24 @@ const group = limits.backgroundGroupUsersMax
 const groups = limits.backgroundGroupsMax
 
 describe("The pace of background work", () => {
-  it.effect("asks in groups, each in a turn of its own, and keeps the order of the outcomes", () =>
-    Effect.gen(function* () {
-      const { ask, begun } = paced()
-      const asked = yield* Effect.forkChild(ask(2 * group + 1), { startImmediately: true })
-      expect(begun).toHaveLength(0)
-      for (let turn = 1; turn <= 3; turn++) {
-        yield* yieldToEventLoop
-        expect(begun).toHaveLength(turn)
-      }
-      expect(begun.map(({ userIds }) => userIds.length)).toEqual([group, group, 1])
-      for (const { answer } of [...begun].reverse()) answer()
-      const outcomes = yield* Fiber.join(asked)
-      expect(outcomes).toHaveLength(2 * group + 1)
-      expect(outcomes[group]).toEqual({ index: 0 })
-    }),
+  it.effect(
+    "asks in groups, each in a turn of its own, and gives each refusal the index of its message",
+    () =>
+      Effect.gen(function* () {
+        const { ask, begun } = paced()
+        const asked = yield* Effect.forkChild(ask(2 * group + 1), { startImmediately: true })
+        expect(begun).toHaveLength(0)
+        for (let turn = 1; turn <= 3; turn++) {
+          yield* yieldToEventLoop
+          expect(begun).toHaveLength(turn)
+        }
+        expect(begun.map(({ userIds }) => userIds.length)).toEqual([group, group, 1])
+        for (const { answer } of [...begun].reverse()) answer()
+        const indexes = Array.from({ length: 2 * group + 1 }, (_, index) => index)
+        expect(yield* Fiber.join(asked)).toEqual(
+          indexes.map((index) => ({ index, error: refusal })),
+        )
+      }),
   )
 
   it.effect("has at most backgroundGroupsMax groups without an answer", () =>
