@@ -20,6 +20,8 @@ export const activityLimits = {
    */
   activityPassShare: 100,
   activityWaitMs: 25,
+  /** A read that waits for a count waits at most so long; then it has what is known. */
+  countWaitMs: 2_000,
   /** The results of so many environments are kept. */
   activityResultsMax: 64,
 } as const

@@ -118,7 +118,7 @@ const figuresOf = (recap: AnyRecap, words: RecapWords) => {
   const all: ReadonlyArray<readonly [value: number, label: string]> = [
     ...("userId" in recap
       ? [[recap.totals.activeDays, words.days] as const, xp, streak]
-      : [[recap.activeUsers, words.users] as const, xp, [recap.newUsers, words.joined] as const]),
+      : [...known(recap.activeUsers, words.users), xp, ...known(recap.newUsers, words.joined)]),
     [badges, words.badges],
     [quests, words.quests],
     ...("userId" in recap ? [] : [streak]),
@@ -126,6 +126,10 @@ const figuresOf = (recap: AnyRecap, words: RecapWords) => {
   // A product may have no badges, quests or streaks.
   return all.filter(([value], index) => index < 2 || value > 0).slice(0, 4)
 }
+
+/** Nothing while it is not counted yet. */
+const known = (value: number | null, label: string) =>
+  value === null ? [] : [[value, label] as const]
 
 const notesOf = (
   recap: AnyRecap,

@@ -19,7 +19,8 @@ import type { Experiment } from "../domain/project/Experiment.ts"
 import type { League } from "../domain/project/League.ts"
 import type { ProjectState } from "../domain/project/Project.ts"
 import type { JournalRecord, UserCommand } from "../domain/record/Record.ts"
-import type { Measure } from "../domain/user/ExperimentTally.ts"
+import type { ActivityOfAll } from "../domain/user/ActivityOfAll.ts"
+import type { ExperimentTally, Measure } from "../domain/user/ExperimentTally.ts"
 import type { MechanicTally } from "../domain/user/MechanicTally.ts"
 import type { RangeUsers } from "../domain/user/RangeUsers.ts"
 import type { UserState } from "../domain/user/User.ts"
@@ -61,9 +62,7 @@ import type {
 import type { Feed } from "./commit/Feed.ts"
 import type { Durability } from "./commit/GroupCommit.ts"
 import type { Idempotency, IdempotencyCode } from "./dedupe/Idempotency.ts"
-import type { ActiveUsersCount } from "./read/ActiveUsers.ts"
-import type { Counted } from "./read/CountOfAll.ts"
-import type { ExperimentCount } from "./read/ExperimentCounts.ts"
+import type { Counted, Wait } from "./read/CountOfAll.ts"
 import type { Contributors } from "./read/GoalContributors.ts"
 import type { MetricSeries, MetricSeriesQuery } from "./read/MetricsOfAll.ts"
 import type { SegmentCount } from "./read/SegmentCounts.ts"
@@ -243,13 +242,23 @@ export interface EngineReads {
     environment: string,
     experiment: Experiment,
     measure: Measure,
-  ) => Effect.Effect<ExperimentCount>
+    wait?: Wait,
+  ) => Effect.Effect<Counted<ExperimentTally>>
   /** Active users and retention. Begins a new count if there is none or an old one. */
-  readonly readActiveUsers: (environment: string) => Effect.Effect<ActiveUsersCount>
+  readonly readActiveUsers: (
+    environment: string,
+    wait?: Wait,
+  ) => Effect.Effect<Counted<ActivityOfAll>>
   /** Who contributed most to each goal. Begins a new count if there is none or an old one. */
-  readonly readContributors: (environment: string) => Effect.Effect<Counted<Contributors>>
+  readonly readContributors: (
+    environment: string,
+    wait?: Wait,
+  ) => Effect.Effect<Counted<Contributors>>
   /** What each mechanic did. Begins a new count if there is none or an old one. */
-  readonly readMechanics: (environment: string) => Effect.Effect<Counted<MechanicTally>>
+  readonly readMechanics: (
+    environment: string,
+    wait?: Wait,
+  ) => Effect.Effect<Counted<MechanicTally>>
   /** What each mechanic did on each day. */
   readonly readMechanicDays: (
     environment: string,
@@ -259,6 +268,7 @@ export interface EngineReads {
     environment: string,
     from: number,
     to: number,
+    wait?: Wait,
   ) => Effect.Effect<Counted<RangeUsers>>
   /** What was earned besides xp on each day, and the longest runs of streaks. */
   readonly readRecapDays: (environment: string) => Effect.Effect<Pick<RecapDays, "on">>

@@ -176,18 +176,18 @@ const countReadsOf = (
   | "readReminders"
   | "readUsersOfRange"
 > => ({
-  readContributors: (environment) =>
-    Effect.suspend(() => contributors.read(environments.of(environment))),
-  readMechanics: (environment) =>
-    Effect.suspend(() => mechanics.read(environments.of(environment))),
+  readContributors: (environment, wait) =>
+    Effect.suspend(() => contributors.read(environments.of(environment), wait)),
+  readMechanics: (environment, wait) =>
+    Effect.suspend(() => mechanics.read(environments.of(environment), wait)),
   readMechanicDays: (environment) =>
     Effect.sync(() => environments.of(environment).counts.mechanics),
-  readUsersOfRange: (environment, from, to) =>
-    Effect.suspend(() => usersOfRange.read(environments.of(environment), from, to)),
+  readUsersOfRange: (environment, from, to, wait) =>
+    Effect.suspend(() => usersOfRange.read(environments.of(environment), from, to, wait)),
   readRecapDays: (environment) => Effect.sync(() => environments.of(environment).counts.recapDays),
   readReminders: (environment) => Effect.sync(() => environments.of(environment).counts.reminders),
-  readActiveUsers: (environment) =>
-    Effect.suspend(() => activeUsers.read(environments.of(environment))),
+  readActiveUsers: (environment, wait) =>
+    Effect.suspend(() => activeUsers.read(environments.of(environment), wait)),
   readDayCounts: (environment) => Effect.sync(() => environments.of(environment).counts.days),
   goalTotals: (environment) => environments.of(environment).counts.goals,
   readCounts: (environment) => Effect.sync(() => environments.of(environment).counts.copy()),

@@ -6,9 +6,10 @@ import type { BodyOf } from "../../http/contract/Operations.ts"
 import { csvFile } from "../request/csvFile.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { lineChart, type Point } from "../view/Charts.ts"
+import { countedLine } from "../view/Counted.ts"
 import { type Content, type Html, html } from "../view/Html.ts"
 import { figures, tabs } from "../view/Lists.ts"
-import { count, dayLabel, isoTime, percent } from "../view/Quantities.ts"
+import { count, dayLabel, percent } from "../view/Quantities.ts"
 
 type Day = BodyOf<"analytics.activity">["days"][number]
 
@@ -30,18 +31,25 @@ const change = (now: number, before: number): Html => {
   return html`<span class="hint"><span class="${direction}">${share < 0 ? "−" : "+"}${percent(Math.abs(share))}</span> from ${count(before)}</span>`
 }
 
-const compared = (now: number, before: number): Html => html`${count(now)} ${change(now, before)}`
+/** Null: not counted yet. */
+const compared = (now: number | null, before: number | null): Html =>
+  now === null || before === null ? html`–` : html`${count(now)} ${change(now, before)}`
 
-const average = (days: ReadonlyArray<Day>): number =>
-  Math.round(sum(days, ({ dau }) => dau) / Math.max(1, days.length))
+const average = (days: ReadonlyArray<Day>): number | null => {
+  const users = sum(days, ({ dau }) => dau)
+  return users === null ? null : Math.round(users / Math.max(1, days.length))
+}
 
-const sum = (days: ReadonlyArray<Day>, of: (day: Day) => number): number =>
-  days.reduce((total, day) => total + of(day), 0)
+const sum = (days: ReadonlyArray<Day>, of: (day: Day) => number | null): number | null =>
+  days.reduce<number | null>((total, day) => {
+    const number = of(day)
+    return total === null || number === null ? null : total + number
+  }, 0)
 
 const pointsOf = (
   days: ReadonlyArray<Day>,
   before: ReadonlyArray<Day>,
-  of: (day: Day) => number,
+  of: (day: Day) => number | null,
 ): ReadonlyArray<Point> =>
   days.map((day, index) => ({
     at: dayLabel(day.date),
@@ -67,10 +75,10 @@ export const activitySection = Effect.fnUntraced(function* (
   const days = read.days.slice(length)
   const before = read.days.slice(0, length)
   const [now, then] = [days.at(-1)!, before.at(-1)!]
-  const sums = (of: (day: Day) => number) => compared(sum(days, of), sum(before, of))
-  const chart = (label: string, figure: Html, of: (day: Day) => number) =>
+  const sums = (of: (day: Day) => number | null) => compared(sum(days, of), sum(before, of))
+  const chart = (label: string, figure: Html, of: (day: Day) => number | null) =>
     lineChart({ label, figure, points: pointsOf(days, before, of), shown: count })
-  const summed = (label: string, of: (day: Day) => number) => chart(label, sums(of), of)
+  const summed = (label: string, of: (day: Day) => number | null) => chart(label, sums(of), of)
   const mean = html`${compared(average(days), average(before))} <span class="hint">a day, on average</span>`
   return html`<div class="head"><h2 id="activity">Activity</h2>
 ${tabs(
@@ -89,7 +97,7 @@ ${figures([
   ["Badges earned", sums(({ badges }) => badges)],
   ["Quests completed", sums(({ quests }) => quests)],
 ])}
-<p class="hint">The last ${length} days up to today, beside the ${length} days before. A day is that of each user's calendar. Users were counted ${isoTime(read.countedAt)}. <a href="${base}/activity.csv?from=${from}&amp;to=${dateOf(today)}">Save these days as CSV</a> · <a href="${base}/retention">Retention</a></p>`
+<p class="hint">The last ${length} days up to today, beside the ${length} days before. A day is that of each user's calendar. ${countedLine(read)} <a href="${base}/activity.csv?from=${from}&amp;to=${dateOf(today)}">Save these days as CSV</a> · <a href="${base}/retention">Retention</a></p>`
 })
 
 const saved = (visit: PlaceVisit) => {

@@ -4,9 +4,10 @@ import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { BodyOf } from "../../http/contract/Operations.ts"
 import { csvFile } from "../request/csvFile.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
+import { countedLine } from "../view/Counted.ts"
 import { html, isolated } from "../view/Html.ts"
 import { figures, table } from "../view/Lists.ts"
-import { count, dayLabel, isoTime } from "../view/Quantities.ts"
+import { count, dayLabel } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
 import { userPath } from "../view/Users.ts"
 
@@ -32,8 +33,8 @@ const recapPage = Effect.fnUntraced(function* (
 <button>Show</button></form>
 ${!read.complete && html`<p>Days before ${dayLabel(read.keptFrom)} are not kept, and are in no number.</p>`}
 ${figures([
-  ["Active users", count(read.activeUsers)],
-  ["New users", count(read.newUsers)],
+  ["Active users", read.activeUsers === null ? "–" : count(read.activeUsers)],
+  ["New users", read.newUsers === null ? "–" : count(read.newUsers)],
   ["Events", count(read.totals.events)],
   ["Badges earned", count(read.totals.badges)],
   ["Quests completed", count(read.totals.quests)],
@@ -55,7 +56,7 @@ ${table(
 )}`
 }
 ${topUsers(base, read.topUsers)}
-<p class="hint">Users were counted ${isoTime(read.countedAt)}. An undo and the erasure of a user change no sum. A user has a recap, too: <code>GET /v1/users/{id}/recap</code>. <a href="${base}/recap.csv?from=${read.from}&amp;to=${read.to}">Save as CSV</a></p>`,
+<p class="hint">${countedLine(read)} An undo and the erasure of a user change no sum. A user has a recap, too: <code>GET /v1/users/{id}/recap</code>. <a href="${base}/recap.csv?from=${read.from}&amp;to=${read.to}">Save as CSV</a></p>`,
   )
 })
 

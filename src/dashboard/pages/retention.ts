@@ -5,14 +5,16 @@ import type { BodyOf } from "../../http/contract/Operations.ts"
 import { csvFile } from "../request/csvFile.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { lineChart } from "../view/Charts.ts"
+import { countedLine } from "../view/Counted.ts"
 import { type Html, html } from "../view/Html.ts"
 import { figures, tabs } from "../view/Lists.ts"
-import { count, dayLabel, isoTime, percent } from "../view/Quantities.ts"
+import { count, dayLabel, percent } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
 
 type Retention = BodyOf<"analytics.retention">
-type Returned = Retention["curve"][number]
-type Cohort = Retention["cohorts"][number]
+type Cohort = NonNullable<Retention["cohorts"]>[number]
+type Curve = NonNullable<Retention["curve"]>
+type Returned = Curve[number]
 
 const kinds = [
   ["day", "Days"],
@@ -35,8 +37,7 @@ const retentionPage = Effect.fnUntraced(function* (
   const { ask, base, show } = visit
   const by = byOf(visit)
   const read = yield* ask("analytics.retention", { query: { by } })
-  const { cohorts, countedAt, curve } = read
-  const users = cohorts.reduce((sum, cohort) => sum + cohort.users, 0)
+  const { cohorts, curve } = read
   return show(
     "Retention",
     html`<p>The share of users who were active again so many days after their first active day.</p>
@@ -45,9 +46,20 @@ ${tabs(
   kinds.map(([kind, label]) => [kind, label, `${base}/retention?by=${kind}`]),
   by,
 )}
-${
-  users === 0
-    ? html`<p>Nobody began between ${dayLabel(read.from)} and ${dayLabel(read.to)}. A user begins with the first event. <a href="${base}/start">Send one</a>.</p>`
+${cohorts !== null && curve !== null && cohortsSection(base, read, cohorts, curve)}
+<p class="hint">From ${dayLabel(read.from)} to ${dayLabel(read.to)}. A day is that of each user's calendar. ${countedLine(read)} <a href="${base}/retention.csv?by=${by}">Save as CSV</a></p>`,
+  )
+})
+
+const cohortsSection = (
+  base: string,
+  { by, from, to }: Retention,
+  cohorts: ReadonlyArray<Cohort>,
+  curve: Curve,
+): Html => {
+  const users = cohorts.reduce((sum, cohort) => sum + cohort.users, 0)
+  return users === 0
+    ? html`<p>Nobody began between ${dayLabel(from)} and ${dayLabel(to)}. A user begins with the first event. <a href="${base}/start">Send one</a>.</p>`
     : html`${figures([
         ["Users who began", count(users)],
         ...featured.map((day) => [`Came back on day ${day}`, featuredOf(curve[day]!)] as const),
@@ -63,9 +75,6 @@ ${lineChart({
 ${cohortTable(by, cohorts)}
 <p class="hint">“So far”: not all users of the cohort have reached the day; the share is that of those who have.</p>`
 }
-<p class="hint">From ${dayLabel(read.from)} to ${dayLabel(read.to)}. A day is that of each user's calendar. Users were counted ${isoTime(countedAt)}. <a href="${base}/retention.csv?by=${by}">Save as CSV</a></p>`,
-  )
-})
 
 const featuredOf = ({ of, share, users }: Returned): Html =>
   share === null

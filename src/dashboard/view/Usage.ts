@@ -47,7 +47,7 @@ export const usageLine = (
             `${count(completions)} ${completions === 1 ? "time" : "times"} in ${days.length} days`,
           xp !== null && `${count(xp)} xp`,
         ].filter((part) => part !== false)
-        return html`<p>${parts.join(", ")}. <a href="${base}/mechanics/${noun}/${id}">What it did</a></p>`
+        return html`<p>${parts.length > 0 && `${parts.join(", ")}. `}<a href="${base}/mechanics/${noun}/${id}">What it did</a></p>`
       })
 
 type Rows = BodyOf<"analytics.mechanics">

@@ -4,18 +4,11 @@
  *
  * Cost: a pass over the active days of all users, in slices; at most `activityResultsMax` results are kept.
  */
-import { Effect } from "effect"
+import type { Effect } from "effect"
 import { ActivityOfAll } from "../../domain/user/ActivityOfAll.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
 import { DaysRead } from "../records/ActivityBytes.ts"
-import { CountOfAll } from "./CountOfAll.ts"
-
-/** `countedAt`: the environment's time, epoch milliseconds. */
-export interface ActiveUsersCount {
-  readonly activity: ActivityOfAll
-  readonly countedAt: number
-  readonly counting: boolean
-}
+import { type Counted, CountOfAll, type Wait } from "./CountOfAll.ts"
 
 const dayMs = 86_400_000
 /** The earliest calendar is so far ahead of UTC. */
@@ -42,10 +35,7 @@ export class ActiveUsers {
     return this.#count.run
   }
 
-  read(environment: Environment): Effect.Effect<ActiveUsersCount> {
-    return Effect.map(this.#count.read(environment), ({ result, ...counted }) => ({
-      activity: result,
-      ...counted,
-    }))
+  read(environment: Environment, wait?: Wait): Effect.Effect<Counted<ActivityOfAll>> {
+    return this.#count.read(environment, wait)
   }
 }

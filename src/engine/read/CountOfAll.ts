@@ -1,7 +1,8 @@
 /**
  * A count over all users of an environment, made in the background from their states. A read gets the
  * last result, and asks for a new one if that is old. If a result takes at most `activityWaitMs`, the
- * read waits for the new one, and so does the first read. A pass sees each user as of the moment at
+ * read waits for the new one, and so does the first read: for `countWaitMs` at most (`waitFor`), since a pass
+ * may take long, and passes of others may come before it. Then it gets the last result, or none yet. A pass sees each user as of the moment at
  * which it reaches that user: so an undone event and an erased user are in no number. Nothing is
  * stored: the states have all that is needed.
  *
@@ -17,10 +18,27 @@ import type { Environment, Environments } from "../actor/Environments.ts"
 import { prefixesEnd } from "../users/BucketTable.ts"
 
 /** `countedAt`: the environment's time, epoch milliseconds. `counting`: a newer one is under way. */
-export interface Counted<Result> {
-  readonly result: Result
-  readonly countedAt: number
-  readonly counting: boolean
+export type Counted<Result> =
+  | { readonly result: Result; readonly countedAt: number; readonly counting: boolean }
+  | NotCounted
+
+/** The first result is under way. */
+export interface NotCounted {
+  readonly result: null
+  readonly countedAt: null
+  readonly counting: true
+}
+
+export const notCounted: NotCounted = { result: null, countedAt: null, counting: true }
+
+/** How long a read waits: `briefly`, for `countWaitMs` at most, or until all is `counted`, as for a table. */
+export type Wait = "briefly" | "counted"
+
+export const waitFor = (done: Deferred.Deferred<void>, wait: Wait): Effect.Effect<void> => {
+  const waiting = Deferred.await(done)
+  return wait === "counted"
+    ? waiting
+    : Effect.asVoid(Effect.timeoutOption(waiting, limits.countWaitMs))
 }
 
 interface Kept<Result> {
@@ -47,11 +65,11 @@ interface CountParts<Result> {
 }
 
 /** An environment, and the key of its count. */
-interface Asked<Result> {
+interface Asked {
   readonly environment: string
   readonly key: string
   /** Gets the result of the next pass. */
-  readonly done: Deferred.Deferred<Kept<Result> | undefined>
+  readonly done: Deferred.Deferred<void>
 }
 
 export class CountOfAll<Result> {
@@ -59,7 +77,7 @@ export class CountOfAll<Result> {
   /** The results, the one that was read last at the end. */
   readonly #kept = new Map<string, Kept<Result>>()
   /** What to count, by its name. */
-  readonly #asked = new Map<string, Asked<Result>>()
+  readonly #asked = new Map<string, Asked>()
   /** The name of what is being counted. */
   #running: string | undefined
   readonly #woken = Latch.makeUnsafe(false)
@@ -69,20 +87,20 @@ export class CountOfAll<Result> {
   }
 
   /** The last result; asks for a new one if it is old. */
-  read({ id }: Environment, key = ""): Effect.Effect<Counted<Result>> {
+  read({ id }: Environment, wait: Wait = "briefly", key = ""): Effect.Effect<Counted<Result>> {
     return Effect.suspend(() => {
       const name = `${id} ${key}`
       const last = this.#kept.get(name)
       if (last !== undefined) this.#keep(name, last)
       if (last !== undefined && this.#parts.now() < last.oldAt) {
-        return Effect.succeed(this.#shown(name, last))
+        return Effect.succeed(this.#shown(name))
       }
       if (last === undefined || last.tookMs <= limits.activityWaitMs) {
         const { done } = this.#ask(name, id, key)
-        return Effect.map(Deferred.await(done), (next) => this.#shown(name, next ?? last))
+        return Effect.map(waitFor(done, wait), () => this.#shown(name))
       }
       if (this.#running !== name) this.#ask(name, id, key)
-      return Effect.succeed(this.#shown(name, last))
+      return Effect.succeed(this.#shown(name))
     })
   }
 
@@ -95,13 +113,16 @@ export class CountOfAll<Result> {
     this.#kept.delete(oldest!)
   }
 
-  #shown(name: string, last: Kept<Result> | undefined): Counted<Result> {
+  #shown(name: string): Counted<Result> {
+    const counting = this.#running === name || this.#asked.has(name)
+    const last = this.#kept.get(name)
+    if (last === undefined && counting) return notCounted
     if (last === undefined) throw new Error(`The ${this.#parts.what} could not be counted`)
     const { countedAt, result } = last
-    return { result, countedAt, counting: this.#running === name || this.#asked.has(name) }
+    return { result, countedAt, counting }
   }
 
-  #ask(name: string, environment: string, key: string): Asked<Result> {
+  #ask(name: string, environment: string, key: string): Asked {
     const asked = this.#asked.get(name) ?? { environment, key, done: Deferred.makeUnsafe() }
     this.#asked.set(name, asked)
     this.#woken.openUnsafe()
@@ -124,7 +145,7 @@ export class CountOfAll<Result> {
             : Effect.failCause(cause),
         )
         this.#running = undefined
-        Deferred.doneUnsafe(asked.done, Effect.succeed(this.#kept.get(name)))
+        Deferred.doneUnsafe(asked.done, Effect.void)
       }
     }
   })
@@ -132,7 +153,7 @@ export class CountOfAll<Result> {
   readonly #pass = Effect.fnUntraced(function* (
     this: CountOfAll<Result>,
     name: string,
-    asked: Asked<Result>,
+    asked: Asked,
   ) {
     const environment = this.#parts.environments.of(asked.environment)
     const began = performance.now()

@@ -2,7 +2,7 @@
  * The results of experiments, computed in the background from the states of all users
  * (`ExperimentTally.ts`). A read gets the last result, and asks for a new one if that is old or the
  * experiment was edited since. If a result took at most `activityWaitMs`, the read waits for the new
- * one, and so does the first read. A pass sees each user as of the moment at which it reaches that
+ * one, and so does the first read, as long as reads of `CountOfAll` do. A pass sees each user as of the moment at which it reaches that
  * user, so undone events and erased users are in no number. Nothing is stored.
  *
  * Cost: a decode of each user's state, once for all questions of an environment that were asked by
@@ -17,15 +17,9 @@ import { limits } from "../../Limits.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
 import { prefixesEnd } from "../users/BucketTable.ts"
+import { type Counted, notCounted, type Wait, waitFor } from "./CountOfAll.ts"
 
-/** `countedAt`: the environment's time, epoch milliseconds. */
-export interface ExperimentCount {
-  readonly tally: ExperimentTally
-  readonly countedAt: number
-  readonly counting: boolean
-}
-
-interface Counted {
+interface Made {
   readonly tally: ExperimentTally
   readonly countedAt: number
   readonly tookMs: number
@@ -47,7 +41,7 @@ interface ExperimentCountsParts {
 export class ExperimentCounts {
   readonly #parts: ExperimentCountsParts
   /** By environment and question; the latest last. */
-  readonly #counted = new Map<string, Map<string, Counted>>()
+  readonly #counted = new Map<string, Map<string, Made>>()
   readonly #asked = new Map<string, Asked>()
   #running: { readonly id: string; readonly asked: Asked } | undefined
   readonly #woken = Latch.makeUnsafe(false)
@@ -60,7 +54,8 @@ export class ExperimentCounts {
     { id }: Environment,
     experiment: Experiment,
     measure: Measure,
-  ): Effect.Effect<ExperimentCount> {
+    wait: Wait = "briefly",
+  ): Effect.Effect<Counted<ExperimentTally>> {
     return Effect.suspend(() => {
       const name = nameOf(experiment, measure)
       const last = this.#counted.get(id)?.get(name)
@@ -71,7 +66,7 @@ export class ExperimentCounts {
       }
       if (!isKnown || last.tookMs <= limits.activityWaitMs) {
         const done = this.#ask(id, name, new ExperimentTally(experiment, measure))
-        return Effect.map(Deferred.await(done), () => this.#shown(id, name))
+        return Effect.map(waitFor(done, wait), () => this.#shown(id, name))
       }
       if (this.#running?.id !== id || !this.#running.asked.questions.has(name)) {
         this.#ask(id, name, new ExperimentTally(experiment, measure))
@@ -80,13 +75,14 @@ export class ExperimentCounts {
     })
   }
 
-  #shown(id: string, name: string): ExperimentCount {
-    const last = this.#counted.get(id)?.get(name)
-    if (last === undefined) throw new Error("The results of an experiment could not be computed")
-    const { countedAt, tally } = last
+  #shown(id: string, name: string): Counted<ExperimentTally> {
     const isRunning = this.#running?.id === id && this.#running.asked.questions.has(name)
     const counting = isRunning || this.#asked.get(id)?.questions.has(name) === true
-    return { tally, countedAt, counting }
+    const last = this.#counted.get(id)?.get(name)
+    if (last === undefined && counting) return notCounted
+    if (last === undefined) throw new Error("The results of an experiment could not be computed")
+    const { countedAt, tally } = last
+    return { result: tally, countedAt, counting }
   }
 
   #ask(id: string, name: string, tally: ExperimentTally): Deferred.Deferred<void> {
@@ -149,7 +145,7 @@ export class ExperimentCounts {
     const countedAt = timeIn(project.durable, this.#parts.now())
     const freshMs = tookMs <= limits.activityWaitMs ? 0 : limits.segmentCountFreshMs
     const oldAt = this.#parts.now() + freshMs
-    const counted = this.#counted.get(id) ?? new Map<string, Counted>()
+    const counted = this.#counted.get(id) ?? new Map<string, Made>()
     this.#counted.set(id, counted)
     for (const [name, tally] of questions) {
       counted.delete(name)

@@ -15,7 +15,7 @@ import { zoneOf } from "../../domain/values/Calendar.ts"
 import { compareCodePoints } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
-import { type Counted, CountOfAll } from "./CountOfAll.ts"
+import { type Counted, CountOfAll, type Wait } from "./CountOfAll.ts"
 
 export interface Contributor extends Pick<GoalPart, "period" | "team" | "amount" | "paid"> {
   readonly userId: string
@@ -101,7 +101,7 @@ export class GoalContributors {
     return this.#count.run
   }
 
-  read(environment: Environment): Effect.Effect<Counted<Contributors>> {
-    return this.#count.read(environment)
+  read(environment: Environment, wait?: Wait): Effect.Effect<Counted<Contributors>> {
+    return this.#count.read(environment, wait)
   }
 }

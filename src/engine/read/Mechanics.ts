@@ -9,7 +9,7 @@ import type { Effect } from "effect"
 import { hasWindow } from "../../domain/project/BoardDefinition.ts"
 import { MechanicTally, type TeamBoards } from "../../domain/user/MechanicTally.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
-import { type Counted, CountOfAll } from "./CountOfAll.ts"
+import { type Counted, CountOfAll, type Wait } from "./CountOfAll.ts"
 
 const dayMs = 86_400_000
 /** The latest calendar is so far behind UTC. */
@@ -43,8 +43,8 @@ export class Mechanics {
     return this.#count.run
   }
 
-  read(environment: Environment): Effect.Effect<Counted<MechanicTally>> {
-    return this.#count.read(environment)
+  read(environment: Environment, wait?: Wait): Effect.Effect<Counted<MechanicTally>> {
+    return this.#count.read(environment, wait)
   }
 }
 

@@ -8,7 +8,7 @@ import type { Effect } from "effect"
 import { RangeUsers } from "../../domain/user/RangeUsers.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
 import { DaysRead } from "../records/ActivityBytes.ts"
-import { type Counted, CountOfAll } from "./CountOfAll.ts"
+import { type Counted, CountOfAll, type Wait } from "./CountOfAll.ts"
 
 export class UsersOfRange {
   readonly #count: CountOfAll<RangeUsers>
@@ -32,7 +32,12 @@ export class UsersOfRange {
     return this.#count.run
   }
 
-  read(environment: Environment, from: number, to: number): Effect.Effect<Counted<RangeUsers>> {
-    return this.#count.read(environment, `${from} ${to}`)
+  read(
+    environment: Environment,
+    from: number,
+    to: number,
+    wait?: Wait,
+  ): Effect.Effect<Counted<RangeUsers>> {
+    return this.#count.read(environment, wait, `${from} ${to}`)
   }
 }

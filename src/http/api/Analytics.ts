@@ -4,7 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { streakPeriods } from "../../domain/project/StreakDefinition.ts"
 import { retentionDaysMax, shownRetentionDays } from "../../domain/user/ActivityOfAll.ts"
 import { limits } from "../../Limits.ts"
-import { ApiKey, DateText, OpenTo, oneOf, Time } from "./Common.ts"
+import { ApiKey, counted, DateText, OpenTo, oneOf } from "./Common.ts"
 import { activitySeries, retention } from "./examples/analyticsExamples.ts"
 import {
   Mechanic,
@@ -71,15 +71,11 @@ const count = (description: string, example: number) =>
 const share = (description: string, example: number) =>
   Schema.NullOr(Schema.Finite).annotate({ description, examples: [example] })
 
-const counted = {
-  countedAt: Time.annotate({
-    description: "When active users were counted. What came later is in no number of users.",
-  }),
-  counting: Schema.Boolean.annotate({
-    description: "Whether they are being counted again: read again soon for newer numbers.",
-    examples: [false],
-  }),
-}
+const perhaps = (description: string, example: number) =>
+  Schema.NullOr(Schema.Int).annotate({
+    description: `${description} Null: not counted yet.`,
+    examples: [example],
+  })
 
 const ActivityDay = Schema.Struct({
   date: date("The day.", "2026-11-01"),
@@ -87,12 +83,15 @@ const ActivityDay = Schema.Struct({
     description: "Whether the day has ended in every time zone.",
     examples: [false],
   }),
-  dau: count("Daily active users: those with an event on the day.", 37),
-  wau: count("Weekly active users: those with an event on the day or the 6 days before.", 120),
-  mau: count("Monthly active users: those with an event on the day or the 29 days before.", 260),
-  newUsers: count("Those of the daily active users whose first active day it is.", 6),
-  returningUsers: count("The other daily active users.", 31),
-  stickiness: share("`dau` / `mau`, to 4 decimals; null: there are no monthly ones.", 0.1423),
+  dau: perhaps("Daily active users: those with an event on the day.", 37),
+  wau: perhaps("Weekly active users: those with an event on the day or the 6 days before.", 120),
+  mau: perhaps("Monthly active users: those with an event on the day or the 29 days before.", 260),
+  newUsers: perhaps("Those of the daily active users whose first active day it is.", 6),
+  returningUsers: perhaps("The other daily active users.", 31),
+  stickiness: share(
+    "`dau` / `mau`, to 4 decimals; null: there are no monthly ones, or they are not counted yet.",
+    0.1423,
+  ),
   events: count("Events received. Undone ones and those of erased users are among them.", 212),
   xp: count("Xp earned, before any undo.", 8400),
   badges: count("Badges and tiers earned, before any undo.", 9),
@@ -102,7 +101,7 @@ const ActivityDay = Schema.Struct({
 export const ActivitySeries = Schema.Struct({
   from: date("First day.", "2026-10-31"),
   to: date("Last day.", "2026-11-01"),
-  ...counted,
+  ...counted("active users"),
   days: Schema.Array(ActivityDay).annotate({ description: "A row for each day, oldest first." }),
 }).annotate({
   identifier: "ActivitySeries",
@@ -130,10 +129,14 @@ export const Retention = Schema.Struct({
   from: date("First day of the first cohort.", "2026-10-19"),
   to: date("Last day of the last cohort.", "2026-11-01"),
   by: oneOf(streakPeriods).annotate({ description: "The periods.", examples: ["week"] }),
-  ...counted,
-  cohorts: Schema.Array(Cohort).annotate({ description: "Oldest first." }),
-  curve: Schema.Array(Schema.Struct(returned).annotate({ identifier: "CurveDay" })).annotate({
-    description: `All cohorts together: day 0 to day ${retentionDaysMax}.`,
+  ...counted("active users"),
+  cohorts: Schema.NullOr(Schema.Array(Cohort)).annotate({
+    description: "Oldest first; null: not counted yet.",
+  }),
+  curve: Schema.NullOr(
+    Schema.Array(Schema.Struct(returned).annotate({ identifier: "CurveDay" })),
+  ).annotate({
+    description: `All cohorts together: day 0 to day ${retentionDaysMax}; null: not counted yet.`,
   }),
 }).annotate({
   identifier: "Retention",

@@ -5,6 +5,7 @@ import { shownRetentionDays } from "../../domain/user/ActivityOfAll.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
+  counted,
   distinct,
   integer,
   list,
@@ -264,15 +265,15 @@ export const ExperimentResults = Schema.Struct({
       "`exposure`: what came after users entered. `ever`: all that users ever had of the metric, since the experiment does not name it or it does not add up.",
     examples: ["exposure"],
   }),
-  countedAt: Time.annotate({ description: "When the users were counted." }),
-  counting: Schema.Boolean.annotate({
-    description: "Whether they are being counted again: read again soon for newer numbers.",
-    examples: [false],
+  ...counted("the users"),
+  variants: Schema.NullOr(Schema.Array(VariantResult)).annotate({
+    description: "The variants; the first is the control. Null: not counted yet.",
   }),
-  variants: Schema.Array(VariantResult).annotate({
-    description: "The variants; the first is the control.",
+  leftOut: Schema.NullOr(Schema.Int).annotate({
+    description:
+      "Users whom the results leave out: merged users who had different variants. Null: not counted yet.",
+    examples: [3],
   }),
-  leftOut: count("Users whom the results leave out: merged users who had different variants.", 3),
   sampleRatio: Schema.NullOr(
     Schema.Struct({
       chiSquare: figure("Pearson's chi-square of the users who entered, by the weights.", 0.1),
@@ -285,7 +286,7 @@ export const ExperimentResults = Schema.Struct({
     }).annotate({ identifier: "SampleRatio", description: "A test of the sizes of the variants." }),
   ).annotate({
     description:
-      "Whether the variants have as many users as meant; null: the weights were changed.",
+      "Whether the variants have as many users as meant; null: the weights were changed, or the users are not counted yet.",
   }),
   warnings: Schema.Array(oneOf(resultWarnings)).annotate({
     description: `Reasons for care. \`not_ended\`: the experiment has no end yet, or it lies ahead; who reads results again and again, and stops at the first interval that leaves out 0, finds differences by chance much more often than once in 20. \`sample_ratio_mismatch\`: see \`sampleRatio\`. \`weights_changed\`: users entered by different weights, at different times. \`few_users\`: a variant has fewer than ${limits.experimentUsersMin} users who count.`,

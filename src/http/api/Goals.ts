@@ -7,6 +7,7 @@ import { goalScopes } from "../../domain/project/Goal.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
+  counted,
   DateText,
   integer,
   limitQuery,
@@ -258,34 +259,33 @@ const TeamList = Schema.Struct({
 })
 
 const ContributorList = Schema.Struct({
-  contributors: Schema.Array(
-    Schema.Struct({
-      userId: UserId,
-      displayName: Schema.NullOr(Schema.String).annotate({
-        description: "The user's name for people; null: none.",
-        examples: ["Ada"],
-      }),
-      team: Schema.NullOr(Team).annotate({
-        description: "The user's team; null: everyone shares the target.",
-        examples: [null],
-      }),
-      contribution: Schema.Finite.annotate({
-        description: "What the user contributed in the period.",
-        examples: [240],
-      }),
-      rewarded: Schema.Boolean.annotate({
-        description: "Whether the user got the reward of the period.",
-        examples: [false],
-      }),
-    }).annotate({ identifier: "GoalContributor" }),
+  contributors: Schema.NullOr(
+    Schema.Array(
+      Schema.Struct({
+        userId: UserId,
+        displayName: Schema.NullOr(Schema.String).annotate({
+          description: "The user's name for people; null: none.",
+          examples: ["Ada"],
+        }),
+        team: Schema.NullOr(Team).annotate({
+          description: "The user's team; null: everyone shares the target.",
+          examples: [null],
+        }),
+        contribution: Schema.Finite.annotate({
+          description: "What the user contributed in the period.",
+          examples: [240],
+        }),
+        rewarded: Schema.Boolean.annotate({
+          description: "Whether the user got the reward of the period.",
+          examples: [false],
+        }),
+      }).annotate({ identifier: "GoalContributor" }),
+    ),
   ).annotate({
-    description: "The highest contribution first; of equal ones, by the ids of the users.",
+    description:
+      "The highest contribution first; of equal ones, by the ids of the users. Null: not counted yet.",
   }),
-  countedAt: Schema.String.annotate({
-    description: "When the contributions were looked at.",
-    format: "date-time",
-    examples: ["2026-11-01T09:30:00.000Z"],
-  }),
+  ...counted("contributions"),
 }).annotate({
   identifier: "GoalContributors",
   description: "The users who contributed most.",

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { statuses } from "../../domain/project/Definition.ts"
 import { comparedDays, mechanicNouns } from "../../domain/user/MechanicTally.ts"
 import { limits } from "../../Limits.ts"
-import { oneOf, Time, text, wholeNumber } from "./Common.ts"
+import { counted, oneOf, text, wholeNumber } from "./Common.ts"
 import { ruleId } from "./examples/exampleIds.ts"
 import { mechanic, mechanicList } from "./examples/mechanicExamples.ts"
 
@@ -103,16 +103,10 @@ const row = {
   ),
 } as const
 
-const counted = {
+const head = {
   from: date("First day of `completions`.", "2026-10-03"),
   to: date("Last day: today.", "2026-11-01"),
-  countedAt: Time.annotate({
-    description: "When users were counted. What came later is in no number of users.",
-  }),
-  counting: Schema.Boolean.annotate({
-    description: "Whether they are being counted again: read again soon for newer numbers.",
-    examples: [false],
-  }),
+  ...counted("users"),
   allUsers: count("All users of the environment.", 400),
 }
 
@@ -123,7 +117,7 @@ export const MechanicRow = Schema.Struct(row).annotate({
 })
 
 export const MechanicList = Schema.Struct({
-  ...counted,
+  ...head,
   total: count("How many mechanics there are; `limit` cuts the list.", 2),
   mechanics: Schema.Array(MechanicRow).annotate({ description: "In the order of `sort`." }),
 }).annotate({
@@ -241,13 +235,17 @@ const LeftOut = Schema.Struct({
 
 export const Mechanic = Schema.Struct({
   ...row,
-  ...counted,
+  ...head,
   parts: Schema.Array(Part).annotate({
-    description: "Tiers of a badge, milestones of a streak, divisions of a league; or none.",
+    description:
+      "Tiers of a badge, milestones of a streak, divisions of a league; or none, as before users were counted.",
   }),
-  steps: Schema.Array(Step).annotate({ description: "The steps of a quest; or none." }),
+  steps: Schema.Array(Step).annotate({
+    description: "The steps of a quest; or none, as before users were counted.",
+  }),
   funnel: Schema.Array(Funnel).annotate({
-    description: "By the number of finished steps, from 0; empty without steps.",
+    description:
+      "By the number of finished steps, from 0; empty without steps, and before users were counted.",
   }),
   timeToComplete: Schema.NullOr(Times).annotate({
     description: "How long it took; null: not known, see `leftOut`, or nobody completed it.",

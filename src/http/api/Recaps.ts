@@ -5,6 +5,7 @@ import { limits } from "../../Limits.ts"
 import {
   Action,
   ApiKey,
+  counted,
   EarnedBadge,
   Level,
   OpenTo,
@@ -140,13 +141,15 @@ export const EnvironmentRecap = Schema.Struct({
     description: "Whether all days of the range are kept.",
     examples: [true],
   }),
-  countedAt: time("When the active users were counted.", "2026-12-31T18:00:00.000Z"),
-  counting: Schema.Boolean.annotate({
-    description: "Whether they are being counted again: read again soon for a newer number.",
-    examples: [false],
+  ...counted("active users"),
+  activeUsers: Schema.NullOr(Schema.Int).annotate({
+    description: "Users with an event in the range, each once; null: not counted yet.",
+    examples: [480],
   }),
-  activeUsers: count("Users with an event in the range, each once.", 480),
-  newUsers: count("Those whose first active day is in it.", 210),
+  newUsers: Schema.NullOr(Schema.Int).annotate({
+    description: "Those whose first active day is in it; null: not counted yet.",
+    examples: [210],
+  }),
   totals: Schema.Struct({
     events: count("Events received.", 12_400),
     currencies: Schema.Record(Schema.String, Schema.Int).annotate({

@@ -5,8 +5,14 @@ import {
   retentionDaysMax,
   shownRetentionDays,
 } from "../../domain/user/ActivityOfAll.ts"
-import { dateOf, firstDayOf, windowKindOf, zoneOf } from "../../domain/values/Calendar.ts"
-import { isoTime } from "../../domain/values/isoTime.ts"
+import {
+  dateOf,
+  firstDayOf,
+  type WindowKind,
+  windowKindOf,
+  zoneOf,
+} from "../../domain/values/Calendar.ts"
+import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { DayCount } from "../../engine/actor/DayCounts.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type {
@@ -20,7 +26,7 @@ import { MechanicRow } from "../api/Mechanics.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { csv, type Row } from "./csv.ts"
 import { mechanicOf, mechanicsListOf } from "./mechanicResults.ts"
-import { type Range, rangeOf, shareOf } from "./ranges.ts"
+import { type Range, rangeOf, shareOf, waitOf } from "./ranges.ts"
 import { reminderColumns, remindersOf } from "./reminderResults.ts"
 
 export const analyticsHandlers = (engine: Engine["Service"]): Handlers<typeof Analytics> => ({
@@ -33,7 +39,7 @@ export const analyticsHandlers = (engine: Engine["Service"]): Handlers<typeof An
   retention: {
     handle: ({ caller: { environment }, query }) =>
       Effect.map(retentionOf(engine, environment, query), (body) =>
-        query.format === "csv" ? csv("retention", body.cohorts.map(cohortRow)) : { body },
+        query.format === "csv" ? csv("retention", body.cohorts!.map(cohortRow)) : { body },
       ),
   },
   reminders: {
@@ -76,26 +82,29 @@ export const activityOf = Effect.fnUntraced(function* (
   const { settings } = yield* engine.readProject(environment)
   const now = engine.timeIn(environment)
   const { first, last } = yield* rangeOf(query, zoneOf(settings.timezone), now)
-  const { activity, countedAt, counting } = yield* engine.readActiveUsers(environment)
+  const { countedAt, counting, result } = yield* engine.readActiveUsers(
+    environment,
+    waitOf(query.format),
+  )
   const counts = yield* engine.readDayCounts(environment)
   return {
     from: dateOf(first),
     to: dateOf(last),
-    countedAt: isoTime(countedAt),
+    countedAt: isoTimeOrNull(countedAt),
     counting,
     days: Array.from({ length: last - first + 1 }, (_, place) =>
-      dayShown(first + place, activity, counts.on(first + place), lastWholeDay(now)),
+      dayShown(first + place, result, counts.on(first + place), lastWholeDay(now)),
     ),
   } satisfies typeof ActivitySeries.Type
 })
 
 const dayShown = (
   day: number,
-  activity: ActivityOfAll,
+  activity: ActivityOfAll | null,
   { badges, events, quests, xp }: DayCount,
   whole: number,
 ) => {
-  const { daily, fresh, monthly, weekly } = activity.on(day)
+  const { daily, fresh, monthly, weekly } = activity?.on(day) ?? nobodyKnown
   return {
     date: dateOf(day),
     complete: day <= whole,
@@ -103,14 +112,16 @@ const dayShown = (
     wau: weekly,
     mau: monthly,
     newUsers: fresh,
-    returningUsers: daily - fresh,
-    stickiness: shareOf(daily, monthly),
+    returningUsers: daily === null || fresh === null ? null : daily - fresh,
+    stickiness: daily === null || monthly === null ? null : shareOf(daily, monthly),
     events,
     xp,
     badges,
     quests,
   }
 }
+
+const nobodyKnown = { daily: null, fresh: null, monthly: null, weekly: null }
 
 /* Retention. */
 
@@ -119,7 +130,7 @@ const returnedOn = (
   cohorts: Range,
   day: number,
   whole: number,
-): (typeof Retention.Type)["curve"][number] => {
+): NonNullable<(typeof Retention.Type)["curve"]>[number] => {
   let of = 0
   let users = 0
   for (let began = cohorts.first; began <= Math.min(cohorts.last, whole - day); began++) {
@@ -146,10 +157,33 @@ export const retentionOf = Effect.fnUntraced(function* (
   const kind = windowKindOf[by]
   const now = engine.timeIn(environment)
   const { first, last } = yield* rangeOf(query, zoneOf(settings.timezone), now)
-  const { activity, countedAt, counting } = yield* engine.readActiveUsers(environment)
+  const { countedAt, counting, result } = yield* engine.readActiveUsers(
+    environment,
+    waitOf(query.format),
+  )
   const whole = lastWholeDay(now)
   const all = { first: firstDayOf(kind, first), last: firstDayOf(kind, last + 1) - 1 }
-  const cohorts = Array.from({ length: last - first + 1 }, (_, place) => {
+  return {
+    from: dateOf(all.first),
+    to: dateOf(all.last),
+    by,
+    countedAt: isoTimeOrNull(countedAt),
+    counting,
+    cohorts: result && cohortsOf(result, kind, { first, last }, whole),
+    curve:
+      result &&
+      Array.from({ length: retentionDaysMax + 1 }, (_, day) => returnedOn(result, all, day, whole)),
+  } satisfies typeof Retention.Type
+})
+
+/** The cohorts of the windows `first` to `last`. */
+const cohortsOf = (
+  activity: ActivityOfAll,
+  kind: WindowKind,
+  { first, last }: Range,
+  whole: number,
+) =>
+  Array.from({ length: last - first + 1 }, (_, place) => {
     const days = {
       first: firstDayOf(kind, first + place),
       last: firstDayOf(kind, first + place + 1) - 1,
@@ -161,25 +195,15 @@ export const retentionOf = Effect.fnUntraced(function* (
       days: shownRetentionDays.map((day) => returnedOn(activity, days, day, whole)),
     }
   })
-  return {
-    from: dateOf(all.first),
-    to: dateOf(all.last),
-    by,
-    countedAt: isoTime(countedAt),
-    counting,
-    cohorts,
-    curve: Array.from({ length: retentionDaysMax + 1 }, (_, day) =>
-      returnedOn(activity, all, day, whole),
-    ),
-  } satisfies typeof Retention.Type
-})
 
 /* Tables. */
+
+type Cohorts = NonNullable<(typeof Retention.Type)["cohorts"]>
 
 /** The members of a mechanic's row. */
 const mechanicColumns = Object.keys(MechanicRow.fields)
 
-const cohortRow = ({ days, from, to, users }: (typeof Retention.Type)["cohorts"][number]): Row => ({
+const cohortRow = ({ days, from, to, users }: Cohorts[number]): Row => ({
   from,
   to,
   users,

@@ -1,18 +1,20 @@
 /** The recap of an environment: what its users did together in a range of days. */
 import { Effect } from "effect"
+import type { ActivityOfAll } from "../../domain/user/ActivityOfAll.ts"
 import { dateOf, type WindowKind, windowKinds, zoneOf } from "../../domain/values/Calendar.ts"
 import { type Fault, invalidRequest } from "../../domain/values/Errors.ts"
-import { isoTime } from "../../domain/values/isoTime.ts"
+import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
-import type { EnvironmentRecap, RecapQuery } from "../api/Recaps.ts"
+import type { EnvironmentRecap, EnvironmentRecapQuery } from "../api/Recaps.ts"
+import { waitOf } from "./ranges.ts"
 import { type Range, rangeOf } from "./recapRange.ts"
 
 /** The recap of an environment, as the API shows it. */
 export const environmentRecapOf = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   environment: string,
-  query: typeof RecapQuery.Type,
+  query: typeof EnvironmentRecapQuery.Type,
 ) {
   const { settings } = yield* engine.readProject(environment)
   const zone = zoneOf(settings.timezone)
@@ -21,21 +23,25 @@ export const environmentRecapOf = Effect.fnUntraced(function* (
   const keptFrom = zone.dayAt(now) - limits.analyticsDaysMax
   if (asked.to < keptFrom) return yield* Effect.fail(invalidRequest([tooLongAgo]))
   const range = { from: Math.max(asked.from, keptFrom), to: asked.to }
-  const { countedAt, counting, result } = yield* engine.readUsersOfRange(
-    environment,
-    range.from,
-    range.to,
+  const wait = waitOf(query.format)
+  const { from, to } = range
+  const [active, began] = yield* Effect.all(
+    [
+      engine.readUsersOfRange(environment, from, to, wait),
+      engine.readActiveUsers(environment, wait),
+    ],
+    { concurrency: 2 },
   )
-  const sums = yield* sumsOf(engine, environment, range)
+  const sums = yield* sumsOf(engine, environment, range, began.result)
   const isEmpty = sums.totals.currencies.xp === 0
   return {
     from: dateOf(asked.from),
     to: dateOf(asked.to),
     keptFrom: dateOf(keptFrom),
     complete: asked.from >= keptFrom,
-    countedAt: isoTime(countedAt),
-    counting,
-    activeUsers: result.users,
+    countedAt: isoTimeOrNull(began.countedAt && active.countedAt),
+    counting: active.counting || began.counting,
+    activeUsers: active.result?.users ?? null,
     ...sums,
     topUsers: isEmpty ? [] : yield* topUsersOf(engine, environment, asked, zone),
   } satisfies typeof EnvironmentRecap.Type
@@ -43,7 +49,7 @@ export const environmentRecapOf = Effect.fnUntraced(function* (
 
 /** A row for each number of a recap. */
 export const recapRows = (recap: typeof EnvironmentRecap.Type) => {
-  const row = (figure: string, value: number | string, key: string | null = null) => ({
+  const row = (figure: string, value: number | string | null, key: string | null = null) => ({
     figure,
     key,
     value,
@@ -75,15 +81,15 @@ const sumsOf = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   environment: string,
   { from, to }: Range,
+  activity: ActivityOfAll | null,
 ) {
-  const { activity } = yield* engine.readActiveUsers(environment)
   const counts = yield* engine.readDayCounts(environment)
   const others = yield* engine.readRecapDays(environment)
   const earned = new Map<string, number>()
   const runs = new Map<string, number>()
   const totals = { events: 0, badges: 0, quests: 0 }
   let xp = 0
-  let newUsers = 0
+  let newUsers = activity === null ? null : 0
   let bestDay: { date: string; xp: number; events: number } | null = null
   for (let day = from; day <= to; day++) {
     const count = counts.on(day)
@@ -91,7 +97,7 @@ const sumsOf = Effect.fnUntraced(function* (
     totals.badges += count.badges
     totals.quests += count.quests
     xp += count.xp
-    newUsers += activity.on(day).fresh
+    if (activity !== null) newUsers! += activity.on(day).fresh
     const best = bestDay ?? { xp: 0, events: 0 }
     if (count.xp > best.xp || (count.xp === best.xp && count.events > best.events)) {
       bestDay = { date: dateOf(day), xp: count.xp, events: count.events }

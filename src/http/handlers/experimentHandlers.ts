@@ -25,7 +25,7 @@ export const experimentHandlers = (engine: Engine["Service"]): Handlers<typeof E
         const found = definitionOf(experiments, params.id)
         const experiment = yield* foundOr(found, definitionNotFound("experiment"))
         const body = yield* resultsOf(engine, environment, experiment, query)
-        return query.format === "csv" ? csv("results", body.variants.map(resultRow)) : { body }
+        return query.format === "csv" ? csv("results", body.variants!.map(resultRow)) : { body }
       }),
   },
 })

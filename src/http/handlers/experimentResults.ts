@@ -7,7 +7,7 @@ import { addsUp } from "../../domain/project/Metric.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { ExperimentTally, Measure, VariantTally } from "../../domain/user/ExperimentTally.ts"
 import { type Fault, invalidRequest } from "../../domain/values/Errors.ts"
-import { isoTime } from "../../domain/values/isoTime.ts"
+import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import {
   chiSquareTest,
   type Interval,
@@ -19,6 +19,7 @@ import {
   wilson,
 } from "../../domain/values/statistics.ts"
 import type { Engine } from "../../engine/Engine.ts"
+import type { Counted } from "../../engine/read/CountOfAll.ts"
 import { limits } from "../../Limits.ts"
 import {
   type ExperimentResults,
@@ -26,6 +27,7 @@ import {
   type resultWarnings,
   retentionDays,
 } from "../api/Experiments.ts"
+import { waitOf } from "./ranges.ts"
 
 type Results = typeof ExperimentResults.Type
 type Query = typeof ExperimentResultsQuery.Type
@@ -72,25 +74,44 @@ export const resultsOf = Effect.fnUntraced(function* (
   if (!("metric" in measure || "retentionDays" in measure)) {
     return yield* Effect.fail(invalidRequest(measure))
   }
-  const count = yield* engine.readExperiment(environment, experiment, measure)
+  const wait = waitOf(query.format)
+  const count = yield* engine.readExperiment(environment, experiment, measure, wait)
   const now = engine.timeIn(environment)
   return shownResults(experiment, measure, count, now)
 })
-
-interface Count {
-  readonly tally: ExperimentTally
-  readonly countedAt: number
-  readonly counting: boolean
-}
 
 /** The results of a count, as of `now`. */
 export const shownResults = (
   experiment: Experiment,
   measure: Measure,
-  { countedAt, counting, tally }: Count,
+  { countedAt, counting, result: tally }: Counted<ExperimentTally>,
   now: number,
 ): Results => {
   const isShare = !("metric" in measure) || measure.atLeast !== undefined
+  const isOwn =
+    !("metric" in measure) ||
+    (measure.metric.key === experiment.metric && addsUp(measure.metric.aggregate))
+  return {
+    experiment: experiment.key,
+    metric: "metric" in measure ? measure.metric.key : null,
+    atLeast: ("metric" in measure ? measure.atLeast : undefined) ?? null,
+    retention: "metric" in measure ? null : `D${measure.retentionDays}`,
+    measure: isShare ? "share" : "mean",
+    since: isOwn ? "exposure" : "ever",
+    countedAt: isoTimeOrNull(countedAt),
+    counting,
+    ...(tally === null ? uncounted : talliesOf(experiment, tally, isShare, now)),
+  }
+}
+
+const uncounted = { variants: null, leftOut: null, sampleRatio: null, warnings: [] }
+
+const talliesOf = (
+  experiment: Experiment,
+  tally: ExperimentTally,
+  isShare: boolean,
+  now: number,
+): Pick<Results, keyof typeof uncounted> => {
   const [control] = experiment.variants
   const base = tally.of(control!.key)
   const variants = experiment.variants.map(({ key, weight }, place) => {
@@ -107,18 +128,7 @@ export const shownResults = (
   })
   const tallies = experiment.variants.map(({ key }) => tally.of(key))
   const sampleRatio = ratioOf(experiment, tallies)
-  const isOwn =
-    !("metric" in measure) ||
-    (measure.metric.key === experiment.metric && addsUp(measure.metric.aggregate))
   return {
-    experiment: experiment.key,
-    metric: "metric" in measure ? measure.metric.key : null,
-    atLeast: ("metric" in measure ? measure.atLeast : undefined) ?? null,
-    retention: "metric" in measure ? null : `D${measure.retentionDays}`,
-    measure: isShare ? "share" : "mean",
-    since: isOwn ? "exposure" : "ever",
-    countedAt: isoTime(countedAt),
-    counting,
     variants,
     leftOut: tally.mixed,
     sampleRatio,
@@ -183,7 +193,9 @@ export const resultRow = ({
   difference,
   interval,
   ...variant
-}: Results["variants"][number]): Readonly<Record<string, string | number | boolean | null>> => ({
+}: NonNullable<Results["variants"]>[number]): Readonly<
+  Record<string, string | number | boolean | null>
+> => ({
   ...variant,
   low: interval?.low ?? null,
   high: interval?.high ?? null,

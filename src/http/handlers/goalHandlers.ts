@@ -23,7 +23,7 @@ import { teamIn, teamsOfUser } from "../../domain/user/TeamMembership.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { zoneOf } from "../../domain/values/Calendar.ts"
 import { compareCodePoints } from "../../domain/values/Ids.ts"
-import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
+import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { shownPeriod } from "../../engine/read/GoalContributors.ts"
 import type { GoalPatch, Goals, NewGoal } from "../api/Goals.ts"
@@ -201,9 +201,9 @@ const teamReads = (
         const { environment } = caller
         const reading = readingOf(engine, environment)
         const goal = yield* visibleGoal(reading, id, caller)
-        const { countedAt, result } = yield* engine.readContributors(environment)
+        const { countedAt, counting, result } = yield* engine.readContributors(environment)
         const shown = []
-        for (const one of result.get(goal.id) ?? []) {
+        for (const one of result?.get(goal.id) ?? []) {
           if (shown.length === limit) break
           // Who was hidden or erased since is left out at once.
           const user = yield* engine.readUser(environment, one.userId)
@@ -220,7 +220,8 @@ const teamReads = (
             rewarded: one.paid,
           })
         }
-        return { body: { contributors: shown, countedAt: isoTime(countedAt) } }
+        const contributors = result && shown
+        return { body: { contributors, countedAt: isoTimeOrNull(countedAt), counting } }
       }),
   },
   teams: {

@@ -17,7 +17,7 @@ import {
 } from "../../domain/user/MechanicTally.ts"
 import { dateOf, zoneOf } from "../../domain/values/Calendar.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
-import { isoTime } from "../../domain/values/isoTime.ts"
+import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { GoalTotals } from "../../engine/actor/GoalTotals.ts"
 import { type MechanicDays, mechanicPlace } from "../../engine/actor/MechanicDays.ts"
 import type { Engine } from "../../engine/Engine.ts"
@@ -30,6 +30,7 @@ import {
   type MechanicsQuery,
   rareFrom,
 } from "../api/Mechanics.ts"
+import { waitOf } from "./ranges.ts"
 
 type Row = (typeof MechanicList.Type)["mechanics"][number]
 type Detail = typeof Mechanic.Type
@@ -39,6 +40,8 @@ interface Asked {
   readonly project: ProjectState
   readonly now: number
   readonly count: Counted<MechanicTally>
+  /** All users of the environment. */
+  readonly allUsers: number
   readonly byDay: Pick<MechanicDays, "hasPlaceFor" | "on">
   readonly goals: Pick<GoalTotals, "durableTotals">
   readonly first: number
@@ -48,23 +51,34 @@ interface Asked {
 const askedOf = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   environment: string,
-  days: number,
+  { days = limits.mechanicDaysDefault, format }: typeof MechanicQuery.Type,
 ) {
   const project = yield* engine.readProject(environment)
-  const count = yield* engine.readMechanics(environment)
+  const count = yield* engine.readMechanics(environment, waitOf(format))
+  const { users } = yield* engine.readCounts(environment)
   const byDay = yield* engine.readMechanicDays(environment)
   const now = engine.timeIn(environment)
   const last = zoneOf(project.settings.timezone).dayAt(now)
   const goals = engine.goalTotals(environment)
-  return { project, now, count, byDay, goals, first: last - days + 1, last } satisfies Asked
+  const allUsers = count.result?.users ?? users
+  return {
+    project,
+    now,
+    count,
+    allUsers,
+    byDay,
+    goals,
+    first: last - days + 1,
+    last,
+  } satisfies Asked
 })
 
-const countedOf = ({ count: { countedAt, counting, result }, first, last }: Asked) => ({
+const countedOf = ({ allUsers, count: { countedAt, counting }, first, last }: Asked) => ({
   from: dateOf(first),
   to: dateOf(last),
-  countedAt: isoTime(countedAt),
+  countedAt: isoTimeOrNull(countedAt),
   counting,
-  allUsers: result.users,
+  allUsers,
 })
 
 const decimals = 10_000
@@ -92,10 +106,10 @@ const daysOf = ({ byDay, first, last }: Asked, mechanic: AnyMechanic) => {
   }))
 }
 
-/** Whether it is known whom the mechanic reached. */
+/** Whether it is known whom the mechanic reached, once users are counted. */
 const reaches = ({ count: { result } }: Asked, { definition, noun }: AnyMechanic): boolean =>
   noun === "leaderboard" && isOfTeams(definition)
-    ? result.knowsTeamsOn(definition.id)
+    ? result?.knowsTeamsOn(definition.id) !== false
     : noun !== "boost"
 
 /** Whether it is known who completed the mechanic. */
@@ -109,9 +123,9 @@ type AnyMechanic = Extract<AnyDefinition, { readonly noun: MechanicNoun }>
 const rowOf = (asked: Asked, mechanic: AnyMechanic): Row => {
   const { definition, noun } = mechanic
   const { result } = asked.count
-  const found = result.of(definition.id)
-  const users = reaches(asked, mechanic) ? (found?.users ?? 0) : null
-  const share = users === null ? null : shareOf(users, result.users)
+  const found = result?.of(definition.id)
+  const users = result !== null && reaches(asked, mechanic) ? (found?.users ?? 0) : null
+  const share = users === null ? null : shareOf(users, asked.allUsers)
   const days = daysOf(asked, mechanic)
   const completions = days?.reduce((sum, day) => sum + day.completions, 0) ?? null
   return {
@@ -123,7 +137,7 @@ const rowOf = (asked: Asked, mechanic: AnyMechanic): Row => {
     users,
     share,
     rarity: share === null ? null : rarityOf(share),
-    completed: completes(mechanic) ? (found?.completed ?? 0) : null,
+    completed: result !== null && completes(mechanic) ? (found?.completed ?? 0) : null,
     completions,
     perDay: completions === null ? null : Math.round((100 * completions) / days!.length) / 100,
     xp: noun === "boost" ? null : (days?.reduce((sum, { xp }) => sum + xp, 0) ?? null),
@@ -154,9 +168,10 @@ const byName = new Intl.Collator("en").compare
 export const mechanicsListOf = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   environment: string,
-  { days, kind, limit, sort = "users" }: typeof MechanicsQuery.Type,
+  query: typeof MechanicsQuery.Type,
 ) {
-  const asked = yield* askedOf(engine, environment, days ?? limits.mechanicDaysDefault)
+  const { kind, limit, sort = "users" } = query
+  const asked = yield* askedOf(engine, environment, query)
   const nouns = kind === undefined ? mechanicNouns : [kind]
   const rows = mechanicsOf(asked.project, nouns).map((one) => rowOf(asked, one))
   rows.sort(
@@ -184,9 +199,9 @@ export const mechanicOf = Effect.fnUntraced(function* (
   environment: string,
   noun: MechanicNoun,
   idOrKey: string,
-  { days }: typeof MechanicQuery.Type,
+  query: typeof MechanicQuery.Type,
 ) {
-  const asked = yield* askedOf(engine, environment, days ?? limits.mechanicDaysDefault)
+  const asked = yield* askedOf(engine, environment, query)
   const definition = definitionOf(definitionsOf(asked.project, noun), idOrKey)
   if (definition === undefined) {
     const detail = "No definition of this kind has this id or key."
@@ -197,15 +212,33 @@ export const mechanicOf = Effect.fnUntraced(function* (
 
 const detailOf = (asked: Asked, mechanic: AnyMechanic): Detail => {
   const { definition, noun } = mechanic
-  const tally = asked.count.result
-  const count = tally.of(definition.id) ?? new MechanicCount(sinceOf(definition))
   const days = daysOf(asked, mechanic)
   const isCompared =
     noun === "badge" || noun === "rule" || (noun === "quest" && isComparable(definition))
-  const { early, others } = tally.comparison(count)
   return {
     ...rowOf(asked, mechanic),
     ...countedOf(asked),
+    ...(asked.count.result === null
+      ? uncounted
+      : usersOf(asked, asked.count.result, mechanic, isCompared)),
+    days: days ?? [],
+    leftOut: leftOutOf(asked, mechanic, days !== undefined, isCompared),
+  }
+}
+
+const uncounted = { parts: [], steps: [], funnel: [], timeToComplete: null, firstWeek: null }
+
+/** What the states of users tell. */
+const usersOf = (
+  asked: Asked,
+  tally: MechanicTally,
+  mechanic: AnyMechanic,
+  isCompared: boolean,
+): Pick<Detail, keyof typeof uncounted> => {
+  const { definition, noun } = mechanic
+  const count = tally.of(definition.id) ?? new MechanicCount(sinceOf(definition))
+  const { early, others } = tally.comparison(count)
+  return {
     parts: partsOf(mechanic).map(({ key, name }) => {
       const users = count.parts.get(key) ?? 0
       return { key, name, users, share: shareOf(users, count.users) }
@@ -220,8 +253,6 @@ const detailOf = (asked: Asked, mechanic: AnyMechanic): Detail => {
           note: noCause,
         }
       : null,
-    days: days ?? [],
-    leftOut: leftOutOf(asked, mechanic, days !== undefined, isCompared),
   }
 }
 
@@ -293,6 +324,7 @@ const leftOutOf = (
   const { definition, noun } = mechanic
   const leftOut: Array<Detail["leftOut"][number]> = []
   const add = (figure: string, reason: string) => leftOut.push({ figure, reason })
+  if (asked.count.result === null) add("users", "The users are being counted: read again soon.")
   if (!reaches(asked, mechanic)) {
     add(
       "users",

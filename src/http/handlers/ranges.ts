@@ -8,6 +8,7 @@ import {
   type Zone,
 } from "../../domain/values/Calendar.ts"
 import { type Fault, invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
+import type { Wait } from "../../engine/read/CountOfAll.ts"
 import { limits } from "../../Limits.ts"
 import type { RetentionQuery } from "../api/Analytics.ts"
 
@@ -59,3 +60,7 @@ const decimals = 10_000
 
 export const shareOf = (part: number, whole: number): number | null =>
   whole === 0 ? null : Math.round((decimals * part) / whole) / decimals
+
+/** A table has all numbers, so it waits for a count; other replies wait briefly. */
+export const waitOf = (format: "csv" | "json" | undefined): Wait =>
+  format === "csv" ? "counted" : "briefly"

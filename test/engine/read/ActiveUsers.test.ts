@@ -85,11 +85,11 @@ describe("A year of a product", () => {
         // Of each 30 days: all who began, and those who began before and came back.
         const last = days.at(-1)!
         expect(last).toMatchObject({ dau: begin + returning, mau: monthly(), wau: weekly() })
-        expect(last.stickiness).toBe(Math.round((10_000 * last.dau) / last.mau) / 10_000)
+        expect(last.stickiness).toBe(Math.round((10_000 * last.dau!) / last.mau!) / 10_000)
 
         for (const by of ["day", "week"] as const) {
           const { cohorts, curve } = yield* retentionOf(engine, sandbox, { by, from })
-          const whole = cohorts.slice(by === "day" ? 0 : 1, -1)
+          const whole = cohorts!.slice(by === "day" ? 0 : 1, -1)
           expect(whole.length).toBeGreaterThan(50)
           for (const cohort of whole) {
             expect(cohort.users).toBe(by === "day" ? begin : 7 * begin)
@@ -100,16 +100,18 @@ describe("A year of a product", () => {
             }
           }
           expect(curve).toHaveLength(91)
-          for (const { day, share } of curve) {
+          for (const { day, share } of curve!) {
             expect([day, share]).toEqual([day, day === 0 ? 1 : (comeBack.get(day) ?? 0) / begin])
           }
         }
         const { cohorts } = yield* retentionOf(engine, sandbox, { from: dateOf(today - 7) })
         // Day 7 of those who began 7 days ago is today, which has not ended.
-        expect(cohorts[0]!.days.map(({ day, of, share }) => [day, of, share]).slice(0, 2)).toEqual([
-          [1, begin, 0.75],
-          [7, 0, null],
-        ])
+        expect(cohorts![0]!.days.map(({ day, of, share }) => [day, of, share]).slice(0, 2)).toEqual(
+          [
+            [1, begin, 0.75],
+            [7, 0, null],
+          ],
+        )
       }),
   )
 })
@@ -146,7 +148,8 @@ class Model {
         new Set(entries.filter(({ undone }) => !undone).map(({ day }) => day)),
       ]),
     )
-    const { activity } = yield* engine.readActiveUsers(sandbox)
+    const { result } = yield* engine.readActiveUsers(sandbox)
+    const activity = result!
     for (let day = today - 110; day <= today; day++) {
       expect([day, activity.on(day)]).toEqual([day, naiveDay(days, day)])
       for (const after of [0, ...shownRetentionDays]) {
@@ -214,12 +217,12 @@ describe("Active users", () => {
         const { engine } = yield* startInMemory()
         yield* engine.askUser(sandbox, event("ada", "TAP"))
         const first = yield* engine.readActiveUsers(sandbox)
-        expect(first.activity.on(today).daily).toBe(1)
-        expect((yield* engine.readActiveUsers(sandbox)).activity).toBe(first.activity)
+        expect(first.result!.on(today).daily).toBe(1)
+        expect((yield* engine.readActiveUsers(sandbox)).result).toBe(first.result)
         yield* engine.askUser(sandbox, event("bob", "TAP"))
         yield* wait
         const second = yield* engine.readActiveUsers(sandbox)
-        expect(second.activity.on(today).daily).toBe(2)
+        expect(second.result!.on(today).daily).toBe(2)
         expect(second).toMatchObject({ counting: false, countedAt: now + 600_000 })
       }),
   )
@@ -229,7 +232,7 @@ describe("Active users", () => {
       yield* TestClock.setTime(now)
       const { engine } = yield* startInMemory()
       const read = (n: number) =>
-        Effect.map(engine.readActiveUsers(`p${n}:sandbox`), ({ activity }) => activity)
+        Effect.map(engine.readActiveUsers(`p${n}:sandbox`), ({ result }) => result!)
       const first = yield* read(0)
       const second = yield* read(1)
       for (let n = 2; n < limits.activityResultsMax; n++) yield* read(n)

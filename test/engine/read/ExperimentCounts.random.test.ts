@@ -136,7 +136,7 @@ class World {
     const read = (query: Parameters<typeof resultsOf>[3]) =>
       Effect.map(resultsOf(engine, sandbox, experiment, query), (results) => [
         results.leftOut,
-        ...results.variants.map(({ exposed, key, users, value }) => [key, exposed, users, value]),
+        ...results.variants!.map(({ exposed, key, users, value }) => [key, exposed, users, value]),
       ])
     const lessons = (person: Person) => Math.max(0, lessonsOf(person) - person.exposure!.before)
     expect(yield* read({ metric: "lessons" })).toEqual(this.expected(lessons))

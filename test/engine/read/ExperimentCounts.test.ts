@@ -94,13 +94,13 @@ describe("The results of an experiment", () => {
       expect(retention.warnings).toEqual(["not_ended"])
       const metric = yield* read(engine)
       expect(metric).toMatchObject({ metric: "lessons", measure: "mean", since: "exposure" })
-      expect(metric.variants.map(({ value }) => value)).toEqual([1, 1.1])
+      expect(metric.variants!.map(({ value }) => value)).toEqual([1, 1.1])
       const share = yield* read(engine, { atLeast: "2" })
-      expect(share.variants.map(({ value }) => value)).toEqual([0.5, 0.55])
+      expect(share.variants!.map(({ value }) => value)).toEqual([0.5, 0.55])
       // Another metric also has the lesson of before they entered.
       const other = yield* read(engine, { metric: "other" })
       expect(other).toMatchObject({ metric: "other", since: "ever" })
-      expect(other.variants.map(({ value }) => value)).toEqual([2, 2.1])
+      expect(other.variants!.map(({ value }) => value)).toEqual([2, 2.1])
     }),
   )
 
@@ -115,11 +115,11 @@ describe("The results of an experiment", () => {
       yield* send(engine, [...control, ...goal], "LESSON")
       const shown = Effect.map(read(engine), (results) => [
         results.leftOut,
-        ...results.variants.map(({ exposed, users, value }) => [exposed, users, value]),
+        ...results.variants!.map(({ exposed, users, value }) => [exposed, users, value]),
       ])
       expect(yield* shown).toEqual([0, [3, 3, 1], [3, 3, 1]])
       const early = yield* read(engine, { retention: "D1" })
-      expect(early.variants.map(({ exposed, users, value }) => [exposed, users, value])).toEqual([
+      expect(early.variants!.map(({ exposed, users, value }) => [exposed, users, value])).toEqual([
         [3, 0, null],
         [3, 0, null],
       ])

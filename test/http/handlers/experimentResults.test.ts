@@ -19,7 +19,12 @@ const resultsOf = (weight: number, few: number, many: number) => {
   ])
   const of = (key: string) => ({ exposed: sizes.get(key)!, sample: noSample })
   const tally = { experiment, mixed: 0, of } as unknown as ExperimentTally
-  return shownResults(experiment, { retentionDays: 7 }, { tally, countedAt: 0, counting: false }, 0)
+  return shownResults(
+    experiment,
+    { retentionDays: 7 },
+    { result: tally, countedAt: 0, counting: false },
+    0,
+  )
 }
 
 /** The probability that users who are divided by the weights are called a mismatch. */

@@ -4,12 +4,14 @@ import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import type { PlaceVisit } from "../../request/Route.ts"
+import { countedLine } from "../../view/Counted.ts"
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { table } from "../../view/Lists.ts"
-import { count, isoTime, score } from "../../view/Quantities.ts"
+import { count, score } from "../../view/Quantities.ts"
 
 type Results = BodyOf<"experiments.results">
-type Variant = Results["variants"][number]
+type Variants = NonNullable<Results["variants"]>
+type Variant = Variants[number]
 
 const points = new Intl.NumberFormat("en", { maximumFractionDigits: 2 })
 const shares = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 2 })
@@ -32,9 +34,8 @@ const whatOf = ({ atLeast, metric, retention, since }: Results): Content => {
     : html`at least ${count(atLeast)} of ${isolated(metric ?? "")}, ${when}`
 }
 
-const sentence = (results: Results, variant: Variant): Html => {
+const sentence = (results: Results, [control]: Variants, variant: Variant): Html => {
   const forms = formsOf(results)
-  const [control] = results.variants
   const name = isolated(variant.key)
   if (variant.value === null || control!.value === null || variant.difference === null) {
     return html`<li>${name}: there are too few users to compare it with ${isolated(control!.key)}.</li>`
@@ -65,7 +66,9 @@ const range = (
 ): string => (interval === null ? "" : `${form(interval.low)} to ${form(interval.high)}`)
 
 const resultsView = (results: Results): Html => {
-  const { countedAt, leftOut, measure, variants } = results
+  const { leftOut, measure, variants } = results
+  const title = html`<h3>Users ${measure === "share" ? "with" : "by"} ${whatOf(results)}</h3>`
+  if (variants === null) return html`${title}<p class="hint">${countedLine(results)}</p>`
   const forms = formsOf(results)
   const rows = variants.map(({ difference, exposed, interval, key, users, value }) => [
     isolated(key),
@@ -85,10 +88,10 @@ const resultsView = (results: Results): Html => {
     `Difference${forms.unit === "" ? "" : ", points"}`,
     "Its 95% interval",
   ]
-  return html`<h3>Users ${measure === "share" ? "with" : "by"} ${whatOf(results)}</h3>
-<ul>${variants.slice(1).map((variant) => sentence(results, variant))}</ul>
+  return html`${title}
+<ul>${variants.slice(1).map((variant) => sentence(results, variants, variant))}</ul>
 ${table(`Results: ${results.retention ?? results.metric ?? ""}`, heads, rows)}
-<p class="hint">Counted ${isoTime(countedAt)}.${leftOut > 0 && ` ${count(leftOut)} merged users had different variants, and are left out.`}</p>`
+<p class="hint">${countedLine(results)}${leftOut !== null && leftOut > 0 && ` ${count(leftOut)} merged users had different variants, and are left out.`}</p>`
 }
 
 /** The results of an experiment: of its metric, if it names one, and of retention. */
@@ -105,7 +108,8 @@ export const resultsSection = (
       { retention: "D1" },
       { retention: "D7" },
     ]
-    const all = yield* Effect.all(asked.map(ask))
+    // At once, so that they share a count.
+    const all = yield* Effect.all(asked.map(ask), { concurrency: "unbounded" })
     const warnings = [...new Set(all.flatMap((results) => results.warnings))]
     return html`<section aria-labelledby="results-title"><h2 id="results-title">Results</h2>
 ${warnings.length > 0 && html`<ul class="warnings">${warnings.map((warning) => html`<li>${warningWords[warning]}</li>`)}</ul>`}

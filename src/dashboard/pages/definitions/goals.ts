@@ -240,6 +240,8 @@ const topOf = (visit: PlaceVisit, goal: Goal): Effect.Effect<Content> => {
   const asked = visit.ask("goals.contributors", { params: { id: goal.id }, query })
   return Effect.map(Effect.result(asked), (found): Content => {
     const top = found._tag === "Success" ? found.success.contributors : []
+    if (top === null)
+      return html`<h2>Top contributors</h2><p>They are being counted: reload the page in a moment.</p>`
     if (top.length === 0) return undefined
     const rows = top.map(({ contribution, displayName, rewarded, team, userId }) => [
       userLink(visit.base, userId, displayName),

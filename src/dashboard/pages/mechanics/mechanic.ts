@@ -6,9 +6,10 @@ import { type LaurelError, laurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import type { PlaceVisit } from "../../request/Route.ts"
 import { lineChart, shareBar } from "../../view/Charts.ts"
+import { countedLine } from "../../view/Counted.ts"
 import { type Content, type Html, html, isolated, titled } from "../../view/Html.ts"
 import { figures, table } from "../../view/Lists.ts"
-import { count, dayLabel, duration, isoTime, percent, score } from "../../view/Quantities.ts"
+import { count, dayLabel, duration, percent, score } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
 import { daysOf, periodTabs } from "./list.ts"
 
@@ -69,7 +70,7 @@ ${partsSection(read)}
 ${timeSection(read)}
 ${firstWeekSection(read)}
 ${leftOutSection(read)}
-<p class="hint">Of ${count(read.allUsers)} users, counted ${isoTime(read.countedAt)}${read.counting && ", and being counted again"}. <a href="${path}/days.csv?days=${days}">Save the days as CSV</a></p>`,
+<p class="hint">Of ${count(read.allUsers)} users. ${countedLine(read)} <a href="${path}/days.csv?days=${days}">Save the days as CSV</a></p>`,
   )
 })
 

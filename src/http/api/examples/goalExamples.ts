@@ -69,6 +69,7 @@ export const goalDayList = {
 export const contributorList = {
   contributors: [{ userId, displayName: "Ada", team: null, contribution: 240, rewarded: false }],
   countedAt: time,
+  counting: false,
 } as const
 
 export const userGoals = {
