@@ -21,8 +21,44 @@ sharedByAll(async () => {
     action: "LESSON_DONE",
     reward: { xp: 50 },
   })
+  await server.request(key, "POST", "/v1/definitions/apply", { definitions: more })
+  await server.request(key, "PUT", "/v1/teams/owls", { kind: "club", name: "Owls" })
+  await server.request(key, "PUT", "/v1/teams/owls/members/ada")
   await server.request(key, "POST", "/v1/events", { userId: "ada", action: "LESSON_DONE" })
 })
+
+const score = { currency: "xp" }
+/** Boards of users and of teams, a league, a goal, a metric and an experiment. */
+const more = {
+  metrics: [{ key: "lessons", name: "Lessons", aggregate: "count", actions: ["LESSON_DONE"] }],
+  leaderboards: [
+    { key: "learners", name: "Learners", score, windows: ["weekly"] },
+    { key: "clubs", name: "Clubs", score, entrants: "teams", teamKind: "club" },
+  ],
+  leagues: [
+    {
+      key: "weekly",
+      name: "Weekly",
+      score,
+      divisions: [
+        { key: "bronze", name: "Bronze", promote: 1, demote: 0 },
+        { key: "silver", name: "Silver", promote: 0, demote: 1 },
+      ],
+    },
+  ],
+  goals: [{ key: "together", name: "Together", score, target: 1_000 }],
+  experiments: [
+    {
+      key: "hearts",
+      name: "Hearts",
+      metric: "lessons",
+      variants: [
+        { key: "control", weight: 1 },
+        { key: "more", weight: 1 },
+      ],
+    },
+  ],
+}
 
 const program = join(root, "src/laurel.js")
 
@@ -51,7 +87,8 @@ describe("laurel mcp", () => {
     expect(reply).toMatchObject({ user: { id: "ada", xp: 50 }, progress: { level: 1 } })
     const history = await call(client, "read_history", { userId: "ada", kind: "event.tracked" })
     expect(history.reply.facts).toMatchObject([{ cause: { action: "LESSON_DONE" } }])
-    expect((await call(client, "read_metrics", { userId: "ada" })).reply.metrics).toEqual([])
+    const metrics = await call(client, "read_metrics", { userId: "ada" })
+    expect(metrics.reply.metrics).toMatchObject([{ key: "lessons", total: 1 }])
     const board = await call(client, "read_leaderboard", { window: "weekly", around: "ada" })
     expect(board.reply.entries).toMatchObject([{ userId: "ada", rank: 1 }])
     expect((await call(client, "list_users", { limit: 1 })).reply.users).toHaveLength(1)
@@ -63,6 +100,61 @@ describe("laurel mcp", () => {
     const simulated = await call(full, "simulate_event", { event })
     expect(simulated.reply).toMatchObject({ xp: { earned: 50, total: 100 } })
     expect((await call(client, "read_user", { userId: "ada" })).reply.user.xp).toBe(50)
+  })
+
+  it("reads every board, leagues, goals, series and experiments, and more of a user", async () => {
+    const client = await onStdio(readKey)
+    const read = async (name: string, input: Record<string, unknown>) =>
+      (await call(client, name, input)).reply
+    const learners = { leaderboard: "learners", window: "weekly", around: "ada" }
+    expect((await read("read_leaderboard", learners)).entries).toMatchObject([{ userId: "ada" }])
+    const clubs = await read("read_leaderboard", { leaderboard: "clubs" })
+    expect(clubs.entries).toMatchObject([{ team: { id: "owls" }, score: 50 }])
+    const { cohorts } = await read("read_league", { league: "weekly", division: "bronze" })
+    const cohort = await read("read_league", { league: "weekly", cohort: cohorts[0].id })
+    expect(cohort.entries).toMatchObject([{ userId: "ada", score: 50 }])
+    const goal = await read("read_goal", { goal: "together", limit: 1 })
+    expect(goal).toMatchObject({ goal: { key: "together" }, contributors: {} })
+    const lessons = { metric: "lessons", by: "week" }
+    expect((await read("read_series", { ...lessons, userId: "ada" })).points.at(-1).value).toBe(1)
+    await expect.poll(async () => (await read("read_series", lessons)).points?.at(-1).value).toBe(1)
+    const hearts = { experiment: "hearts", retention: "D7" }
+    await expect.poll(async () => (await read("read_experiment", hearts)).variants?.length).toBe(2)
+    const mechanics = await read("list_mechanics", { kind: "goal", days: 7, limit: 5 })
+    expect(mechanics).toMatchObject({ total: 1, mechanics: [{ key: "together" }] })
+    expect(await read("read_recap", { userId: "ada" })).toMatchObject({ totals: { events: 1 } })
+    const parts = ["streaks", "metrics", "segments", "leagues", "goals", "items", "purchases"]
+    const whole = await read("read_user", { userId: "ada", parts })
+    expect(Object.keys(whole)).toEqual(["user", "progress", ...parts])
+  })
+
+  it("refuses ids that would lead elsewhere, and what a tool does not take", async () => {
+    const client = await onStdio(readKey)
+    for (const userId of ["..", ".", ""]) {
+      for (const name of ["read_user", "read_history", "read_metrics"]) {
+        const { content, isError } = await client.callTool({ name, arguments: { userId } })
+        expect({ content, isError }).toEqual({
+          isError: true,
+          content: [{ type: "text", text: `There is nothing with the id "${userId}".` }],
+        })
+      }
+    }
+    for (const userId of ["../definitions", "ada/../../definitions", "ada?limit=1", "ada#x"]) {
+      expect(await call(client, "read_user", { userId })).toMatchObject({
+        isError: true,
+        reply: { code: expect.stringMatching(/^(user_not_found|invalid_request)$/) },
+      })
+    }
+    for (const input of [
+      {},
+      { userId: 7 },
+      { userId: "ada", parts: ["secrets"] },
+      { user: "ada" },
+    ]) {
+      const reply = client.callTool({ name: "read_user", arguments: input })
+      const isRefused = await reply.then(({ isError }) => isError === true).catch(() => true)
+      expect([input, isRefused]).toEqual([input, true])
+    }
   })
 
   it("has the pages of the reference as resources", async () => {

@@ -4,6 +4,7 @@
  */
 import type { JsonSchemaType } from "@modelcontextprotocol/server"
 import { mechanicNouns } from "../../domain/user/MechanicTally.ts"
+import { retentionDays } from "../../http/api/Experiments.ts"
 
 /** Sends a request to the API. Rejects with the problem of a refusal. */
 export type Ask = (
@@ -33,6 +34,7 @@ const object = (
 const text = (description: string) => ({ type: "string", description })
 const user = text("Your id of the user")
 const limit = { type: "integer", minimum: 1, maximum: 100, description: "Maximum number of items" }
+const days = { type: "integer", minimum: 1, maximum: 90, description: "How many days; absent: 30" }
 const cursor = text("The `nextCursor` of the page before; absent: the first page")
 const anyObject = (description: string) => ({ type: "object", description })
 const file = anyObject(
@@ -64,26 +66,68 @@ const withQuery = (path: string, input: Input, names: ReadonlyArray<string>): st
   return query.size === 0 ? path : `${path}?${query}`
 }
 
-const userPath = ({ userId }: Input, rest = ""): string =>
-  `/v1/users/${encodeURIComponent(String(userId))}${rest}`
+/** A part of a path. URLs drop `.`, `..` and an empty part, so such an id would name something else. */
+const segment = (id: unknown): string => {
+  const text = String(id)
+  if (/^\.{0,2}$/.test(text)) throw new Error(`There is nothing with the id "${text}".`)
+  return encodeURIComponent(text)
+}
+
+const userPath = ({ userId }: Input, rest = ""): string => `/v1/users/${segment(userId)}${rest}`
+
+/** What `read_user` adds if it is asked for, each with its path after that of the user. */
+const userParts = {
+  streaks: "/streaks",
+  metrics: "/metrics",
+  segments: "/segments",
+  leagues: "/leagues",
+  goals: "/goals",
+  items: "/items",
+  purchases: "/purchases",
+} as const
 
 const fileBody = ({ definitions, delete: removes = false }: Input) => ({
   definitions,
   delete: removes,
 })
 
+const readLeaderboard = async (ask: Ask, input: Input): Promise<unknown> => {
+  const names = ["window", "at", "around", "group", "limit", "offset"]
+  if (input.leaderboard === undefined) return ask("GET", withQuery("/v1/leaderboard", input, names))
+  const path = `/v1/leaderboards/${segment(input.leaderboard)}`
+  const { entrants } = (await ask("GET", path)) as { readonly entrants: "users" | "teams" }
+  const entries = entrants === "teams" ? "teams" : "entries"
+  return ask("GET", withQuery(`${path}/${entries}`, input, names))
+}
+
 const reads: ReadonlyArray<Omit<Tool, "writes">> = [
   {
     name: "read_user",
     title: "Read a user",
-    description: "Balances, level, progress, badges, quests and streaks of a user.",
-    input: object({ userId: user }, ["userId"]),
+    description:
+      "Balances, level, progress, badges and quests of a user; with `parts` also streaks, metrics, segments, leagues, goals, items and purchases.",
+    input: object(
+      {
+        userId: user,
+        parts: {
+          type: "array",
+          items: { enum: Object.keys(userParts) },
+          description: "What else to read",
+        },
+      },
+      ["userId"],
+    ),
     run: async (ask, input) => {
-      const [profile, progress] = await Promise.all([
-        ask("GET", userPath(input)),
-        ask("GET", userPath(input, "/progress")),
-      ])
-      return { user: profile, progress }
+      const parts = [...new Set((input.parts ?? []) as ReadonlyArray<keyof typeof userParts>)]
+      const read = [
+        ["user", ""],
+        ["progress", "/progress"],
+        ...parts.map((part) => [part, userParts[part]] as const),
+      ] as const
+      const found = read.map(
+        async ([name, path]) => [name, await ask("GET", userPath(input, path))] as const,
+      )
+      return Object.fromEntries(await Promise.all(found))
     },
   },
   {
@@ -114,16 +158,58 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
   },
   {
     name: "read_leaderboard",
-    title: "Read the leaderboard",
-    description: "A page of the leaderboard, or the page around a user.",
+    title: "Read a leaderboard",
+    description:
+      "A page of a leaderboard, or the page around a user or a team. `read_definitions` has the keys of leaderboards.",
     input: object({
-      window: { enum: ["all_time", "daily", "weekly", "monthly"] },
+      leaderboard: text("The key or id of a leaderboard; absent: the one of all xp"),
+      window: {
+        enum: ["all_time", "daily", "weekly", "monthly", "days"],
+        description: "Absent: all time. `days`: the window of a fixed number of days",
+      },
       at: text("A time in the window to read; absent: now"),
-      around: text("Your id of the user in the middle of the page"),
+      around: text("Your id of the user, or of the team, in the middle of the page"),
+      group: text("Of a leaderboard with groups: this group alone"),
       limit,
+      offset: { type: "integer", minimum: 0, description: "How many entries to leave out" },
     }),
-    run: (ask, input) =>
-      ask("GET", withQuery("/v1/leaderboard", input, ["window", "at", "around", "limit"])),
+    run: readLeaderboard,
+  },
+  {
+    name: "read_league",
+    title: "Read a league",
+    description:
+      "The cohorts of a league in its present period, by division; with `cohort` the entries of one. `read_user` with the part `leagues` has those of a user.",
+    input: object(
+      {
+        league: text("The key or id of the league"),
+        division: text("The key of a division: its cohorts alone"),
+        cohort: text("The id of a cohort: its entries"),
+        limit,
+        cursor,
+      },
+      ["league"],
+    ),
+    run: (ask, input) => {
+      const path = `/v1/leagues/${segment(input.league)}/cohorts`
+      return input.cohort === undefined
+        ? ask("GET", withQuery(path, input, ["division", "limit", "cursor"]))
+        : ask("GET", `${path}/${segment(input.cohort)}`)
+    },
+  },
+  {
+    name: "read_goal",
+    title: "Read a shared goal",
+    description: "What all users have reached of a goal, and who contributed most.",
+    input: object({ goal: text("The key or id of the goal"), limit }, ["goal"]),
+    run: async (ask, input) => {
+      const path = `/v1/goals/${segment(input.goal)}`
+      const [goal, contributors] = await Promise.all([
+        ask("GET", path),
+        ask("GET", withQuery(`${path}/contributors`, input, ["limit"])),
+      ])
+      return { goal, contributors }
+    },
   },
   {
     name: "list_actions",
@@ -155,12 +241,71 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
       ask("GET", withQuery("/v1/analytics/retention", input, ["from", "to", "by"])),
   },
   {
-    name: "read_recap",
-    title: "Read the recap of all users",
+    name: "read_series",
+    title: "Read a metric over time",
     description:
-      "What all users did in a range of days, such as a year: active and new users, sums, best day, longest streaks.",
-    input: object({ from: text("First day, such as 2026-01-01"), to: text("Last day") }),
-    run: (ask, input) => ask("GET", withQuery("/v1/recap", input, ["from", "to"])),
+      "A metric of all users, or of one user, by day, week or month. That of all users is computed in the background: while `counting` is true, read again.",
+    input: object(
+      {
+        metric: text("The key or id of the metric"),
+        userId: text("Your id of a user; absent: all users"),
+        from: text("First day, such as 2026-10-03"),
+        to: text("Last day"),
+        by: { enum: ["day", "week", "month"] },
+      },
+      ["metric"],
+    ),
+    run: (ask, input) => {
+      const rest = `/metrics/${segment(input.metric)}/series`
+      const path = input.userId === undefined ? `/v1${rest}` : userPath(input, rest)
+      return ask("GET", withQuery(path, input, ["from", "to", "by"]))
+    },
+  },
+  {
+    name: "read_experiment",
+    title: "Read the results of an experiment",
+    description:
+      "Users in each variant, and a metric or retention beside the control, with intervals of 95 %. They are computed in the background: while `counting` is true, read again.",
+    input: object(
+      {
+        experiment: text("The key or id of the experiment"),
+        metric: text("The key of a metric to compare; absent: that of the experiment"),
+        atLeast: {
+          type: "integer",
+          minimum: 1,
+          description: "Compare how many users have at least so much of the metric",
+        },
+        retention: {
+          enum: [...retentionDays.keys()],
+          description: "Compare who came back after so many days, in place of a metric",
+        },
+      },
+      ["experiment"],
+    ),
+    run: (ask, input) =>
+      ask(
+        "GET",
+        withQuery(`/v1/experiments/${segment(input.experiment)}/results`, input, [
+          "metric",
+          "atLeast",
+          "retention",
+        ]),
+      ),
+  },
+  {
+    name: "read_recap",
+    title: "Read a recap",
+    description:
+      "What all users, or one user, did in a range of days, such as a year: active days, sums, best day, longest streaks.",
+    input: object({
+      userId: text("Your id of a user; absent: all users"),
+      from: text("First day, such as 2026-01-01"),
+      to: text("Last day"),
+    }),
+    run: (ask, input) => {
+      const path = input.userId === undefined ? "/v1/recap" : userPath(input, "/recap")
+      return ask("GET", withQuery(path, input, ["from", "to"]))
+    },
   },
   {
     name: "read_reminders",
@@ -177,9 +322,9 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
       "For each rule, quest, badge, streak, leaderboard, league, boost, item and goal: users reached, their share, rarity, and completions a day.",
     input: object({
       kind: { enum: mechanicNouns, description: "Only this kind; absent: all" },
-      days: text("How many days, 1 to 90; absent: 30"),
+      days,
       sort: { enum: ["users", "completions", "xp", "name"] },
-      limit: text("The number of rows, 1 to 1000; absent: 100"),
+      limit: { type: "integer", minimum: 1, maximum: 1000, description: "Absent: 100" },
     }),
     run: (ask, input) =>
       ask("GET", withQuery("/v1/analytics/mechanics", input, ["kind", "days", "sort", "limit"])),
@@ -193,18 +338,16 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
       {
         kind: { enum: mechanicNouns },
         key: text("The id or key of the definition"),
-        days: text("How many days, 1 to 90; absent: 30"),
+        days,
       },
       ["kind", "key"],
     ),
     run: (ask, input) =>
       ask(
         "GET",
-        withQuery(
-          `/v1/analytics/mechanics/${input.kind}/${encodeURIComponent(`${input.key}`)}`,
-          input,
-          ["days"],
-        ),
+        withQuery(`/v1/analytics/mechanics/${segment(input.kind)}/${segment(input.key)}`, input, [
+          "days",
+        ]),
       ),
   },
   {
