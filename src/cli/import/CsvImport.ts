@@ -165,7 +165,11 @@ export class CsvImport {
   #named(names: ReadonlyArray<string>): ReadonlyArray<string> {
     const missing = [...new Set(columnsOf(this.#map))].filter((name) => !names.includes(name))
     const twice = names.filter((name, index) => names.indexOf(name) !== index)
-    if (missing.length > 0) throw new BadFile(`The file has no column ${missing.join(", ")}.`)
+    if (missing.length > 0) {
+      throw new BadFile(
+        `The file has no column ${missing.join(", ")}. Its first line names: ${names.join(", ")}.`,
+      )
+    }
     if (twice.length > 0) throw new BadFile(`The file has the column ${twice.join(", ")} twice.`)
     return names
   }

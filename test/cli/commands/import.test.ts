@@ -262,7 +262,7 @@ describe("laurel import csv", () => {
     const plain = { openings: { userId: "id" } }
     const cases = [
       [["id,id", "ann,ann"], "The file has the column id twice."],
-      [["name", "ann"], "The file has no column id."],
+      [["name", "ann"], "The file has no column id. Its first line names: name."],
       [["id", '"ann'], "Quote Not Closed"],
       [[], "The file is empty."],
     ] as const
