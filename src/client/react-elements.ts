@@ -6,7 +6,7 @@
  * <LaurelProvider client={laurel}><Badges user="ada" live label="Your badges" /></LaurelProvider>
  * ```
  */
-import { createElement, type ReactElement, useEffect, useRef } from "react"
+import { type CSSProperties, createElement, type ReactElement, useEffect, useRef } from "react"
 import "./elements.ts"
 import type { ClientElement, LaurelElement, LaurelRecap } from "./elements.ts"
 import type { ItemForUser } from "./generated/types.ts"
@@ -24,23 +24,29 @@ export interface ElementProps {
   /** Replaces some of the words, for translation. */
   readonly words?: Readonly<Record<string, string>>
   readonly className?: string
+  readonly id?: string
+  /** Custom properties, too: `{ "--laurel-accent": "navy" } as CSSProperties`. */
+  readonly style?: CSSProperties
   /** Called with the error of a read that failed. */
   readonly onError?: (error: LaurelError) => void
 }
 
 const component =
   <More extends object = object>(name: string) =>
-  ({
-    buy,
-    colours,
-    live,
-    onBuy,
-    onError,
-    refreshSeconds,
-    teams,
-    words,
-    ...attributes
-  }: ElementProps & More & Further): ReactElement => {
+  (props: ElementProps & More): ReactElement => {
+    const {
+      buy,
+      className,
+      colours,
+      everyone,
+      live,
+      onBuy,
+      onError,
+      refreshSeconds,
+      teams,
+      words,
+      ...attributes
+    } = props as ElementProps & Further
     const laurel = useLaurel()
     const ref = useRef<ClientElement>(null)
     const handlers = useRef({ onBuy, onError })
@@ -70,11 +76,14 @@ const component =
         element.removeEventListener("laurel-buy", sell)
       }
     }, [laurel, texts])
-    // React sets a prop as a property where the element has one, so no name may be of both.
+    // React sets a prop as a property where the element has one, so no name may be of both. React 18
+    // makes an attribute `classname` of `className`.
     const own = {
+      class: className,
       "refresh-seconds": refreshSeconds,
       live: live ? "" : undefined,
       buy: buy ? "" : undefined,
+      everyone: everyone ? "" : undefined,
       teams: teams ? "" : undefined,
     }
     return createElement(name, { ...attributes, ...own, ref })
@@ -86,6 +95,7 @@ interface Further {
   readonly buy?: boolean
   readonly onBuy?: (item: ItemForUser) => unknown
   readonly teams?: boolean
+  readonly everyone?: boolean
 }
 
 export const Profile = component("laurel-profile")
@@ -111,10 +121,13 @@ export const Goal = component<{ readonly goal?: string }>("laurel-goal")
 export const League = component<{ readonly league?: string }>("laurel-league")
 /** `streak`: the key of a streak. Default: the first one. */
 export const Streak = component<{ readonly streak?: string }>("laurel-streak")
-/** `from` and `to`: days such as `2026-01-01`. Default: this year. */
-export const Recap = component<{ readonly from?: string; readonly to?: string } & Further>(
-  "laurel-recap",
-)
+/**
+ * `from` and `to`: days such as `2026-01-01`. Default: this year. `everyone`: of all users, for a
+ * client with the scope `read`.
+ */
+export const Recap = component<
+  { readonly from?: string; readonly to?: string } & Pick<Further, "colours" | "everyone">
+>("laurel-recap")
 /**
  * `buy`: each item has a button. It calls `onBuy` with the item, and then reads again; without
  * `onBuy` the element buys with the client, which needs a user token with the scope `purchases`.

@@ -31,6 +31,7 @@ import type {
   Progress,
   Purchase,
   Recap,
+  TeamBoardEntries,
   User,
   UserGoal,
   UserGoals,
@@ -124,6 +125,18 @@ export const useLeaderboardEntries = (
 ): Reading<BoardEntries> =>
   useReading(["leaderboards", idOrKey, query], query.around, options, ({ leaderboards }, signal) =>
     leaderboards.entries(idOrKey, query, { signal }),
+  )
+
+type TeamEntriesQuery = NonNullable<Parameters<Laurel["leaderboards"]["teams"]>[1]>
+
+/** A page of the leaderboard of teams with this id or key, in one of its windows. */
+export const useTeamEntries = (
+  idOrKey: string,
+  query: TeamEntriesQuery = {},
+  options: Omit<ReadOptions<TeamBoardEntries>, "live"> = {},
+): Reading<TeamBoardEntries> =>
+  useReading(["teams", idOrKey, query], undefined, options, ({ leaderboards }, signal) =>
+    leaderboards.teams(idOrKey, query, { signal }),
   )
 
 /** What a user did in a range of days, by default this year. `data` is null before the first event. */

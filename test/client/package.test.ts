@@ -4,10 +4,12 @@ import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { promisify } from "node:util"
+import { rolldown } from "rolldown"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Entry, entries, folder } from "../../src/client/build/entries.ts"
 import { buildPackage } from "../../src/client/build/package.ts"
 import { gzippedBytes } from "../../src/client/build/size.ts"
+import { Server, temporaryFolder } from "../e2e/program.ts"
 import { fullKey, startServer, type TestServer } from "../http/fixture.ts"
 
 const run = promisify(execFile)
@@ -21,7 +23,7 @@ beforeAll(async () => {
   await mkdir(installed, { recursive: true })
   await cp(join(folder, "package.json"), join(installed, "package.json"))
   await buildPackage(installed)
-  for (const name of ["react", "@types"]) {
+  for (const name of ["react", "react-dom", "scheduler", "@types"]) {
     await symlink(resolve(folder, "../../node_modules", name), join(app, "node_modules", name))
   }
   server = await startServer()
@@ -31,7 +33,7 @@ afterAll(async () => {
   await rm(app, { recursive: true })
 })
 
-/** What the compiler says about files of the app. */
+/** What the compiler says about files of the app; options may come before them. */
 const compiled = async (...files: ReadonlyArray<string>): Promise<string> => {
   await writeFile(join(app, "package.json"), '{ "type": "module" }')
   const types = ["--types", "node", "--typeRoots", resolve(folder, "../../node_modules/@types")]
@@ -48,7 +50,7 @@ describe("The package", () => {
     expect(await gzippedBytes(entry as Entry)).toBeLessThanOrEqual(goal)
   })
 
-  it("is used by the examples of its README and of the quickstarts, in strict TypeScript", async () => {
+  it("is used by the examples of its README, in strict TypeScript", async () => {
     const around = `
       import { createLaurel as create } from "laurel-client"
       const request = new Request("http://localhost/")
@@ -59,16 +61,68 @@ describe("The package", () => {
     `
     const laurel = `const laurel = create({ url: "", key: "" })`
     const files: Array<string> = []
-    for (const page of ["src/client/quickstart.md", "src/client/README.md"]) {
-      const text = await readFile(resolve(folder, "../..", page), "utf8")
-      for (const [, kind, block] of text.matchAll(/^```(tsx?)\n([\s\S]*?)^```$/gm)) {
-        const client = block!.includes("const laurel =") ? "" : laurel
-        files.push(`example-${files.length}.${kind}`)
-        await writeFile(join(app, files.at(-1)!), `${around}${client}\n${block}`)
-      }
+    const text = await readFile(join(folder, "README.md"), "utf8")
+    for (const [, kind, block] of text.matchAll(/^```(tsx?)\n([\s\S]*?)^```$/gm)) {
+      const client = block!.includes("const laurel =") ? "" : laurel
+      files.push(`example-${files.length}.${kind}`)
+      await writeFile(join(app, files.at(-1)!), `${around}${client}\n${block}`)
     }
     expect(files.length).toBeGreaterThan(4)
     expect(await compiled(...files)).toBe("")
+  })
+
+  it("marks its parts for React as those of the browser, as Next.js asks for", async () => {
+    const dist = join(app, "node_modules/laurel-client/dist")
+    const first = async (file: string) => (await readFile(join(dist, file), "utf8")).slice(0, 12)
+    expect(await first("react.js")).toMatch(/^"use client"/)
+    expect(await first("react-elements.js")).toMatch(/^"use client"/)
+    expect(await first("index.js")).not.toContain("use client")
+  })
+
+  it("makes the page of the quickstart for Next.js, whose token reads its user alone", async () => {
+    const page = await readFile(join(folder, "quickstart.md"), "utf8")
+    const files = [...page.matchAll(/`(app\/\S+)`:\n\n```tsx?\n([\s\S]*?)^```$/gm)]
+    expect(files.map(([, name]) => name)).toEqual([
+      "app/laurel.ts",
+      "app/laurel-token/route.ts",
+      "app/game.tsx",
+      "app/page.tsx",
+    ])
+    for (const [, name, text] of files) {
+      await mkdir(join(app, name!, ".."), { recursive: true })
+      await writeFile(join(app, name!), text!)
+    }
+    const bundler = ["--module", "esnext", "--moduleResolution", "bundler"]
+    expect(await compiled(...bundler, ...files.map(([, name]) => name!))).toBe("")
+
+    const real = await Server.start(await temporaryFolder())
+    const key = await real.createKey()
+    await real.request(key, "PUT", "/v1/users/ada", {})
+    const bundled = await rolldown({
+      input: ["app/page.tsx", "app/laurel-token/route.ts"].map((name) => join(app, name)),
+      platform: "node",
+      external: /^react/,
+      logLevel: "silent",
+    })
+    await bundled.write({ dir: join(app, "app/built"), format: "esm" })
+    await bundled.close()
+    const program = `
+      import { renderToString } from "react-dom/server"
+      import Page from "./page.js"
+      import { GET } from "./route.js"
+      console.log(JSON.stringify([renderToString(await Page()), await (await GET()).text()]))
+    `
+    await writeFile(join(app, "app/built/try.mjs"), program)
+    const env = { ...process.env, LAUREL_URL: real.url, LAUREL_KEY: key }
+    const { stdout } = await run(process.execPath, [join(app, "app/built/try.mjs")], { env })
+    const [html, token] = JSON.parse(stdout)
+    expect(html).toContain("Level 1, 0 xp")
+    expect(html).toContain('<laurel-leaderboard user="ada" label="Leaderboard"')
+    const statuses = ["ada", "grace"].map(
+      async (user) => (await real.request(token, "GET", `/v1/users/${user}`)).status,
+    )
+    expect(await Promise.all(statuses)).toEqual([200, 403])
+    expect(await real.stop()).toBe(0)
   })
 
   it("gives publint and Are the Types Wrong no cause for complaint", async () => {

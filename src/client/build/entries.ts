@@ -28,6 +28,8 @@ export const bundle = async (names: ReadonlyArray<Entry>): Promise<ReadonlyArray
     // Notes for bundlers, too: an app's own bundler drops what it does not use by modules.
     comments: false,
     chunkFileNames: "[name].js",
+    // Next.js renders hooks in the browser only for modules that say so.
+    banner: ({ name }) => (name.startsWith("react") ? '"use client";' : ""),
   })
   await bundled.close()
   return output.filter((file) => file.type === "chunk")

@@ -103,6 +103,8 @@ export abstract class ClientElement extends Base {
       "board",
       "friends",
       "group",
+      "teams",
+      "team",
       "league",
       "goal",
       "buy",
