@@ -30,9 +30,18 @@ const root = path.resolve(import.meta.dirname, "..")
 
 /** Sources that a browser loads: the dashboard's, and those of the client that they import. */
 const served = /^src\/(dashboard\/browser|client)\//
-/** What only a checkout needs. */
-const left = /^src\/client\/(build|generated\/types|package\.json|tsconfig)|tsconfig\.json$/
-const pages = [
+/** What only a checkout needs: tours of the code, and what is only in the client's own package. */
+const left = new RegExp(
+  [
+    "^src/README",
+    "^src/dashboard/README",
+    "^src/client/(build|elements|queue|react|recap|text-storage|watch|webhook)",
+    "^src/client/(generated/types|package\\.json|tsconfig)",
+    "tsconfig\\.json$",
+  ].join("|"),
+)
+/** Pages of the guide outside of `src/`. */
+export const pages = [
   "README.md",
   "LICENSE",
   "snapshots/README.md",
@@ -87,7 +96,7 @@ const packed = () => {
     license,
     type,
     bin: { laurel: "src/laurel.sh" },
-    files: ["src", "snapshots", "commit", "npm-shrinkwrap.json", "LICENSES.md"],
+    files: ["src", ...pages, "commit", "npm-shrinkwrap.json", "LICENSES.md"],
     os: ["linux", "darwin"],
     cpu: ["x64", "arm64"],
     dependencies,

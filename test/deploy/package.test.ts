@@ -4,9 +4,10 @@ import { once } from "node:events"
 import { readdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
-import { buildPackages } from "../../deploy/publish.ts"
+import { packInto } from "../../deploy/pack.ts"
 import manifest from "../../package.json" with { type: "json" }
 import { commitOf } from "../../src/Build.ts"
+import { addressOf, guidePages } from "../../src/http/docs/Guide.ts"
 import { useTabs } from "../dashboard/browser/tabs.ts"
 import { Output, readServerFile, root, sharedByAll, temporaryFolder } from "../e2e/program.ts"
 import { freePorts } from "../freePorts.ts"
@@ -14,15 +15,7 @@ import { execute } from "./tools.ts"
 
 const tabs = useTabs()
 
-/** The files of both packages. */
-const packed = async (): Promise<ReadonlyArray<string>> => {
-  const folder = await temporaryFolder()
-  for (const cwd of await buildPackages(folder))
-    await execute("npm", ["pack", "--pack-destination", folder], { cwd })
-  return ["laurel", "laurel-client"].map((name) => join(folder, `${name}-${manifest.version}.tgz`))
-}
-
-const install = (app: string, files: ReadonlyArray<string>) => {
+const install = (app: string, files: ReadonlyArray<string> = []) => {
   const quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
   return execute("npm", ["install", ...quiet, ...files], { cwd: app })
 }
@@ -41,13 +34,10 @@ const endsWithTest = (started: ChildProcessWithoutNullStreams): void => {
 describe("The installed packages", () => {
   let app: string
   let laurel: string
-  let files: ReadonlyArray<string>
-
   sharedByAll(async () => {
-    files = await packed()
     app = await temporaryFolder()
     await writeFile(join(app, "package.json"), '{ "private": true }')
-    await install(app, files)
+    await install(app, await packInto(await temporaryFolder()))
     laurel = join(app, "node_modules/.bin/laurel")
   })
 
@@ -84,6 +74,7 @@ describe("The installed packages", () => {
     const typed = files.filter((file) => file.endsWith(".ts"))
     expect(typed.filter((file) => !/^(dashboard\/browser|client)\//.test(file))).toEqual([])
     expect(files).toContain("main.js")
+    expect(files.filter((file) => /^client\/(elements|react|queue)/.test(file))).toEqual([])
   })
 
   test("the server counts an event, makes an archive, serves its pages and ends when told", async () => {
@@ -111,6 +102,8 @@ describe("The installed packages", () => {
     const page = await (await fetch(`${url}/dashboard/sign-in`)).text()
     const [, style] = /href="([^"]+\.css)"/.exec(page)!
     expect((await fetch(new URL(style!, url))).status).toBe(200)
+    for (const { name } of guidePages)
+      expect([name, (await fetch(`${url}${addressOf({ name })}`)).status]).toEqual([name, 200])
     expect(await execute(laurel, ["snapshots", "create"], { cwd: app, env })).toMatch(/archive/i)
 
     server.kill("SIGTERM")
@@ -119,14 +112,16 @@ describe("The installed packages", () => {
 
   test("`laurel init` writes an app whose page shows a lesson at once", async () => {
     const folder = await temporaryFolder()
-    await execute(laurel, ["init", "school"], { cwd: folder })
+    const written = await execute(laurel, ["init", "school"], { cwd: folder })
+    expect(written).toContain(`+ school/packages/laurel-${manifest.version}.tgz\n`)
+    expect(written).toContain("Next: cd school && npm install && npm run serve\n")
     const school = join(folder, "school")
     const [port, appPort] = await freePorts(2)
     const settings = (await readFile(join(school, ".env"), "utf8"))
       .replaceAll("8080", String(port))
       .replace("3000", String(appPort))
     await writeFile(join(school, ".env"), `${settings}LAUREL_ADMIN_PORT=0\n`)
-    await install(school, files)
+    await install(school)
     const run = (script: string) => {
       const started = spawn("npm", ["run", script], { cwd: school, detached: true, stdio: "pipe" })
       endsWithTest(started)
@@ -147,5 +142,9 @@ describe("The installed packages", () => {
     await page.getByRole("row", { name: "1 Ada 2 150" }).waitFor()
     expect(await execute("npm", ["run", "setup"], { cwd: school })).toContain("Nothing to change.")
     await page.close()
+    const command = (...args: ReadonlyArray<string>) =>
+      execute("npm", ["run", "--silent", "laurel", "--", ...args], { cwd: school })
+    expect(await command("keys", "list")).toContain("school")
+    expect(await command("definitions", "diff", "definitions.json")).toContain("Nothing to change.")
   })
 })

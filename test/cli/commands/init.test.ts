@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { version } from "../../../src/Build.ts"
+import { packagesOf } from "../../../src/cli/commands/init.ts"
 import { temporaryFolder } from "../../e2e/program.ts"
 import { runCommand } from "../commands.ts"
 
@@ -25,8 +26,16 @@ describe("laurel init", () => {
     const { dependencies, name } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"))
     expect({ dependencies, name }).toEqual({
       name: "my-school",
-      dependencies: { laurel: version, "laurel-client": version },
+      dependencies: {
+        laurel: `file:packages/laurel-${version}.tgz`,
+        "laurel-client": `file:packages/laurel-client-${version}.tgz`,
+      },
     })
+    const pack = `in the checkout of Laurel: npm run package:pack -- ${join(folder, "packages")}\n`
+    expect(stdout).toContain(pack)
+    expect(await readFile(join(folder, "Dockerfile"), "utf8")).toContain(
+      "COPY packages ./packages\nRUN npm ci",
+    )
     expect(await readFile(join(folder, ".gitignore"), "utf8")).toContain(".env\n")
   })
 
@@ -47,5 +56,45 @@ describe("laurel init", () => {
     const { code, stderr } = await init(join(file, "app"))
     expect(code).toBe(73)
     expect(stderr).toContain("cannot write to")
+  })
+})
+
+/** A Laurel that npm installed into an app, from the file or registry that npm's note names. */
+const installed = async (resolved: string, files: ReadonlyArray<string>) => {
+  const app = join(await temporaryFolder(), "app")
+  const laurel = join(app, "node_modules/laurel")
+  await mkdir(laurel, { recursive: true })
+  await mkdir(join(app, "../packs"))
+  for (const name of files) await writeFile(join(app, "../packs", name), "")
+  const note = JSON.stringify({ packages: { "node_modules/laurel": { resolved } } })
+  await writeFile(join(app, "node_modules/.package-lock.json"), note)
+  return { packs: join(app, "../packs"), packages: await packagesOf(laurel) }
+}
+
+describe("The packages of an app", () => {
+  const files = [`laurel-${version}.tgz`, `laurel-client-${version}.tgz`]
+  const versions = { laurel: version, "laurel-client": version }
+
+  it("are copies of the files from which this Laurel was installed", async () => {
+    const { packages, packs } = await installed(`file:../packs/${files[0]}`, files)
+    expect(packages).toEqual({
+      isCheckout: false,
+      dependencies: {
+        laurel: `file:packages/${files[0]}`,
+        "laurel-client": `file:packages/${files[1]}`,
+      },
+      files: files.map((name) => [`packages/${name}`, join(packs, name)]),
+    })
+  })
+
+  it("come from the registry if this Laurel did, or if its files are gone", async () => {
+    const address = `https://registry.npmjs.org/laurel/-/${files[0]}`
+    for (const [resolved, there] of [
+      [address, files],
+      [`file:../packs/${files[0]}`, [files[0]!]],
+    ] as const) {
+      const { packages } = await installed(resolved, there)
+      expect(packages).toEqual({ isCheckout: false, dependencies: versions, files: [] })
+    }
   })
 })
