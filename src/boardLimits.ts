@@ -28,6 +28,9 @@ export const boardLimits = {
   /** How long after a defect a payout is tried again. */
   payoutCrashRetryMs: 30_000,
 
+  /** Shares of closed windows that a user's state keeps on a board of teams until their prizes are paid. */
+  boardSharesKeptMax: 400,
+
   // The structure of a board
   boardChunkSlotsMin: 16,
   boardChunkSlotsStep: 64,

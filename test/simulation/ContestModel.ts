@@ -24,6 +24,13 @@ export interface Contribution {
   readonly windows: ReadonlyArray<readonly [TimedWindow, number]>
 }
 
+/** A prize of a window that closed, which waits for its payment. */
+interface Owed {
+  userId: string
+  readonly window: string
+  readonly team: string
+}
+
 /** What a user scored for the team that got its latest score, by window. */
 interface Share {
   readonly team: string
@@ -49,7 +56,9 @@ export class ContestModel {
   readonly hidden = new Set<string>()
   /** The points of the prizes that each user has won. */
   readonly won = new Map<string, number>()
-  readonly #paid = new Set<string>()
+  /** The windows that are closed. */
+  readonly #closed = new Set<string>()
+  #owed: ReadonlyArray<Owed> = []
   #changes = 0
 
   constructor(timezone: string, graceMs: number, span: DaysWindow) {
@@ -100,38 +109,56 @@ export class ContestModel {
     }
   }
 
-  /** The user who stays keeps its share. */
+  /** The user who stays keeps its share, and is owed what both are, once for a window. */
   merge(from: string, into: string): void {
+    for (const owed of this.#owed) if (owed.userId === from) owed.userId = into
     const [theirs, mine] = [this.#shares.get(from), this.#shares.get(into)]
     this.#shares.delete(from)
     if (theirs === undefined || (mine !== undefined && mine.team !== theirs.team)) return
     const sums = new Map(mine?.sums)
     for (const [window, amount] of theirs.sums) {
-      if (!this.#paid.has(window)) sums.set(window, (sums.get(window) ?? 0) + amount)
+      if (!this.#closed.has(window)) sums.set(window, (sums.get(window) ?? 0) + amount)
     }
     this.#shares.set(into, { team: theirs.team, sums })
   }
 
   forget(userId: string): void {
     this.#shares.delete(userId)
+    this.#owed = this.#owed.filter((owed) => owed.userId !== userId)
     this.hidden.delete(userId)
     this.won.delete(userId)
   }
 
-  /** Pays what each window gives that is over: a point to the members of the first team. */
+  /** Each window that is over gives a point to those members of the first team who scored for it. */
   close(now: number): void {
     for (const window of this.#scores.keys()) {
       const [kind, index] = window.split(" ") as [TimedWindow | "all_time", string]
-      if (kind === "all_time" || this.#paid.has(window)) continue
+      if (kind === "all_time" || this.#closed.has(window)) continue
       if (this.isOpen(kind, Number(index), now)) continue
-      this.#paid.add(window)
+      this.#closed.add(window)
       const first = this.board(kind, Number(index))[0]?.team
       for (const [userId, { sums, team }] of this.#shares) {
         const isThere = team === first && this.members.get(userId) === team
-        if (!isThere || this.hidden.has(userId) || (sums.get(window) ?? 0) === 0) continue
-        this.won.set(userId, (this.won.get(userId) ?? 0) + 1)
+        if (!isThere || (sums.get(window) ?? 0) === 0) continue
+        this.#owed = [...this.#owed, { userId, window, team }]
       }
     }
+  }
+
+  /** Pays what is owed. Returns how many prizes are of windows before the last one. */
+  pay(now: number): number {
+    const paid = new Set<string>()
+    let late = 0
+    for (const { team, userId, window } of this.#owed) {
+      const name = `${userId} ${window}`
+      if (paid.has(name) || this.hidden.has(userId) || !this.teams.has(team)) continue
+      paid.add(name)
+      this.won.set(userId, (this.won.get(userId) ?? 0) + 1)
+      const [kind, index] = window.split(" ") as [TimedWindow, string]
+      if (Number(index) < this.current(kind, now) - 2) late++
+    }
+    this.#owed = []
+    return late
   }
 
   #add({ team }: Contribution, windows: Contribution["windows"], amount: number): void {

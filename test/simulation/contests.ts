@@ -1,12 +1,13 @@
 /**
  * One seeded run of leaderboards of teams against a naive model: users join, leave, earn, undo, are
- * hidden, merged and erased, teams are deleted and made again with their ids, days and months pass. The
- * engine is stopped and killed, also in the middle of a snapshot, and stays off for some time. Two
+ * hidden, merged and erased, teams are deleted and made again with their ids, days and months pass. At times
+ * no payment succeeds. The engine is stopped and killed, also in the middle of a snapshot, and stays off for some time. Two
  * leaderboards must have the same scores, one of them with the lowest score first.
  */
 import { expect } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { decideUser } from "../../src/domain/decide/Decide.ts"
 import { boardOrders, namedWindows } from "../../src/domain/project/BoardDefinition.ts"
 import type { BoardPrize } from "../../src/domain/project/BoardPrize.ts"
 import {
@@ -18,7 +19,9 @@ import {
 } from "../../src/domain/values/Calendar.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
 import type { UserMessage } from "../../src/engine/actor/Actor.ts"
+import { domain } from "../../src/engine/actor/Environments.ts"
 import type { Engine } from "../../src/engine/Engine.ts"
+import { limits } from "../../src/Limits.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { event, rule, sandbox, start } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
@@ -39,6 +42,7 @@ export const happened = {
   crashes: 0,
   prizes: 0,
   late: 0,
+  latePrizes: 0,
 }
 
 interface Done {
@@ -53,6 +57,11 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
   yield* TestClock.setTime(Date.parse("2026-10-23T12:00:00Z"))
   const state = new MemoryStorage.MemoryState()
   const disk = { writesLeft: Number.POSITIVE_INFINITY }
+  let paysNobody = false
+  const failing: typeof decideUser = (user, project, command, ...rest) => {
+    if (paysNobody && command.kind === "payment") throw new Error("a bug")
+    return decideUser(user, project, command, ...rest)
+  }
   const open = Effect.suspend(() => {
     disk.writesLeft = Number.POSITIVE_INFINITY
     const memory = MemoryStorage.make({ state })
@@ -66,6 +75,7 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
       },
       {
         decodedUsersMax: 4,
+        domain: { ...domain, decideUser: failing },
         newHashSecret: hashSecretOf(seed),
         snapshotIntervalMs: 300 * minute,
         snapshotSliceEntriesMax: 3,
@@ -123,8 +133,10 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
       yield* yieldToEventLoop
       const { payouts } = yield* running.engine.readProject(sandbox)
       if (turn < 20) continue
-      if (payouts.size === 0) {
-        model.close(yield* Clock.currentTimeMillis)
+      if (paysNobody || payouts.size === 0) {
+        const now = yield* Clock.currentTimeMillis
+        model.close(now)
+        if (!paysNobody) happened.latePrizes += model.pay(now)
         return
       }
       yield* TestClock.adjust(1)
@@ -217,6 +229,11 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
     yield* makeTeam(teamId)
   })
 
+  const failOrPay = Effect.gen(function* () {
+    paysNobody = !paysNobody
+    if (!paysNobody) yield* pass(limits.payoutCrashRetryMs)
+  })
+
   const kill = Effect.gen(function* () {
     if (random.chance(0.6)) {
       disk.writesLeft = random.integer(0, 15)
@@ -235,7 +252,8 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
     else if (kind < 0.6) yield* undo
     else if (kind < 0.72) yield* move
     else if (kind < 0.75) yield* loseUser
-    else if (kind < 0.78) yield* remake
+    else if (kind < 0.77) yield* remake
+    else if (kind < 0.79) yield* failOrPay
     else if (kind < 0.82) yield* kill
     else if (kind < 0.84) {
       yield* running.close()
@@ -245,6 +263,7 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
     else yield* pass(random.integer(1, 10) * day)
     if (step % 5 === 0) yield* compare(running.engine, model, present)
   }
+  if (paysNobody) yield* failOrPay
   yield* compare(running.engine, model, present)
   happened.prizes += model.won.size
   expect(running.broken).toEqual([])

@@ -74,6 +74,7 @@ import {
   openWindows,
   windowOfUser,
 } from "./openWindows.ts"
+import { keptBefore } from "./Shares.ts"
 
 /** The index of each window that counts. */
 type Indexes = { -readonly [Kind in TimedWindow]?: number }
@@ -159,7 +160,9 @@ const creditBoard = (
   }
   if (!counts) return
   const of = team && { team: { id: team.id, number: team.number } }
-  facts.push({ kind: "board.scored", boardId, amount, ...of, ...indexes })
+  const scored = { kind: "board.scored", boardId, amount, ...of, ...indexes } as const
+  if (of !== undefined) facts.push(...keptBefore(user, project, scored))
+  facts.push(scored)
 }
 
 /** The window by the calendar of the user. */

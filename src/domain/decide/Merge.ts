@@ -69,6 +69,7 @@ import {
 } from "../record/United.ts"
 import { unitedDays } from "../user/ActiveDays.ts"
 import { criterionNumber } from "../user/Progress.ts"
+import { listedTeams } from "../user/TeamShares.ts"
 import { balanceOf, heldNames, isMidway, type UserState } from "../user/User.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { payAll } from "./Badges.ts"
@@ -77,6 +78,7 @@ import { unitedContributors } from "./Goals.ts"
 import { type LeagueSeats, seatsOf, unitedLeagues } from "./Leagues.ts"
 import { LevelPayments } from "./Levels.ts"
 import { completeUnited } from "./Quests.ts"
+import { goneByJoining } from "./Shares.ts"
 import { reachUnitedStreak } from "./Streaks.ts"
 
 /** The latest state of a user of the environment, durable or not. */
@@ -150,6 +152,10 @@ export const decideAbsorb = (
   if (overflow !== undefined) return Result.fail(overflow)
   const [before, level] = [draft.levelOf(user.xp), draft.levelOf(draft.xp)]
   const facts: Array<Fact> = [merged, ...draft.facts]
+  for (const [, { number }] of merged.parts.teams ?? []) {
+    const isNew = !user.teams.values().some((one) => one.number === number)
+    if (isNew) facts.push(...goneByJoining(after, project, number))
+  }
   if (from.goals.size > 0) facts.push(...unitedContributors(user, from, project))
   if (from.leagues.size > 0) facts.push(...unitedLeagues(user, from, project, seats, now))
   if (level !== before) facts.push({ kind: "level.changed", from: before, to: level })
@@ -291,7 +297,7 @@ export const countedOf = (user: UserState) => {
     if (isMidway(state)) inProgress.push(questId)
     if (state.times > 0) completed.push(questId)
   }
-  const teams = Array.from(user.teams.values(), ({ number }) => number)
+  const teams = [...listedTeams(user)]
   return { inProgress, completed, badges: heldNames(user), ...(teams.length > 0 && { teams }) }
 }
 

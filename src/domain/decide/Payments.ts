@@ -11,14 +11,17 @@
 import { Result } from "effect"
 import type { Gives } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
+import { teamWithId } from "../project/Team.ts"
 import type { Payment, PrizeRank, RewardedGoal } from "../record/Payment.ts"
 import { type GoalPart, partOf } from "../user/GoalPart.ts"
 import { teamsOfUser } from "../user/TeamMembership.ts"
-import { isDisqualified, type UserState } from "../user/User.ts"
+import { shareIn } from "../user/TeamShares.ts"
+import { isDisqualified, type KeptShare, noBoardScores, type UserState } from "../user/User.ts"
 import { type LaurelError, refuse } from "../values/Errors.ts"
 import { payAll } from "./Badges.ts"
 import { missBoards } from "./Boards.ts"
 import { type Decision, Draft } from "./Draft.ts"
+import { withoutShares } from "./Shares.ts"
 
 export type PaymentRefusal = "user_not_found" | "conflict" | "balance_overflow"
 
@@ -48,10 +51,14 @@ const payPrize = (
   if (user.profile.hidden || isDisqualified(user, cause.prize.boardId)) {
     return refuse("conflict", "The leaderboard does not list the user any more.")
   }
-  if (!hasShare(user, project, cause.prize)) {
+  const { boardId, index, team, teamId, window } = cause.prize
+  const share = team === undefined ? undefined : { team, window, index }
+  const isDeleted = teamId !== undefined && teamWithId(project.teams, teamId)?.number !== team
+  if (isDeleted || (share !== undefined && !hasShare(user, project, boardId, share))) {
     return refuse("conflict", "The user has no share of what the team won.")
   }
   const draft = new Draft(user.id, user, project, now)
+  if (share !== undefined) draft.facts.push(withoutShares(user, cause.prize.boardId, share))
   for (const reward of rewards) {
     draft.facts.push({ kind: "leaderboard.prize_won", reward })
     draft.earn(reward, { boardId: cause.prize.boardId })
@@ -59,19 +66,16 @@ const payPrize = (
   return paid(draft, cause)
 }
 
-/** Whether the user is in the team that won, and scored for it in the window; true without a team. */
+/** Whether the user scored for the team in the window, and was in the team at the close. */
 const hasShare = (
   user: UserState,
   project: ProjectState,
-  { boardId, index, team, window }: PrizeRank,
+  boardId: string,
+  place: KeptShare,
 ): boolean => {
-  if (team === undefined) return true
-  const share = user.boards.get(boardId)?.share
-  if (share?.team !== team) return false
-  if (!teamsOfUser(user, project).some((one) => one.team.number === team)) return false
-  if (window === "all_time") return share.total > 0
-  const { index: latest, indexBefore, xp, xpBefore } = share.windows[window]
-  return (index === latest && xp > 0) || (index === indexBefore && xpBefore > 0)
+  const found = shareIn(user.boards.get(boardId) ?? noBoardScores, place)
+  if (found !== "latest") return found === "kept"
+  return teamsOfUser(user, project).some(({ team }) => team.number === place.team)
 }
 
 /** The user's part says whether it was paid. */

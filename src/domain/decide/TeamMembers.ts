@@ -11,6 +11,7 @@ import { teamIn } from "../user/TeamMembership.ts"
 import type { UserState } from "../user/User.ts"
 import { type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { type Decision, Draft } from "./Draft.ts"
+import { goneByJoining, keptByLeaving } from "./Shares.ts"
 
 export const teamNotFound = laurelError(
   "team_not_found",
@@ -30,8 +31,9 @@ export const decideJoin = (
   if (former?.number === team.number) return Result.succeed({ cause, facts: [] })
   const { facts } = new Draft(userId, user, project, now)
   const left = teamIn(user, project, team.kind)
-  if (left !== undefined) facts.push(factOf("team.left", left))
+  if (left !== undefined) facts.push(...leaves(left, user, project))
   facts.push(factOf("team.joined", team, left === undefined ? former?.number : undefined))
+  facts.push(...goneByJoining(user, project, team.number))
   return Result.succeed({ cause, facts })
 }
 
@@ -45,8 +47,17 @@ export const decideLeave = (
   if (user?.teams.get(team.kind)?.number !== team.number) {
     return refuse("member_not_found", "The user is not a member of this team.")
   }
-  return Result.succeed({ cause, facts: [factOf("team.left", team)] })
+  return Result.succeed({ cause, facts: leaves(team, user, project) })
 }
+
+const leaves = (
+  team: Team,
+  user: UserState | undefined,
+  project: ProjectState,
+): ReadonlyArray<Fact> => [
+  factOf("team.left", team),
+  ...(user === undefined ? [] : keptByLeaving(user, project, team.number)),
+]
 
 const factOf = (
   kind: "team.joined" | "team.left",

@@ -1,4 +1,5 @@
 /** The commands and facts about the scores of a user on leaderboards. */
+import type { KeptShare } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
 
 /**
@@ -47,6 +48,19 @@ export type BoardFact =
       readonly weekly?: number
       readonly monthly?: number
       readonly days?: number
+    }
+  /**
+   * The shares that the user's state keeps from now on until their prizes are paid (`user/TeamShares.ts`).
+   * `gone`: shares that the user has no more: the record pays them, or the user was not in the team when
+   * their windows closed; absent: none. `released`: the numbers of teams whose last kept share
+   * is gone, and that the user is not in; absent: none.
+   */
+  | {
+      readonly kind: "board.shares_kept"
+      readonly boardId: string
+      readonly kept: ReadonlyArray<KeptShare>
+      readonly gone?: ReadonlyArray<KeptShare>
+      readonly released?: ReadonlyArray<number>
     }
   /** A leaderboard lists the user no more, or again. */
   | {

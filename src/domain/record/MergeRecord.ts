@@ -3,7 +3,7 @@ import type { OwnBoost } from "../project/Boost.ts"
 import type { Amounts } from "../project/Currency.ts"
 import type { ActiveDays } from "../user/ActiveDays.ts"
 import type { Unanswered } from "../user/Comeback.ts"
-import type { AbsorbedUser, UserState } from "../user/User.ts"
+import type { AbsorbedUser, KeptShare, UserState } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
 import type { LeagueSeat } from "./LeagueFact.ts"
 
@@ -78,6 +78,7 @@ export interface UnitedBoard {
     readonly total: number
     readonly windows: UnitedWindows
   }
+  readonly kept?: ReadonlyArray<KeptShare>
   readonly disqualified?: true
 }
 

@@ -11,8 +11,9 @@ import type { GoalRef } from "./GoalFact.ts"
 /** What the user is paid for: a rank in a closed window of a leaderboard. */
 export interface PrizeRank extends ClosedPlace {
   readonly rank: number
-  /** On a leaderboard of teams, the number of the team that won, which the user is paid for. */
+  /** On a leaderboard of teams, the number and the id of the team that won, which the user is paid for. */
   readonly team?: number
+  readonly teamId?: string
 }
 
 /** The goal that a reward is for. */

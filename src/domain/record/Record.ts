@@ -231,7 +231,7 @@ export type UserFact =
       readonly inProgress: ReadonlyArray<string>
       readonly completed: ReadonlyArray<string>
       readonly badges: ReadonlyArray<string>
-      /** The numbers of the user's teams; absent: none. */
+      /** The numbers of the user's teams, and of those it has kept shares of; absent: none. */
       readonly teams?: ReadonlyArray<number>
       readonly alias?: true
       readonly seats?: ReadonlyArray<LeagueSeat>

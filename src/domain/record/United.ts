@@ -39,6 +39,7 @@ import { unitedPurchases } from "../user/Purchases.ts"
 import { balanceAt } from "../user/Refill.ts"
 import { isKept, type StreakCounts } from "../user/Streak.ts"
 import { teamIn } from "../user/TeamMembership.ts"
+import { payingShares, stillKept } from "../user/TeamShares.ts"
 import { unitedStreak } from "../user/UnitedStreak.ts"
 import {
   type AbsorbedUser,
@@ -408,10 +409,27 @@ export const unitedBoards = ({
         missed: mine.missed + theirs.missed,
         windows: unitedWindows(mine.windows, theirs.windows, closeOf(project.boardCloses, boardId)),
         ...unitedShare(mine.share, theirs.share, closeOf(project.boardCloses, boardId)),
+        ...unitedKept({ from, into, project }, boardId),
         ...((mine.disqualified ?? theirs.disqualified) && { disqualified: true }),
       },
     ] as const
   })
+
+/** The shares of both that are not paid. A share of the user who stays may lose its place in `unitedShare`. */
+const unitedKept = (
+  { from, into, project }: Pick<Pair, "from" | "into" | "project">,
+  boardId: string,
+) => {
+  const kept = stillKept(
+    project,
+    boardId,
+    [into, from].flatMap((user) => [
+      ...(user.boards.get(boardId)?.kept ?? []),
+      ...payingShares(user, project, boardId),
+    ]),
+  )
+  return kept.length > 0 && { kept }
+}
 
 const noShare = { total: 0, windows: noWindows }
 
@@ -426,7 +444,8 @@ const unitedShare = (
   const own = mine?.team === team ? mine : noShare
   const other = theirs?.team === team ? theirs : noShare
   const windows = unitedWindows(own.windows, other.windows, closes)
-  return { share: { team, total: own.total + other.total, windows } }
+  // Once the board is over, the shares that may be paid are kept (`unitedKept`).
+  return { share: { team, total: own.total + (closes.over ? 0 : other.total), windows } }
 }
 
 const scoresOf = (scores: WindowScores): ReadonlyArray<UnitedScore> => {

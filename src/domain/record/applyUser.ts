@@ -26,7 +26,7 @@ import { applyMerge } from "./applyMerge.ts"
 import { countPurchase } from "./countPurchase.ts"
 import { eventDayOf, gaveAt } from "./EventDay.ts"
 import { type Folding, own } from "./Folding.ts"
-import { disqualify, scoreOn, windowsAfter } from "./foldBoards.ts"
+import { disqualify, keepShares, scoreOn, windowsAfter } from "./foldBoards.ts"
 import { foldGoal, isOfPart } from "./foldGoal.ts"
 import { foldLeague, isOfLeague } from "./foldLeague.ts"
 import { foldQuest } from "./foldQuest.ts"
@@ -78,6 +78,9 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       break
     case "board.scored":
       scoreOn(own(state, before, "boards"), fact, record.sequence)
+      break
+    case "board.shares_kept":
+      keepShares(own(state, before, "boards"), fact)
       break
     case "leaderboard.disqualified":
       disqualify(own(state, before, "boards"), fact)

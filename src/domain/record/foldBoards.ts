@@ -1,8 +1,10 @@
 /** The scores of a user on leaderboards after a fact. `decide/Boards.ts` has the design. */
 import {
   type BoardScores,
+  type KeptShare,
   noBoardScores,
   noWindows,
+  type TeamShare,
   type UserState,
   type WindowScores,
 } from "../user/User.ts"
@@ -69,6 +71,26 @@ const debited = (
     return xpBefore > 0 ? { ...scores, xpBefore } : withoutBefore(scores)
   }
   return scores
+}
+
+export const keepShares = (
+  boards: Map<string, BoardScores>,
+  { boardId, gone = [], kept }: FactOf<"board.shares_kept">,
+): void => {
+  const { kept: _, share, ...scores } = boards.get(boardId) ?? noBoardScores
+  const left = share && gone.reduce(withoutWindow, share)
+  const own = { ...(left && { share: left }), ...(kept.length > 0 && { kept }) }
+  boards.set(boardId, { ...scores, ...own })
+}
+
+const withoutWindow = (share: TeamShare, { index, team, window }: KeptShare): TeamShare => {
+  if (team !== share.team) return share
+  if (window === "all_time") return { ...share, total: 0 }
+  const scores = share.windows[window]
+  const isLatest = scores.sequence > 0 && scores.index === index
+  if (!isLatest && !(scores.sequenceBefore > 0 && scores.indexBefore === index)) return share
+  const left = isLatest ? withoutLatest(scores) : withoutBefore(scores)
+  return { ...share, windows: { ...share.windows, [window]: left } }
 }
 
 export const disqualify = (

@@ -184,6 +184,18 @@ export interface TeamShare {
 }
 
 /**
+ * A share of a window that `TeamShare` has lost, or of a team that the user has left, although its prize may
+ * still be due (`TeamShares.ts`).
+ */
+export interface KeptShare {
+  /** The number of the team. */
+  readonly team: number
+  readonly window: TimedWindow | "all_time"
+  /** 0: all time. */
+  readonly index: number
+}
+
+/**
  * What a user scored on a leaderboard (`decide/Boards.ts`). `counted`: what counted over all time;
  * `missed`: what was earned while the board did not count, of a whole board; `sequence`: the latest
  * record that counted, 0: none.
@@ -195,6 +207,8 @@ export interface BoardScores {
   readonly windows: UserState["windows"]
   /** What counted for the team that got the latest score; only on a board of teams. */
   readonly share?: TeamShare | undefined
+  /** Oldest first; absent: none. */
+  readonly kept?: ReadonlyArray<KeptShare> | undefined
   /** The board does not list the user, whose scores still count. */
   readonly disqualified?: true
 }

@@ -5,7 +5,8 @@
  * Invariants:
  * - Each durable record of a user is folded once, also during recovery, from the watermark on.
  * - A snapshot has the rows as of its watermark, in the transaction that sets the watermark.
- * - A row says who may be a member: the user's state decides. The rows of a deleted team stay until
+ * - A row says who may be a member, or may have a share of a prize that the team won
+ *   (`user/TeamShares.ts`): the user's state decides. The rows of a deleted team stay until
  *   their users join another team of the kind or are gone, so a deletion costs the same for any
  *   number of members.
  */
@@ -40,6 +41,13 @@ export class TeamMembers {
         case "user.merged":
           for (const number of fact.teamsLeft ?? []) this.#set(number, userId, false)
           for (const [, { number }] of fact.parts.teams ?? []) this.#set(number, userId, true)
+          for (const [, { kept = [] }] of fact.boards ?? []) {
+            for (const { team } of kept) this.#set(team, userId, true)
+          }
+          break
+        case "board.shares_kept":
+          for (const number of fact.released ?? []) this.#set(number, userId, false)
+          for (const { team } of fact.kept) this.#set(team, userId, true)
           break
         case "user.aliased":
         case "user.deleted":

@@ -14,8 +14,9 @@
  *   does a test clock.
  * - A payout that meets a defect or a damaged record itself, or more than `payoutFailedMax` users who do, is
  *   logged, and begins again after the same time.
- * - A team that wins pays its members who scored for it in the window: those who are in it when its turn
- *   comes, and have scored for no other team since. All of them are asked, and the others refuse.
+ * - A team that wins pays those who have a share of what it scored (`domain/user/TeamShares.ts`): its members
+ *   are asked, and former members who have kept their shares. Those without one refuse. A merge may move
+ *   a share to a user who was passed, so another pass over the team follows.
  * - Positions and ranks are those of the closed board, in memory or stored, whose rows never move.
  *   Who has left it since is a gap and gets nothing. The merge of a user pays who stays before the row
  *   becomes a gap (`actor/Merges.ts`).
@@ -33,6 +34,8 @@ import type { Payout } from "../../domain/project/Payout.ts"
 import { isAdvancing } from "../../domain/project/Project.ts"
 import { teamWithId } from "../../domain/project/Team.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
+import { shareIn } from "../../domain/user/TeamShares.ts"
+import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { monotonicMs } from "../../storage/disk/Deadline.ts"
@@ -62,6 +65,8 @@ export class Payouts {
   readonly #parts: PayoutsParts
   /** The environments that have a payout under way, each with the payouts that wait for their next try. */
   readonly #running = new Map<string, Waiting>()
+  /** How many users were merged in each environment while payouts were under way. */
+  readonly #merges = new Map<string, number>()
   #fork: ((work: Effect.Effect<void, Broken>) => void) | undefined
 
   constructor(parts: PayoutsParts) {
@@ -97,10 +102,17 @@ export class Payouts {
   }
 
   /** A record is durable. It may have made a payout. */
-  committed({ subject }: JournalRecord): void {
+  committed({ facts, subject }: JournalRecord): void {
     if (subject.actor === "project") {
       this.#wake(this.#parts.environments.of(subject.environment))
+    } else if (subject.actor === "user" && facts.some(({ kind }) => kind === "user.merged")) {
+      const { environment: id } = subject
+      if (this.#running.has(id)) this.#merges.set(id, this.#mergesIn(id) + 1)
     }
+  }
+
+  #mergesIn(environment: string): number {
+    return this.#merges.get(environment) ?? 0
   }
 
   #wake(environment: Environment): void {
@@ -125,6 +137,7 @@ export class Payouts {
       // In the same turn as the look, so that a payout that comes later begins its own fiber.
       if (payouts.size === 0) {
         this.#running.delete(environment.id)
+        this.#merges.delete(environment.id)
         return
       }
       const next = [...payouts].find(([id]) => !failed.has(id))
@@ -133,7 +146,8 @@ export class Payouts {
         continue
       }
       const [id, payout] = next
-      const run = runs.get(id) ?? new PayoutRun(this.#parts, environment, id, payout)
+      const merges = () => this.#mergesIn(environment.id)
+      const run = runs.get(id) ?? new PayoutRun({ ...this.#parts, merges }, environment, id, payout)
       runs.set(id, run)
       const left = yield* this.#tryToPay(run)
       // A run that met a defect begins again after its last step.
@@ -161,9 +175,14 @@ export class Payouts {
   }
 }
 
+interface RunParts extends PayoutsParts {
+  /** How many users were merged in the environment. */
+  readonly merges: () => number
+}
+
 /** One payout under way. */
 class PayoutRun {
-  readonly #parts: PayoutsParts
+  readonly #parts: RunParts
   readonly #environment: Environment
   readonly id: string
   readonly #payout: Payout
@@ -173,7 +192,7 @@ class PayoutRun {
   #failed: Array<PaymentTo> = []
   #isPaidToOthers = false
 
-  constructor(parts: PayoutsParts, environment: Environment, id: string, payout: Payout) {
+  constructor(parts: RunParts, environment: Environment, id: string, payout: Payout) {
     this.#parts = parts
     this.#environment = environment
     this.id = id
@@ -268,18 +287,37 @@ class PayoutRun {
     }
   })
 
-  /** Asks all members of the team. Those without a share of what it scored refuse. */
+  /** Asks those who have a share of what the team scored. */
   readonly #payTeam = Effect.fnUntraced(function* (this: PayoutRun, row: BoardRow) {
+    const { merges } = this.#parts
+    const paid = this.#paid
+    const failed = this.#failed.length
+    let before: number
+    do {
+      before = merges()
+      // Another pass finds the payments of the one before.
+      this.#paid = paid
+      this.#failed.splice(failed)
+      yield* this.#payMembers(row)
+    } while (before !== merges())
+  })
+
+  readonly #payMembers = Effect.fnUntraced(function* (this: PayoutRun, row: BoardRow) {
     const { groupUsersMax: limit, storage } = this.#parts
     const environment = this.#environment
     const team = teamWithId(environment.project.durable.teams, row.userId)
     const command = this.#winners.paymentTo(row)
     if (team === undefined || command?.prize === undefined) return
-    const prize = { ...command.prize, team: team.number }
+    const prize = { ...command.prize, team: team.number, teamId: team.id }
+    const place = { ...this.#payout.place, team: team.number }
+    const former = ({ boards }: UserState) => {
+      const scores = boards.get(place.boardId)
+      return scores !== undefined && shareIn(scores, place) === "kept"
+    }
     let after: string | undefined
     for (let hasMore = true; hasMore; ) {
       const startedAt = performance.now()
-      const page = yield* readTeamMembers(storage, environment, { team, limit, after })
+      const page = yield* readTeamMembers(storage, environment, { team, limit, after, former })
       const messages = page.members.map(({ user: { id: userId } }) => ({
         userId,
         command: { ...command, to: userId, prize },

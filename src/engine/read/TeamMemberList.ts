@@ -28,11 +28,13 @@ export interface TeamMemberQuery {
   readonly limit: number
   /** The page begins behind this id; absent: with the first member. */
   readonly after?: string | undefined
+  /** Which former members are listed too; absent: none. */
+  readonly former?: ((user: UserState) => boolean) | undefined
 }
 
 export interface TeamMember {
   readonly user: UserState
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds; 0: a former member. */
   readonly joinedAt: number
 }
 
@@ -45,7 +47,7 @@ export interface TeamMemberPage {
 export const readTeamMembers = (
   storage: Storage["Service"],
   environment: Environment,
-  { after, limit, team }: TeamMemberQuery,
+  { after, former, limit, team }: TeamMemberQuery,
 ): Effect.Effect<TeamMemberPage, Broken> =>
   Effect.gen(function* () {
     const { id, teamMembers } = environment
@@ -61,8 +63,10 @@ export const readTeamMembers = (
     const look = (userId: string): void => {
       const user = environment.durableOf(userId)
       const membership = user?.teams.get(team.kind)
-      if (user === undefined || isAlias(user) || membership?.number !== team.number) return
-      found.push({ user, joinedAt: membership.joinedAt })
+      if (user === undefined || isAlias(user)) return
+      const isMember = membership?.number === team.number
+      if (!isMember && former?.(user) !== true) return
+      found.push({ user, joinedAt: isMember ? membership.joinedAt : 0 })
     }
     const isFull = () => found.length > limit
     const prefix = compositeKey(id, team.number)

@@ -1,15 +1,18 @@
 /** The bytes of the scores on leaderboards in a user's state (`UserCodec.ts`). */
-import { type BoardScores, noWindows } from "../../domain/user/User.ts"
+import { boardWindows } from "../../domain/project/BoardDefinition.ts"
+import { type BoardScores, type KeptShare, noWindows } from "../../domain/user/User.ts"
 import { type TimedWindow, timedWindows } from "../../domain/values/Calendar.ts"
 import { bad, type Reader, writeByte, writeNumber } from "./StateBytes.ts"
 
 /**
  * What was counted and missed, the latest record, the number of windows that have scores, plus flags,
- * and each of these windows; with `shareFlag`, the team and its windows in the same form.
+ * and each of these windows; with `shareFlag`, the team and its windows in the same form; with `keptFlag`, the
+ * number of kept shares, and each of these: team, window, index.
  */
 export const writeBoard = ({
   counted,
   disqualified,
+  kept = [],
   missed,
   sequence,
   share,
@@ -19,11 +22,19 @@ export const writeBoard = ({
   writeNumber(missed)
   writeNumber(sequence)
   const flags = (disqualified === true ? disqualifiedFlag : 0) | (share ? shareFlag : 0)
-  writeWindows(windows, flags)
-  if (share === undefined) return
-  writeNumber(share.team)
-  writeNumber(share.total)
-  writeWindows(share.windows, 0)
+  writeWindows(windows, flags | (kept.length > 0 ? keptFlag : 0))
+  if (share !== undefined) {
+    writeNumber(share.team)
+    writeNumber(share.total)
+    writeWindows(share.windows, 0)
+  }
+  if (kept.length === 0) return
+  writeNumber(kept.length)
+  for (const { index, team, window } of kept) {
+    writeNumber(team)
+    writeByte(boardWindows.indexOf(window))
+    writeNumber(index)
+  }
 }
 
 const writeWindows = (windows: BoardScores["windows"], flags: number): void => {
@@ -39,6 +50,7 @@ const writeWindows = (windows: BoardScores["windows"], flags: number): void => {
 
 const disqualifiedFlag = 0x80
 const shareFlag = 0x40
+const keptFlag = 0x20
 
 const slotsOf = ({ sequence, sequenceBefore }: BoardScores["windows"][TimedWindow]): number =>
   Number(sequence > 0) + Number(sequenceBefore > 0)
@@ -55,11 +67,20 @@ export const readBoard = (reader: Reader): BoardScores => {
   const missed = reader.number()
   const sequence = reader.number()
   const byte = reader.byte()
-  const windows = readWindows(reader, byte & ~disqualifiedFlag & ~shareFlag)
+  const windows = readWindows(reader, byte & ~(disqualifiedFlag | shareFlag | keptFlag))
   const flag = byte & disqualifiedFlag ? ({ disqualified: true } as const) : undefined
   const share = byte & shareFlag ? { share: readShare(reader) } : undefined
-  return { counted, missed, sequence, windows, ...share, ...flag }
+  const kept = byte & keptFlag ? { kept: readKept(reader) } : undefined
+  return { counted, missed, sequence, windows, ...share, ...kept, ...flag }
 }
+
+const readKept = (reader: Reader): ReadonlyArray<KeptShare> =>
+  Array.from({ length: reader.number() }, () => {
+    const team = reader.number()
+    const window = boardWindows[reader.byte()]
+    if (window === undefined) throw bad("a share has no window")
+    return { team, window, index: reader.number() }
+  })
 
 const readShare = (reader: Reader): NonNullable<BoardScores["share"]> => {
   const team = reader.number()

@@ -75,6 +75,17 @@ const rich: UserState = {
       },
     ],
     ["ldb_4", { ...noBoardScores, share: { team: 1, total: 0, windows: noWindows } }],
+    [
+      "ldb_5",
+      {
+        ...noBoardScores,
+        kept: [
+          { team: 300, window: "all_time", index: 0 },
+          { team: 1, window: "daily", index: 20_000 },
+          { team: 1, window: "days", index: -3 },
+        ],
+      },
+    ],
   ]),
   activity: { firstDay: -40, lastWord: 2, words: [1 << 26, 0, 0b101] },
   remindedOn: 20_761,

@@ -16,9 +16,11 @@
  * Memory: the states of `verificationUsersMax` users. More users are folded in several passes over
  * the segments. Cost: decodes each record once per pass; with a base, those since the base.
  */
+
 import { Effect } from "effect"
 import { applyUser } from "../../../domain/record/applyUser.ts"
 import type { Fact, JournalRecord } from "../../../domain/record/Record.ts"
+import { listedTeams } from "../../../domain/user/TeamShares.ts"
 import { balanceOf, type UserState } from "../../../domain/user/User.ts"
 import { BrokenInvariant } from "../../../domain/values/invariants.ts"
 import { limits } from "../../../Limits.ts"
@@ -256,9 +258,10 @@ export class FoldCheck {
   }
 
   /** A list of members needs a row of each. Rows of deleted teams and of late users may be more. */
-  #compareMembers(environment: string, { id, teams }: UserState): void {
+  #compareMembers(environment: string, user: UserState): void {
+    const { id } = user
     if (this.#late.has(nameOf({ environment, userId: id }))) return
-    for (const { number } of teams.values()) {
+    for (const number of listedTeams(user)) {
       const key = memberKey(environment, number, id)
       if (this.#saved.get("teamMembers", key) !== undefined) continue
       this.#options.fault(`${keyName(key)} of table teamMembers is missing`)

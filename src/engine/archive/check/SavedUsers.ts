@@ -2,6 +2,7 @@
  * The states of users in the snapshot of a data directory or an archive. All buckets are read into
  * memory at once, as a server does.
  */
+import { listedTeams } from "../../../domain/user/TeamShares.ts"
 import type { UserState } from "../../../domain/user/User.ts"
 import { compositeKey, keyParts } from "../../../storage/Keys.ts"
 import type { Entry, StoredEntry, Table } from "../../../storage/Storage.ts"
@@ -152,7 +153,7 @@ export class NewUsers {
         yield* bucketEntries(environment, bucket)
         for (const userId of bucket.ids()) {
           yield { table: "userIds", key: compositeKey(environment, userId), value }
-          for (const { number } of states.read(userId)!.teams.values()) {
+          for (const number of listedTeams(states.read(userId)!)) {
             yield { table: "teamMembers", key: memberKey(environment, number, userId), value }
           }
         }
