@@ -2,8 +2,8 @@
  * The records of a batch as frames. A frame is a 32-bit little-endian length of the body, the
  * 48-bit little-endian sequence of the same actor's previous record (0: there is none), and the
  * body. A record whose body is empty is a tombstone: it was erased, and still names its previous
- * record. A tombstone of a sale or of a contribution to a goal has what is left of it (`Remains.ts`):
- * the highest bit of its length is set, and its bytes are the JSON of the remains, not a body.
+ * record. A tombstone of a sale, of a contribution to a goal or of a score of a team has what is left of
+ * it (`Remains.ts`): the highest bit of its length is set, and its bytes are the JSON of the remains, not a body.
  *
  * `batchFault` states the invariant of all journals: a batch begins with the record after the last
  * one, has at least one record, its frames hold exactly its records, and each record's previous
@@ -129,7 +129,7 @@ export const remainsBytes = (remains: Pick<Remains, "environment">): Uint8Array 
   Buffer.from(JSON.stringify(remains))
 
 /** Every record that leaves something has one of these. */
-const remainsMarks = ['"kind":"item.', '"kind":"goal.']
+const remainsMarks = ['"kind":"item.', '"kind":"goal.', '"team":{"id":']
 
 /** Whether two records with the same sequence are the same. */
 export const isSameRecord = (one: StoredRecord, other: StoredRecord): boolean =>

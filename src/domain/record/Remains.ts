@@ -1,11 +1,11 @@
 /**
- * What is left of a record when its user is erased: the unit of an item that it sold or took back, and
- * what it did to the totals of shared goals. Both stay (`engine/actor/Sales.ts`,
- * `engine/actor/GoalTotals.ts`), and name no user. A journal that is folded into a snapshot from before
+ * What is left of a record when its user is erased: the unit of an item that it sold or took back, what
+ * it did to the totals of shared goals, and what it scored for teams. All of it stays
+ * (`engine/actor/Sales.ts`, `engine/actor/GoalTotals.ts`, `engine/boards/TeamScores.ts`), and names no user. A journal that is folded into a snapshot from before
  * the erasure counts them from here.
  */
 import { isOfTotal, type TotalFact } from "./foldGoal.ts"
-import { decidedAt, type Fact, type JournalRecord } from "./Record.ts"
+import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
 export interface Remains {
   readonly environment: string
@@ -13,6 +13,13 @@ export interface Remains {
   readonly sold?: readonly [itemId: string, units: 1 | -1]
   /** Absent: the record touched no goal. */
   readonly goals?: RemainsOfGoals
+  /** Absent: the record scored for no team. */
+  readonly teams?: ReadonlyArray<TeamScored>
+}
+
+/** A fact that names the team that gets the amount. */
+export type TeamScored = FactOf<"board.scored"> & {
+  readonly team: NonNullable<FactOf<"board.scored">["team"]>
 }
 
 export interface RemainsOfGoals {
@@ -28,13 +35,18 @@ export const remainsOf = (record: JournalRecord): Remains | undefined => {
   if (subject.actor === "directory") return undefined
   const sold = soldBy(facts)
   const ofTotals = facts.filter(isOfTotal).map(withoutParts)
-  if (sold === undefined && ofTotals.length === 0) return undefined
+  const teams = subject.actor === "user" ? facts.filter(isOfTeam) : []
+  if (sold === undefined && ofTotals.length === 0 && teams.length === 0) return undefined
   return {
     environment: subject.environment,
     ...(sold !== undefined && { sold }),
     ...(ofTotals.length > 0 && { goals: { at: decidedAt(record), facts: ofTotals } }),
+    ...(teams.length > 0 && { teams }),
   }
 }
+
+export const isOfTeam = (fact: Fact): fact is TeamScored =>
+  fact.kind === "board.scored" && fact.team !== undefined
 
 const soldBy = (facts: ReadonlyArray<Fact>): Remains["sold"] => {
   for (const fact of facts) {

@@ -26,7 +26,7 @@ import { applyMerge } from "./applyMerge.ts"
 import { countPurchase } from "./countPurchase.ts"
 import { eventDayOf, gaveAt } from "./EventDay.ts"
 import { type Folding, own } from "./Folding.ts"
-import { disqualify, keepShares, scoreOn, windowsAfter } from "./foldBoards.ts"
+import { foldBoards, windowsAfter } from "./foldBoards.ts"
 import { foldGoal, isOfPart } from "./foldGoal.ts"
 import { foldLeague, isOfLeague } from "./foldLeague.ts"
 import { foldQuest } from "./foldQuest.ts"
@@ -77,13 +77,9 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       state.windows = windowsAfter(state.windows, fact, record.sequence)
       break
     case "board.scored":
-      scoreOn(own(state, before, "boards"), fact, record.sequence)
-      break
     case "board.shares_kept":
-      keepShares(own(state, before, "boards"), fact)
-      break
     case "leaderboard.disqualified":
-      disqualify(own(state, before, "boards"), fact)
+      foldBoards(own(state, before, "boards"), fact, record.sequence)
       break
     case "rule.used":
       foldRuleUse(state, before, fact)

@@ -12,7 +12,27 @@ import { type TimedWindow, timedWindows } from "../values/Calendar.ts"
 import { assertBalance } from "../values/invariants.ts"
 import type { FactOf } from "./Record.ts"
 
-export const scoreOn = (
+type FactOfBoards = FactOf<"board.scored" | "board.shares_kept" | "leaderboard.disqualified">
+
+export const foldBoards = (
+  boards: Map<string, BoardScores>,
+  fact: FactOfBoards,
+  sequence: number,
+): void => {
+  switch (fact.kind) {
+    case "board.scored":
+      scoreOn(boards, fact, sequence)
+      break
+    case "board.shares_kept":
+      keepShares(boards, fact)
+      break
+    case "leaderboard.disqualified":
+      disqualify(boards, fact)
+      break
+  }
+}
+
+const scoreOn = (
   boards: Map<string, BoardScores>,
   fact: FactOf<"board.scored">,
   sequence: number,
@@ -73,7 +93,7 @@ const debited = (
   return scores
 }
 
-export const keepShares = (
+const keepShares = (
   boards: Map<string, BoardScores>,
   { boardId, gone = [], kept }: FactOf<"board.shares_kept">,
 ): void => {
@@ -93,7 +113,7 @@ const withoutWindow = (share: TeamShare, { index, team, window }: KeptShare): Te
   return { ...share, windows: { ...share.windows, [window]: left } }
 }
 
-export const disqualify = (
+const disqualify = (
   boards: Map<string, BoardScores>,
   { boardId, disqualified }: FactOf<"leaderboard.disqualified">,
 ): void => {

@@ -12,8 +12,8 @@
  * - A deleted team leaves all boards at once, closed ones too. A fact counts only for the team with its
  *   number: a new team with the id of a deleted one begins without a score.
  *
- * Records of an erased user that recovery no longer finds are lost for the team too. That concerns an
- * archive whose journal was rewritten after its snapshot.
+ * - The tombstone of an erased record keeps what it scored for teams (`domain/record/Remains.ts`): a journal
+ *   that is folded into a snapshot from before the erasure counts it from there.
  *
  * Cost: a look-up of the team and a move on each of the windows of the board, for each fact that names a
  * team; the snapshot writes a row for each team and board that changed. Nothing without boards of teams.
@@ -22,15 +22,14 @@ import { Effect } from "effect"
 import type { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import { hasWindow } from "../../domain/project/BoardDefinition.ts"
 import { type Teams, teamWithId } from "../../domain/project/Team.ts"
-import type { FactOf, JournalRecord } from "../../domain/record/Record.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
+import { isOfTeam, type TeamScored } from "../../domain/record/Remains.ts"
 import { type TimedWindow, timedWindows } from "../../domain/values/Calendar.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Entry, Storage } from "../../storage/Storage.ts"
 import { collectEntries, decodeValue, encodeValue, jsonOf } from "../../storage/Values.ts"
 import type { Boards } from "./Boards.ts"
 import type { FurtherBoards } from "./FurtherBoards.ts"
-
-type Scored = FactOf<"board.scored">
 
 /** A score, and the sequence of the record that set it. */
 type Score = readonly [score: number, sequence: number]
@@ -66,15 +65,20 @@ export class TeamScores {
   fold({ facts, sequence, subject }: JournalRecord): void {
     if (this.#boards.ofTeams.size === 0) return
     for (const fact of facts) {
-      if (fact.kind === "board.scored" && subject.actor === "user") this.#score(fact, sequence)
+      if (isOfTeam(fact) && subject.actor === "user") this.#score(fact, sequence)
       else if (fact.kind === "team.deleted") this.#remove(fact.teamId, sequence)
     }
   }
 
-  #score(fact: Scored, sequence: number): void {
+  /** Adds what an erased record scored. */
+  left(facts: ReadonlyArray<TeamScored>, sequence: number): void {
+    for (const fact of facts) this.#score(fact, sequence)
+  }
+
+  #score(fact: TeamScored, sequence: number): void {
     const { boardId, team } = fact
-    const boards = team === undefined ? undefined : this.#boards.ofTeams.get(boardId)
-    if (boards === undefined || team === undefined) return
+    const boards = this.#boards.ofTeams.get(boardId)
+    if (boards === undefined) return
     if (teamWithId(this.#teams(), team.id)?.number !== team.number) return
     scoreOn(boards, boards.members.admit(team.id), fact, sequence)
     this.#change(boardId, team.id)
@@ -167,7 +171,12 @@ const scoreIn = (
 }
 
 /** Adds the amount of the fact to the scores of the team. A score of 0 leaves the board. */
-const scoreOn = (boards: FurtherBoards, member: number, fact: Scored, sequence: number): void => {
+const scoreOn = (
+  boards: FurtherBoards,
+  member: number,
+  fact: TeamScored,
+  sequence: number,
+): void => {
   const add = (board: Leaderboard | undefined): void => {
     if (board === undefined) return
     const [score] = scoreIn(boards, board, member) ?? [0]

@@ -344,7 +344,10 @@ export const replayErased = Effect.fnUntraced(function* (
 
 const countRemains = ({ environments }: EngineState, stored: StoredRecord): void => {
   const remains = remainsIn(stored)
-  if (remains !== undefined) environments.of(remains.environment).counts.left(remains)
+  if (remains === undefined) return
+  const { counts, teamScores } = environments.of(remains.environment)
+  counts.left(remains)
+  if (remains.teams !== undefined) teamScores.left(remains.teams, stored.sequence)
 }
 
 /** A journal whose batches are whole does not show this: only the records tell their sequences. */

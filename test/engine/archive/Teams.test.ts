@@ -1,4 +1,5 @@
 /** Teams, their members and their scores after crashes, and in checks, exports and imports. */
+import { cp } from "node:fs/promises"
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -6,8 +7,11 @@ import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
 import { exportLines } from "../../../src/engine/archive/exports/ExportJob.ts"
 import { importLines } from "../../../src/engine/archive/exports/ImportJob.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
+import { restoreDraft } from "../../../src/engine/archive/restore/RestoreJob.ts"
+import { planRestore, type RestoreTarget } from "../../../src/engine/archive/restore/RestorePlan.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"
+import { listArchives } from "../../../src/storage/archive/ArchiveCatalog.ts"
 import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import { everyKey } from "../../../src/storage/Keys.ts"
@@ -15,7 +19,7 @@ import { openLmdbStore } from "../../../src/storage/lmdb/LmdbStore.ts"
 import { collectEntries } from "../../../src/storage/Values.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { event, rule, sandbox } from "../fixture.ts"
-import { alone, found, running } from "./fixture.ts"
+import { alone, eraseFrom, found, running } from "./fixture.ts"
 
 const teams = 3 * limits.teamChunkMax
 const users = ["ada", "bob", "cyd", "dan", "eve"]
@@ -50,7 +54,10 @@ const seen = Effect.fnUntraced(function* (engine: Engine["Service"]) {
 const earn = (engine: Engine["Service"], userId: string) =>
   engine.askUser(sandbox, event(userId, "LESSON"))
 
-/** A directory with several chunks of teams in the snapshot, and changes of all kinds after it. */
+/**
+ * A directory with several chunks of teams in the snapshot, and changes of all kinds after it. `then`: the
+ * scores after some records.
+ */
 const written = Effect.gen(function* () {
   const directory = yield* temporaryFolder
   const host = yield* makeWorkerHost({ background: false })
@@ -74,12 +81,18 @@ const written = Effect.gen(function* () {
     yield* engine.askProject(sandbox, { kind: "deleteTeam", teamId: `t${n}` })
   }
   for (let n = 0; n < 40; n++) yield* put(engine, `t5-${n}`)
+  const then = new Map<number, unknown>()
+  const note = Effect.map(seen(engine), ({ scores }) => {
+    then.set(archives.position().lastSequence, scores)
+  })
   yield* join(engine, "cyd", "t5-3")
-  yield* earn(engine, "cyd")
-  yield* earn(engine, "eve")
-  yield* join(engine, "dan", "t7")
+  yield* Effect.andThen(earn(engine, "cyd"), note)
+  yield* Effect.andThen(earn(engine, "eve"), note)
+  yield* Effect.andThen(join(engine, "dan", "t7"), note)
   yield* engine.askUser(sandbox, { userId: "dan", command: { kind: "leave", teamId: "t7" } })
   yield* engine.askUser(sandbox, { userId: "eve", command: { kind: "erasure" } })
+  // A record that no erasure takes away.
+  yield* put(engine, "last")
   const reads = yield* seen(engine)
   expect(reads.members).toEqual({ t7: ["ada"], t8: ["bob"], "t5-3": ["cyd"] })
   const rows = [
@@ -88,7 +101,46 @@ const written = Effect.gen(function* () {
   ]
   expect(reads.scores).toEqual([rows, rows])
   yield* close("kill")
-  return { directory, host, reads }
+  return { directory, host, reads, then }
+})
+
+const scoresIn = Effect.fnUntraced(function* (
+  directory: string,
+  host: Effect.Success<ReturnType<typeof makeWorkerHost>>,
+) {
+  const check = Effect.scoped(verifyLive({ directory }, alone))
+  expect(yield* check).toMatchObject({ faults: [] })
+  const { close, engine } = yield* running({ directory, host })
+  const { scores } = yield* seen(engine)
+  yield* close()
+  expect(yield* check).toMatchObject({ faults: [] })
+  return scores
+})
+
+const shop = { id: "prj_1", name: "shop" }
+
+const restored = Effect.fnUntraced(function* (
+  directory: string,
+  target: RestoreTarget,
+  project?: typeof shop,
+) {
+  const copy = yield* temporaryFolder
+  yield* Effect.promise(() => cp(directory, copy, { recursive: true }))
+  const archives = yield* listArchives(nodeDisk, path.join(copy, "archive"))
+  const journal = path.join(copy, "journal")
+  const more = project === undefined ? {} : { project }
+  const wanted = { disk: nodeDisk, journal, archives, id: undefined, target, ...more }
+  const plan = yield* planRestore(wanted)
+  const after = plan.project?.after
+  const wish = {
+    directory: copy,
+    archive: plan.folder,
+    until: plan.sequence,
+    project: after === undefined ? null : { ...shop, after },
+  }
+  expect(yield* Effect.scoped(restoreDraft(wish, alone))).toMatchObject({ faults: [] })
+  yield* installDraft(nodeDisk, copy, Date.now())
+  return copy
 })
 
 describe("A data directory with teams", () => {
@@ -143,6 +195,47 @@ describe("A data directory with teams", () => {
       )
       const { faults } = yield* Effect.scoped(verifyLive({ directory }, alone))
       expect(faults).toEqual([expect.stringContaining("of table teamMembers is missing")])
+    }),
+  )
+})
+
+describe("Leaderboards of teams whose members left the journal after an archive", () => {
+  const erasedFrom = Effect.gen(function* () {
+    const all = yield* written
+    yield* eraseFrom(all.directory, "bob", "cyd", "dan", "eve")
+    return all
+  })
+
+  it.live("have the scores of the moment to which the archive is restored", () =>
+    Effect.gen(function* () {
+      const { directory, host, reads, then } = yield* erasedFrom
+      const last = yield* restored(directory, { kind: "last" })
+      expect(yield* scoresIn(last, host)).toEqual(reads.scores)
+      for (const [sequence, scores] of then) {
+        for (const project of [undefined, shop]) {
+          const copy = yield* restored(directory, { kind: "sequence", sequence }, project)
+          expect([sequence, yield* scoresIn(copy, host)]).toEqual([sequence, scores])
+        }
+      }
+    }),
+  )
+
+  it.live("have the same scores after a start, and in an export and its import", () =>
+    Effect.gen(function* () {
+      const { directory, host, reads } = yield* erasedFrom
+      const file = path.join(yield* temporaryFolder, "export.ndjson")
+      for (const scope of [null, { project: "shop", environment: "sandbox" }]) {
+        const asked = { folder: directory, file, laurel: "1.2.3", at: 0, scope }
+        yield* Effect.scoped(exportLines(asked, alone))
+        const copy = yield* temporaryFolder
+        const findings = yield* Effect.scoped(importLines({ directory: copy, file }, alone))
+        expect(findings).toMatchObject({ faults: [] })
+        yield* installDraft(nodeDisk, copy, Date.now())
+        expect(yield* scoresIn(copy, host)).toEqual(reads.scores)
+      }
+      for (let start = 0; start < 2; start++) {
+        expect(yield* scoresIn(directory, host)).toEqual(reads.scores)
+      }
     }),
   )
 })

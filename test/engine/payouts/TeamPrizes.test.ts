@@ -1,11 +1,13 @@
 /** Prizes of teams whose payments are late, over crashes, merges, erasures and changes of teams. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Latch, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
+import { overloaded } from "../../../src/engine/actor/Actor.ts"
 import { domain } from "../../../src/engine/actor/Environments.ts"
 import { limits } from "../../../src/Limits.ts"
 import { everyKey } from "../../../src/storage/Keys.ts"
+import type { Storage } from "../../../src/storage/Storage.ts"
 import { collectEntries } from "../../../src/storage/Values.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
@@ -18,14 +20,26 @@ const begin = Date.parse("2026-11-03T10:00:00Z")
 /** The n-th day after the first one. */
 const onDay = (n: number) => TestClock.setTime(begin + n * day)
 
-/** While `isDefect`, no payment succeeds, and else none of the user `except`. */
-const payer = { isDefect: true, except: "" }
-const explosive: typeof decideUser = (user, project, command, ...rest) => {
-  const fails = command.kind === "payment" && (payer.isDefect || command.to === payer.except)
-  if (fails) throw new Error("a bug")
+/** While it is closed, no member of a team is found. The user `refuses` cannot be paid now. */
+const payer = { isOpen: Latch.makeUnsafe(true), refuses: "" }
+
+const decide: typeof decideUser = (user, project, command, ...rest) => {
+  const isRefused = command.kind === "payment" && command.to === payer.refuses
+  if (isRefused) return Result.fail(overloaded) as never
   return decideUser(user, project, command, ...rest)
 }
-const failing = { ...quiet, domain: { ...domain, decideUser: explosive } }
+const options = { ...quiet, domain: { ...domain, decideUser: decide } }
+
+const storageOf = (state: MemoryStorage.MemoryState): Storage["Service"] => {
+  const memory = MemoryStorage.make({ state })
+  return {
+    ...memory,
+    readEntries: (range) =>
+      range.table === "teamMembers"
+        ? Stream.unwrap(Effect.as(payer.isOpen.await, memory.readEntries(range)))
+        : memory.readEntries(range),
+  }
+}
 
 const ask = ({ engine }: Fixture, userId: string, command: object) =>
   engine.askUser(sandbox, { userId, command } as Parameters<typeof engine.askUser>[1])
@@ -69,10 +83,10 @@ const settle = Effect.gen(function* () {
 })
 
 const payAll = Effect.fnUntraced(function* ({ engine }: Fixture) {
-  payer.isDefect = false
+  payer.isOpen.openUnsafe()
   for (let turn = 0; turn < 400; turn++) {
     if ((yield* engine.readProject(sandbox)).payouts.size === 0) return
-    yield* Effect.andThen(TestClock.adjust(limits.payoutCrashRetryMs / 20), yieldToEventLoop)
+    yield* Effect.andThen(TestClock.adjust(limits.payoutRetryMs), yieldToEventLoop)
   }
   throw new Error("The payouts have not ended")
 })
@@ -93,10 +107,11 @@ const rowsOf = (state: MemoryStorage.MemoryState) =>
   )
 
 const opened = Effect.fnUntraced(function* () {
-  payer.isDefect = true
+  payer.isOpen.closeUnsafe()
+  payer.refuses = ""
   yield* onDay(0)
   const state = new MemoryStorage.MemoryState()
-  const fixture = yield* start(MemoryStorage.make({ state }), failing)
+  const fixture = yield* start(storageOf(state), options)
   yield* found(fixture)
   return { fixture, state }
 })
@@ -118,7 +133,7 @@ describe("A prize of a team whose payment fails over two later windows", () => {
           yield* score(fixture, "bob")
           if (how === undefined) continue
           yield* fixture.close(how === "kill" ? how : undefined)
-          fixture = yield* start(MemoryStorage.make({ state }), failing)
+          fixture = yield* start(storageOf(state), options)
         }
         yield* onDay(4)
         yield* settle
@@ -197,12 +212,11 @@ describe("A prize of a team whose payment fails over two later windows", () => {
       yield* join(fixture, "idle", "falcons")
       yield* score(fixture, "guest")
       yield* score(fixture, "ada")
-      payer.isDefect = false
-      payer.except = "ada"
+      payer.isOpen.openUnsafe()
+      payer.refuses = "ada"
       yield* onDay(1)
       yield* settle
-      payer.isDefect = true
-      payer.except = ""
+      payer.refuses = ""
       yield* merge(fixture, "guest", "idle")
       yield* merge(fixture, "idle", "bob")
       yield* payAll(fixture)

@@ -15,8 +15,8 @@
  *   `json`; a value that these forms would lose is `base64`.
  * - `record`: a record of the journal, in order. `gap`: the next records, up to `through`, are not
  *   in the export: they were erased, or belong to others. `previous`: the record `through` was
- *   erased after the export began, and its user has this record before it. `remains`: the sale and the
- *   contributions to goals that it had, which stay.
+ *   erased after the export began, and its user has this record before it. `remains`: the sale, the
+ *   contributions to goals and the scores of teams that it had, which stay.
  * - `end`: the number of lines before it, and the SHA-256 of their bytes; remove `sha256` after an
  *   edit by hand to skip the comparison.
  *
@@ -32,7 +32,7 @@ import { idPairs, idsBody, isRunHead } from "../../dedupe/IdRun.ts"
 import { Names } from "../../records/Names.ts"
 import { decodeUser, encodeUser } from "../../records/UserCodec.ts"
 
-export const exportFormat = 65
+export const exportFormat = 66
 
 /** The tables in the order of an export. Users are one by one, in place of buckets. */
 export const exportedTables = tables
@@ -101,6 +101,7 @@ const Gap = Schema.Struct({
       environment: Schema.String,
       sold: Schema.optionalKey(Schema.Tuple([Schema.String, Schema.Literals([1, -1])])),
       goals: Schema.optionalKey(Schema.Struct({ at: Schema.Int, facts: Schema.Array(kinds) })),
+      teams: Schema.optionalKey(Schema.Array(kinds)),
     }),
   ),
 })
