@@ -656,7 +656,10 @@ describe("A source as a definition", () => {
       segment: "beginners",
       mappings: [
         { action: "lower", userId: "data/id", id: "/a~2", occurredAt: "/a".repeat(17) },
-        { where: [{ path: "/a", op: "in", value: 3 }], action: "A", metadata: { a: "b" } },
+        {
+          ...{ where: [{ path: "/a", op: "in", value: 3 }], action: "A", userId: "/u" },
+          metadata: { a: "b" },
+        },
       ],
     }
     expect(faultsOf(await place.post("/v1/sources", bad)).toSorted()).toEqual(
@@ -667,7 +670,6 @@ describe("A source as a definition", () => {
         ["/mappings/0/occurredAt", "invalid_format"],
         ["/mappings/0/userId", "invalid_format"],
         ["/mappings/1/metadata/a", "invalid_format"],
-        ["/mappings/1/userId", "missing"],
         ["/mappings/1/where/0/value", "invalid_type"],
         ["/name", "too_short"],
         ["/secret", "invalid_format"],

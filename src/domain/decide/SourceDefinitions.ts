@@ -7,9 +7,9 @@ import { limits } from "../../Limits.ts"
 import { defaults, type New, type Status } from "../project/Definition.ts"
 import { definitionOf } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
-import type { Mapping, Source } from "../project/Source.ts"
+import { isTracker, type Mapping, type Source, type TrackerRules } from "../project/Source.ts"
 import type { Fact } from "../record/Record.ts"
-import { type Fault, refuse } from "../values/Errors.ts"
+import { type Fault, invalidRequest, refuse } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { Decided } from "./Decided.ts"
 import { metadataFaults } from "./definitionChecks.ts"
@@ -21,6 +21,7 @@ export interface SourceChange
   extends Partial<
     Pick<Source, "name" | "description" | "startsAt" | "endsAt"> & {
       readonly mappings: ReadonlyArray<Mapping>
+      readonly tracker: TrackerRules
     }
   > {
   readonly status?: Status
@@ -41,8 +42,35 @@ export const sources = new Decisions<"source", NewSource, SourceChange>({
     ...periodFaults(source),
     ...metadataFaults(source.metadata),
     ...(before === undefined || before.kind === source.kind ? [] : [kindFault]),
+    ...(isTracker(source.kind) ? [] : signedFaults(source)),
   ],
 })
+
+/** Members that only sources of trackers have, or may lack. */
+const signedFaults = ({ mappings, tracker }: Source): ReadonlyArray<Fault> => [
+  ...(tracker === undefined ? [] : [trackerFault]),
+  ...mappings.flatMap(({ userId }, place) =>
+    userId === null
+      ? [{ pointer: `/mappings/${place}/userId`, code: "missing", detail: "is required" } as const]
+      : [],
+  ),
+]
+
+const trackerFault: Fault = {
+  pointer: "/tracker",
+  code: "invalid_value",
+  detail: "is for the kinds segment and posthog alone",
+}
+
+const trackerSecretFault = Result.fail(
+  invalidRequest([
+    {
+      pointer: "/secret",
+      code: "invalid_value",
+      detail: "is not for a tracker, whose messages come with an API key",
+    },
+  ]),
+)
 
 const kindFault: Fault = {
   pointer: "/kind",
@@ -55,13 +83,15 @@ export const createSource = (
   state: ProjectState,
   { source }: { readonly source: NewSource },
   now: number,
-) =>
-  Result.map(sources.create(state, source, now), (facts): ReadonlyArray<Fact> => {
+) => {
+  if (source.secret !== undefined && isTracker(source.kind)) return trackerSecretFault
+  return Result.map(sources.create(state, source, now), (facts): ReadonlyArray<Fact> => {
     const { id: sourceId, secret } = source
     return secret === undefined
       ? facts
       : [...facts, { kind: "source.secret_set", sourceId, secrets: { secret, previous: [] } }]
   })
+}
 
 /** The previous secret stays valid for `graceSeconds`. 0 ends all earlier secrets. */
 export interface RotateSourceSecret {
@@ -81,6 +111,7 @@ export const rotateSourceSecret = (
   const source = definitionOf(all, sourceId)
   if (source === undefined) return Result.fail(definitionNotFound("source"))
   if (source.set === "archived") return archivedCannotChange
+  if (isTracker(source.kind)) return signsNothing
   const before = sourceSecrets.get(source.id)
   const isFirst = before === undefined || before.secret === secret
   const replaced = isFirst ? [] : [{ secret: before.secret, until: now + graceSeconds * 1_000 }]
@@ -91,6 +122,11 @@ export const rotateSourceSecret = (
     { kind: "source.secret_set", sourceId: source.id, secrets: { secret, previous } },
   ])
 }
+
+const signsNothing = refuse(
+  "invalid_transition",
+  "A tracker has no secret: its messages come with an API key.",
+)
 
 const tooManySecrets = refuse(
   "quota_exceeded",

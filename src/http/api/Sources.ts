@@ -1,18 +1,12 @@
-/** Operations on sources: other services whose signed webhooks become events. */
+/** Operations on sources: services whose signed webhooks become events, and trackers. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { sourceKinds } from "../../domain/project/Source.ts"
-import { nameFault } from "../../domain/values/Ids.ts"
-import { pointerFault } from "../../domain/values/jsonPointer.ts"
 import { limits } from "../../Limits.ts"
 import {
-  Action,
   ApiKey,
   BodyBytesMax,
-  check,
-  faultAt,
   idempotencyHeaders,
-  idFaultCode,
   integer,
   list,
   OpenTo,
@@ -23,8 +17,6 @@ import {
   text,
 } from "./Common.ts"
 import {
-  conditionOperator,
-  conditionValue,
   listQuery,
   newMembers,
   patchMembers,
@@ -32,13 +24,14 @@ import {
   pathOf,
   shownMembers,
   statusWords,
-  valueFault,
 } from "./DefinitionShapes.ts"
 import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { sourceId } from "./examples/exampleIds.ts"
 import {
   addressedSource,
   createdSource,
+  previewedMerge,
+  previewedProfile,
   receipts,
   rotatedSourceSecret,
   sampleBody,
@@ -62,6 +55,7 @@ import {
   writeProblems,
 } from "./Problems.ts"
 import { SourceNotFound, SourceSecretConflict } from "./SourceProblems.ts"
+import { SourceMapping, SourceTracker } from "./SourceShapes.ts"
 
 const Name = text(1, limits.titleCharactersMax).annotate({
   description: "Name for people.",
@@ -70,109 +64,13 @@ const Name = text(1, limits.titleCharactersMax).annotate({
 
 const Kind = oneOf(sourceKinds).annotate({
   description:
-    "The service, which decides how its deliveries are signed, and where their ids and kinds are. `stripe`: `Stripe-Signature`; `id`, `type` and `created` of the body. `github`: `X-Hub-Signature-256`; `X-GitHub-Delivery` and `X-GitHub-Event`. `json`: any service that signs by Standard Webhooks (`webhook-signature`); `webhook-id`, and `type` and `timestamp` of the body. It never changes.",
+    "The service, which decides how its deliveries are signed, and where their ids and kinds are. `stripe`: `Stripe-Signature`; `id`, `type` and `created` of the body. `github`: `X-Hub-Signature-256`; `X-GitHub-Delivery` and `X-GitHub-Event`. `json`: any service that signs by Standard Webhooks (`webhook-signature`); `webhook-id`, and `type` and `timestamp` of the body. `segment` and `posthog`: the messages of these trackers, which come with an API key; the source has no secret. Of several active sources of a tracker the first created applies. It never changes.",
   examples: ["stripe"],
-})
-
-const Pointer = text(0, limits.pointerCharactersMax).check(
-  check(
-    "invalid_format",
-    `must be a JSON Pointer (RFC 6901) of at most ${limits.pointerTokensMax} names, such as /data/object/id`,
-    (pointer) => pointerFault(pointer) === undefined,
-  ),
-)
-
-const pointer = (description: string, example: string) =>
-  Pointer.annotate({ description, examples: [example] })
-
-const SourceCondition = Schema.Struct({
-  path: pointer("A JSON Pointer to a value of the body.", "/data/object/payment_status"),
-  op: conditionOperator.annotate({
-    description: "As in conditions on metadata.",
-    examples: ["eq"],
-  }),
-  value: Schema.optionalKey(conditionValue).annotate({
-    description: "Value to compare with, as in conditions on metadata.",
-    examples: ["paid"],
-  }),
-})
-  .check(Schema.makeFilter(valueFault, { toJsonSchema: () => [{}, true] }))
-  .annotate({
-    identifier: "SourceCondition",
-    description:
-      "A condition on the body of a delivery. Where the pointer leads to nothing, only `ne` and `exists: false` hold.",
-    examples: [sourceMapping.where[0]],
-  })
-
-export const SourceMapping = Schema.Struct({
-  event: Schema.optionalKey(
-    text(1, limits.sourceEventCharactersMax).annotate({
-      description:
-        "The service's name of the kind of event, such as Stripe's `invoice.paid` or GitHub's `pull_request`. Default: every kind.",
-      examples: [sourceMapping.event],
-    }),
-  ),
-  where: Schema.optionalKey(
-    list(SourceCondition, 0, limits.conditionsMax).annotate({
-      description: "Conditions on the body; all must hold. Default: none.",
-      examples: [sourceMapping.where],
-    }),
-  ),
-  action: Action.annotate({
-    description: "The action of the event that the delivery becomes.",
-    examples: [sourceMapping.action],
-  }),
-  userId: pointer(
-    "A JSON Pointer to the user's id, a text or a whole number.",
-    sourceMapping.userId,
-  ),
-  id: Schema.optionalKey(
-    pointer(
-      "A JSON Pointer to the id of the event, a text or a whole number. Default: the id of the delivery, a colon and the action, so that a delivery that is sent again counts once.",
-      "/data/object/id",
-    ),
-  ),
-  occurredAt: Schema.optionalKey(
-    pointer(
-      "A JSON Pointer to the time of the event, in ISO 8601 with a zone or in seconds since 1970. A time in the future counts as now. Default: `created` of Stripe, `timestamp` of Standard Webhooks, and where there is none the time of receipt.",
-      "/data/object/created",
-    ),
-  ),
-  metadata: Schema.optionalKey(
-    Schema.Record(Schema.String, Pointer)
-      .check(
-        Schema.makeFilter(
-          (members) =>
-            Object.keys(members).flatMap((name) => {
-              const fault = nameFault(name, limits.attributeNameCharactersMax)
-              return fault === undefined
-                ? []
-                : [faultAt([name], idFaultCode(fault), `its name ${fault}`)]
-            }),
-          { toJsonSchema: () => [{}, true] },
-        ),
-        check(
-          "too_long",
-          `must have at most ${limits.sourceMetadataMax} members`,
-          (members) => Object.keys(members).length <= limits.sourceMetadataMax,
-          { maxProperties: limits.sourceMetadataMax },
-        ),
-      )
-      .annotate({
-        description:
-          "JSON Pointers to the members of the event's metadata, by their names. A pointer that leads to nothing leaves its member out. Default: no metadata.",
-        examples: [sourceMapping.metadata],
-      }),
-  ),
-}).annotate({
-  identifier: "SourceMapping",
-  description: "Which deliveries become an event, and which parts of the body its members are.",
-  examples: [sourceMapping],
 })
 
 const Mappings = list(SourceMapping, 0, limits.sourceMappingsMax).annotate({
   description:
-    "The mappings. Each that matches a delivery makes one event; a user gets each action once for a delivery.",
+    "The mappings. Each that matches a delivery makes one event; a user gets each action once for a delivery. Of a tracker, the first that matches makes the event of a message.",
   examples: [[sourceMapping]],
 })
 
@@ -183,6 +81,7 @@ const newFields = {
   name: Name,
   kind: Kind,
   mappings: Mappings,
+  tracker: Schema.optionalKey(SourceTracker),
 }
 
 /** A source in a file, which has no secret. */
@@ -200,7 +99,7 @@ const CreateSource = Schema.Struct({
   secret: Schema.optionalKey(
     SourceSecret.annotate({
       description:
-        "The secret with which the service signs. Stripe makes its own once it has the address: create the source without one, and set it then. The default is a new random secret, except for Stripe; the reply shows it once.",
+        "The secret with which the service signs. Stripe makes its own once it has the address: create the source without one, and set it then. The default is a new random secret, except for Stripe and trackers; the reply shows it once.",
       examples: [sourceSecret],
     }),
   ),
@@ -216,6 +115,7 @@ export const SourcePatch = Schema.Struct({
   ...patchedMembers,
   name: Schema.optionalKey(Name),
   mappings: Schema.optionalKey(Mappings),
+  tracker: Schema.optionalKey(SourceTracker),
 }).annotate({
   identifier: "SourcePatch",
   examples: [{ status: "paused" }],
@@ -235,11 +135,12 @@ const fields = {
     description: "The mappings, without members that have their default.",
     examples: [source.mappings],
   }),
+  tracker: Schema.optionalKey(SourceTracker),
 }
 
 export const Source = Schema.Struct(fields).annotate({
   identifier: "IngestSource",
-  description: "A service whose signed webhooks become events.",
+  description: "A service whose signed webhooks, or a tracker whose messages, become events.",
   examples: [source],
 })
 
@@ -251,7 +152,8 @@ const PreviousValidUntil = Schema.NullOr(Time).annotate({
 const addressed = {
   ...fields,
   path: Schema.String.annotate({
-    description: "The path at which the service's deliveries arrive: the service gets its URL.",
+    description:
+      "The path at which the service's deliveries arrive: the service gets its URL. Of a tracker, the path of all its messages.",
     examples: [sourcePath],
   }),
   secretState: Schema.Struct({
@@ -386,7 +288,11 @@ export const RotatedSourceSecret = Schema.Struct({
 const AnyBody = Schema.Record(Schema.String, Schema.Unknown)
 
 const PreviewRequest = Schema.Struct({
-  source: Schema.Struct({ kind: Kind, mappings: Mappings }).annotate({
+  source: Schema.Struct({
+    kind: Kind,
+    mappings: Mappings,
+    tracker: Schema.optionalKey(SourceTracker),
+  }).annotate({
     identifier: "SourceDraft",
     description: "The part of a source that reads deliveries.",
   }),
@@ -404,7 +310,7 @@ const PreviewRequest = Schema.Struct({
     }),
   ),
   body: AnyBody.annotate({
-    description: "The body of a delivery.",
+    description: "The body of a delivery; of a tracker, a batch or one message.",
     examples: [sampleBody],
   }),
 }).annotate({
@@ -416,13 +322,40 @@ const PreviewRequest = Schema.Struct({
 const PreviewedEvent = Schema.Struct({
   userId: Schema.String.annotate({ description: "The user.", examples: ["user-42"] }),
   action: Schema.String.annotate({ description: "The action.", examples: ["ORDER_PAID"] }),
-  id: Schema.String.annotate({
-    description: "The id of the event.",
+  id: Schema.NullOr(Schema.String).annotate({
+    description: "The id of the event; null: a tracker's message without an id.",
     examples: ["evt_1SNxYz:ORDER_PAID"],
   }),
   occurredAt: Schema.NullOr(Time).annotate({ description: "The time; null: that of receipt." }),
   metadata: AnyBody.annotate({ description: "The metadata.", examples: [{ amount: 1_900 }] }),
 }).annotate({ identifier: "PreviewedEvent", description: "An event that a delivery would become." })
+
+const PreviewedProfile = Schema.Struct({
+  userId: Schema.String.annotate({ description: "The user.", examples: ["user-42"] }),
+  displayName: Schema.optionalKey(
+    Schema.String.annotate({ description: "The new display name.", examples: ["Ada"] }),
+  ),
+  attributes: AnyBody.annotate({
+    description: "The attributes that are set; others stay.",
+    examples: [{ plan: "pro" }],
+  }),
+}).annotate({
+  identifier: "PreviewedProfile",
+  description: "A change of a profile that a message would become.",
+  examples: [previewedProfile],
+})
+
+const PreviewedMerge = Schema.Struct({
+  userId: Schema.String.annotate({ description: "The former id.", examples: ["visitor-1"] }),
+  into: Schema.String.annotate({
+    description: "The user into whom it is merged.",
+    examples: ["user-42"],
+  }),
+}).annotate({
+  identifier: "PreviewedMerge",
+  description: "A merge that an alias would become.",
+  examples: [previewedMerge],
+})
 
 export const SourcePreview = Schema.Struct({
   deliveryId: Schema.NullOr(Schema.String).annotate({
@@ -435,16 +368,29 @@ export const SourcePreview = Schema.Struct({
   }),
   results: Schema.Array(
     Schema.Struct({
-      mapping: count("The place of the mapping, from 0.", 0),
-      event: Schema.NullOr(PreviewedEvent).annotate({
-        description: "The event; null: it has faults.",
+      message: Schema.optionalKey(
+        count("The place of the tracker's message in its batch, from 0.", 0),
+      ),
+      mapping: Schema.NullOr(Schema.Int).annotate({
+        description:
+          "The place of the mapping, from 0; null: a tracker's message that none matched.",
+        examples: [0],
       }),
+      event: Schema.NullOr(PreviewedEvent).annotate({
+        description: "The event; null: it has faults, or a tracker's message becomes no event.",
+      }),
+      profile: Schema.optionalKey(PreviewedProfile),
+      merge: Schema.optionalKey(PreviewedMerge),
       faults: Schema.Array(Fault).annotate({
-        description: "Why there would be no event. Pointers lead into the mapping.",
+        description:
+          "Why there would be no event. Pointers lead into the mapping, of a tracker into the body.",
         examples: [[]],
       }),
     }).annotate({ identifier: "PreviewedMapping" }),
-  ).annotate({ description: "A result for each mapping that matches." }),
+  ).annotate({
+    description:
+      "A result for each mapping that matches; of a tracker for each message. A message without event, profile, merge and faults is ignored.",
+  }),
 }).annotate({
   identifier: "SourcePreview",
   description: "What the delivery would become.",
@@ -464,7 +410,7 @@ export const Sources = HttpApiGroup.make("sources")
         payload: CreateSource,
         success: CreatedSource,
         summary: "Create a source",
-        description: `Deliveries of the service arrive at \`path\`, without an API key: each is signed with the secret. While the source is not active, deliveries are accepted and ignored. An environment holds at most ${limits.sourcesMax} sources that are not archived.`,
+        description: `Deliveries of the service arrive at \`path\`, without an API key: each is signed with the secret. While the source is not active, deliveries are accepted and ignored. A source of a tracker says what becomes of the messages that arrive with an API key at the path of the tracker; while none is active, they become what they do without a source. An environment holds at most ${limits.sourcesMax} sources that are not archived.`,
       },
       list: {
         query: listQuery("sources"),
@@ -539,6 +485,7 @@ ${statusWords}`,
   .annotateMerge(
     OpenApi.annotations({
       title: "Sources",
-      description: "Other services whose signed webhooks become events.",
+      description:
+        "Other services whose signed webhooks, and trackers whose messages, become events.",
     }),
   )

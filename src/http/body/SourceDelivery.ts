@@ -6,8 +6,8 @@ import { Result } from "effect"
 import {
   type CompiledMapping,
   mappingsFor,
-  type Source,
-  type SourceKind,
+  type SignedKind,
+  type SignedSource,
 } from "../../domain/project/Source.ts"
 import type { Fault } from "../../domain/values/Errors.ts"
 import { isoTime, parseIsoTime } from "../../domain/values/isoTime.ts"
@@ -40,7 +40,7 @@ const textAt = (body: unknown, name: string): string | undefined => {
   return typeof value === "string" ? value : undefined
 }
 
-const services: Readonly<Record<SourceKind, Service>> = {
+const services: Readonly<Record<SignedKind, Service>> = {
   stripe: {
     head: (_, body) => ({ id: textAt(body, "id"), event: textAt(body, "type") }),
     occurredAt: ["created"],
@@ -54,12 +54,12 @@ const services: Readonly<Record<SourceKind, Service>> = {
   },
 }
 
-export const headOf = (kind: SourceKind, headers: DeliveryHeaders, body: unknown): DeliveryHead =>
+export const headOf = (kind: SignedKind, headers: DeliveryHeaders, body: unknown): DeliveryHead =>
   services[kind].head(headers, body)
 
 /** `now`: the environment's time. */
 export const readDelivery = (
-  source: Pick<Source, "kind" | "mappings">,
+  source: SignedSource,
   head: DeliveryHead,
   body: unknown,
   now: number,
@@ -84,12 +84,9 @@ const eventOf = (
   if (id === undefined) return Result.fail([compiled.id === undefined ? noDeliveryId : noId])
   const time = timeAt(body, compiled.occurredAt) ?? timeAt(body, service.occurredAt)
   if (time === "malformed") return Result.fail([noTime])
-  const found = compiled.metadata.flatMap(([name, path]) => {
-    const value = valueAtPath(body, path)
-    return value === undefined ? [] : [[name, value] as const]
-  })
+  const found = foundMembers(compiled.metadata, body)
   const event = {
-    userId: idText(valueAtPath(body, compiled.userId)),
+    userId: compiled.userId && idText(valueAtPath(body, compiled.userId)),
     action,
     id,
     ...(time !== undefined && time < now && { occurredAt: isoTime(time) }),
@@ -100,27 +97,37 @@ const eventOf = (
     : decodeEvent(event, "", limits.faultsMax)
 }
 
+/** The members whose pointers lead to a value. */
+export const foundMembers = (
+  members: CompiledMapping["metadata"],
+  body: unknown,
+): ReadonlyArray<readonly [name: string, value: unknown]> =>
+  members.flatMap(([name, path]) => {
+    const value = valueAtPath(body, path)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+
 const leadsNowhere = (pointer: string, what: string): Fault => ({
   pointer,
   code: "missing",
   detail: `leads to nothing that is ${what}: a text or a whole number`,
 })
 
-const noUser = leadsNowhere("/userId", "a user's id")
-const noId = leadsNowhere("/id", "an event's id")
+export const noUser = leadsNowhere("/userId", "a user's id")
+export const noId = leadsNowhere("/id", "an event's id")
 const noDeliveryId: Fault = {
   pointer: "/id",
   code: "missing",
   detail: "is required, since the delivery has no id",
 }
-const noTime: Fault = {
+export const noTime: Fault = {
   pointer: "/occurredAt",
   code: "invalid_format",
   detail: "leads to no time: ISO 8601 with a zone, or seconds since 1970",
 }
 
 /** An id, which services write as a text or as a whole number. */
-const idText = (value: unknown): string | undefined => {
+export const idText = (value: unknown): string | undefined => {
   if (typeof value === "string") return value
   return Number.isSafeInteger(value) ? String(value) : undefined
 }
@@ -128,7 +135,10 @@ const idText = (value: unknown): string | undefined => {
 /** Numbers from here on are milliseconds: as seconds they would be after the year 5000. */
 const millisecondsFrom = 100_000_000_000
 
-const timeAt = (body: unknown, path: PointerPath | undefined): number | "malformed" | undefined => {
+export const timeAt = (
+  body: unknown,
+  path: PointerPath | undefined,
+): number | "malformed" | undefined => {
   const value = path === undefined ? undefined : valueAtPath(body, path)
   if (value === undefined || value === null) return undefined
   if (typeof value === "string") return parseIsoTime(value) ?? "malformed"

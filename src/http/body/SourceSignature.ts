@@ -15,7 +15,7 @@
  * comparison that takes the same time wherever two differ. Nothing is parsed or remembered.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
-import type { SourceKind } from "../../domain/project/Source.ts"
+import type { SignedKind } from "../../domain/project/Source.ts"
 import { limits } from "../../Limits.ts"
 
 /** The header fields of a delivery that may matter. */
@@ -116,11 +116,11 @@ const verifyStandard: Verify = (headers, body, secrets, now) => {
   return isSigned(signatures, keys, [`${id}.${time}.`, body]) ? undefined : "wrong"
 }
 
-const services: Readonly<Record<SourceKind, Verify>> = {
+const services: Readonly<Record<SignedKind, Verify>> = {
   stripe: verifyStripe,
   github: verifyGithub,
   json: verifyStandard,
 }
 
-export const verifyDelivery = (kind: SourceKind, ...given: Parameters<Verify>) =>
+export const verifyDelivery = (kind: SignedKind, ...given: Parameters<Verify>) =>
   services[kind](...given)

@@ -10,33 +10,49 @@
  * - A time in the future counts as now, since clocks of devices are wrong.
  * - Of the traits, `name` becomes the display name, `avatar` the attribute `avatarUrl`, and all other
  *   texts, numbers and booleans become attributes, but for those that name a person (`personal`).
+ *
+ * A source of the environment (`domain/project/Source.ts`) may say otherwise: by mappings, whose pointers
+ * lead into the message, and by rules for the rest. A mapping may also make an event of a message that is
+ * ignored otherwise, such as a page view.
  */
 import { Result } from "effect"
+import {
+  type CompiledMapping,
+  mappingsFor,
+  type Tracker,
+  type TrackerRules,
+  type TrackerSource,
+  type TraitRules,
+} from "../../domain/project/Source.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { type Fault, invalidRequest } from "../../domain/values/Errors.ts"
-import { parseIsoTime } from "../../domain/values/isoTime.ts"
+import { isoTime, parseIsoTime } from "../../domain/values/isoTime.ts"
+import { pointerPath, valueAt, valueAtPath } from "../../domain/values/jsonPointer.ts"
 import { limits } from "../../Limits.ts"
 import { UserId } from "../api/Common.ts"
 import { ProfileChange } from "../api/UserShapes.ts"
 import { type BodyRefusal, parseBody } from "./Body.ts"
 import { decodeEvent, type EventInput, strictInput } from "./EventDecoder.ts"
 import { inputDecoder } from "./InputDecoder.ts"
+import { foundMembers, idText, noId, noTime, noUser, timeAt } from "./SourceDelivery.ts"
 
 /** What a message asks for. `ignored`: it is of a kind that Laurel has no use for. */
 export type TrackerItem =
-  | { readonly kind: "event"; readonly event: EventInput }
+  | { readonly kind: "event"; readonly event: EventInput; readonly mapping?: number }
   | { readonly kind: "profile"; readonly userId: string; readonly change: TraitChange }
   | { readonly kind: "merge"; readonly userId: string; readonly into: string }
   | { readonly kind: "ignored" }
-  | { readonly kind: "refused"; readonly refusal: LaurelError<"invalid_request"> }
+  | {
+      readonly kind: "refused"
+      readonly refusal: LaurelError<"invalid_request">
+      readonly mapping?: number
+    }
 
 /** The traits of a message. Attributes that it does not name stay as they are. */
 export interface TraitChange {
   readonly displayName?: string
   readonly attributes: Readonly<Record<string, string | number | boolean>>
 }
-
-export type Tracker = "segment" | "posthog"
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -45,6 +61,7 @@ export const decodeTracker = (
   tracker: Tracker,
   body: Buffer,
   now: number,
+  source?: TrackerSource,
 ): Result.Result<ReadonlyArray<TrackerItem>, BodyRefusal> =>
   Result.flatMap(parseBody(body), (value) => {
     const messages = isMembers(value) ? value.batch : undefined
@@ -54,67 +71,93 @@ export const decodeTracker = (
     if (messages.length > limits.batchItemsMax) {
       return refuse("too_long", `must have at most ${limits.batchItemsMax} messages`)
     }
-    const read = tracker === "segment" ? segmentItem : posthogItem
     return Result.succeed(
-      messages.map((message, index): TrackerItem => {
-        const root = `/batch/${index}`
-        return isMembers(message) ? read(message, root, now) : noMessage(root)
-      }),
+      messages.map((message, index) =>
+        readMessage(tracker, message, `/batch/${index}`, now, source),
+      ),
     )
   })
+
+/** What a message at `root` asks for. */
+export const readMessage = (
+  tracker: Tracker,
+  message: unknown,
+  root: string,
+  now: number,
+  source: TrackerSource = noRules,
+): TrackerItem => {
+  if (!isMembers(message)) return noMessage(root)
+  const reading: Reading = { message, root, now, source, rules: source.tracker ?? noTrackerRules }
+  return tracker === "segment" ? segmentItem(reading) : posthogItem(reading)
+}
+
+/** What a tracker's messages become without a source. */
+export const noTrackerRules: TrackerRules = { unmapped: "event", aliases: "merged", traits: null }
+const noRules: TrackerSource = { mappings: [] }
+
+interface Reading {
+  readonly message: Members
+  /** The pointer of the message. */
+  readonly root: string
+  readonly now: number
+  readonly source: TrackerSource
+  readonly rules: TrackerRules
+}
 
 const isMembers = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-const refused = (faults: ReadonlyArray<Fault>): TrackerItem => ({
-  kind: "refused",
-  refusal: invalidRequest(faults),
-})
+const refused = (faults: ReadonlyArray<Fault>) =>
+  ({ kind: "refused", refusal: invalidRequest(faults) }) as const
 
 const noMessage = (root: string): TrackerItem =>
   refused([{ pointer: root, code: "invalid_type", detail: "must be an object" }])
 
 /* Segment. */
 
-const segmentItem = (message: Members, root: string, now: number): TrackerItem => {
+const segmentItem = (reading: Reading): TrackerItem => {
+  const { message, root, rules } = reading
+  const { event, messageId, properties, timestamp, traits, type } = message
   // Before a sign-in a message has the id of the visitor alone.
   const [userId, at] =
     message.userId === undefined || message.userId === null
       ? [message.anonymousId, "anonymousId"]
       : [message.userId, "userId"]
-  switch (message.type) {
-    case "track": {
-      const { event, messageId, properties, timestamp } = message
-      const sent = { userId, name: event, metadata: properties, id: messageId, timestamp }
-      return eventItem(sent, { userId: at, action: "event", id: "messageId" }, root, now)
-    }
+  switch (type) {
     case "identify":
-      return profileItem(userId, message.traits, `${root}/${at}`, `${root}/traits`)
+      return profileItem(rules.traits, userId, traits, `${root}/${at}`, `${root}/traits`)
     case "alias":
-      return mergeItem(message.previousId, userId, `${root}/previousId`, `${root}/${at}`)
-    default:
-      return { kind: "ignored" }
+      return mergeItem(rules, message.previousId, userId, `${root}/previousId`, `${root}/${at}`)
   }
+  // Page views have their type as the kind of event.
+  const isEvent = type === "track"
+  const sent = { userId, name: isEvent ? event : type, metadata: properties, timestamp }
+  const names = { userId: at, action: "event", id: "messageId" }
+  return namedItem(reading, { ...sent, id: messageId }, names, isEvent)
 }
 
 /* PostHog. */
 
-const posthogItem = (message: Members, root: string, now: number): TrackerItem => {
+const posthogItem = (reading: Reading): TrackerItem => {
+  const { message, root, rules } = reading
   const { distinct_id: userId, event, properties, timestamp, uuid } = message
   const more = isMembers(properties) ? properties : {}
   switch (event) {
     case "$identify":
-    case "$set":
-      return profileItem(userId, more.$set ?? message.$set, `${root}/distinct_id`, `${root}/$set`)
-    case "$create_alias":
-      return mergeItem(more.alias, userId, `${root}/properties/alias`, `${root}/distinct_id`)
+    case "$set": {
+      const traits = more.$set ?? message.$set
+      return profileItem(rules.traits, userId, traits, `${root}/distinct_id`, `${root}/$set`)
+    }
+    case "$create_alias": {
+      const [from, into] = [`${root}/properties/alias`, `${root}/distinct_id`]
+      return mergeItem(rules, more.alias, userId, from, into)
+    }
   }
   // Names with a dollar sign are PostHog's own, such as those of page views.
-  if (typeof event === "string" && event.startsWith("$")) return { kind: "ignored" }
+  const isEvent = !(typeof event === "string" && event.startsWith("$"))
   const own = Object.entries(more).filter(([name]) => !name.startsWith("$"))
-  const metadata = Object.fromEntries(own)
-  const sent = { userId, name: event, metadata, id: uuid, timestamp }
-  return eventItem(sent, { userId: "distinct_id", action: "event", id: "uuid" }, root, now)
+  const sent = { userId, name: event, metadata: Object.fromEntries(own), id: uuid, timestamp }
+  return namedItem(reading, sent, { userId: "distinct_id", action: "event", id: "uuid" }, isEvent)
 }
 
 /* What messages become. */
@@ -127,14 +170,58 @@ interface Sent {
   readonly timestamp: unknown
 }
 
-/** `names`: the members of the message that have the event's. */
+/** The members of the message that have those of the event. */
+type Names = Readonly<Record<string, string>>
+
+/** The event of a message with a name. `isEvent`: it is one without a mapping, too. */
+const namedItem = (reading: Reading, sent: Sent, names: Names, isEvent: boolean): TrackerItem => {
+  const { message, now, root, rules, source } = reading
+  const name = typeof sent.name === "string" ? sent.name : undefined
+  const mapping = mappingsFor(source, name).find(
+    ({ mapping: { event }, where }) =>
+      (event !== null || isEvent) &&
+      where.every(({ path, test }) => test(valueAtPath(message, path))),
+  )
+  if (mapping !== undefined) return mappedItem(reading, mapping, sent, names)
+  if (!isEvent || rules.unmapped === "ignored") return { kind: "ignored" }
+  const action = name === undefined ? sent.name : actionOf(name)
+  return eventItem({ ...sent, action }, names, root, now)
+}
+
+/** The event that a mapping makes of a message. */
+const mappedItem = (
+  { message, now, root }: Reading,
+  { id, mapping, metadata, occurredAt, place, userId }: CompiledMapping,
+  sent: Sent,
+  names: Names,
+): TrackerItem => {
+  const refusedAt = (fault: Fault) => ({
+    ...refused([{ ...fault, pointer: root }]),
+    mapping: place,
+  })
+  const ownUser = userId && idText(valueAtPath(message, userId))
+  if (userId !== undefined && ownUser === undefined) return refusedAt(noUser)
+  const ownId = id && idText(valueAtPath(message, id))
+  if (id !== undefined && ownId === undefined) return refusedAt(noId)
+  const time = timeAt(message, occurredAt)
+  if (time === "malformed") return refusedAt(noTime)
+  const found = foundMembers(metadata, message)
+  const given = {
+    userId: ownUser ?? sent.userId,
+    action: mapping.action,
+    metadata: metadata.length === 0 ? sent.metadata : Object.fromEntries(found),
+    id: ownId ?? sent.id,
+    timestamp: time === undefined ? sent.timestamp : isoTime(time),
+  }
+  return { ...eventItem(given, names, root, now), mapping: place }
+}
+
 const eventItem = (
-  { id, metadata, name, timestamp, userId }: Sent,
-  names: Readonly<Record<string, string>>,
+  { action, id, metadata, timestamp, userId }: Omit<Sent, "name"> & { readonly action: unknown },
+  names: Names,
   root: string,
   now: number,
-): TrackerItem => {
-  const action = typeof name === "string" ? actionOf(name) : name
+): Extract<TrackerItem, { readonly kind: "event" | "refused" }> => {
   const at = typeof timestamp === "string" ? parseIsoTime(timestamp) : undefined
   const occurredAt = at === undefined || at < now ? timestamp : undefined
   const given = { userId, action, metadata, id, occurredAt }
@@ -174,7 +261,14 @@ const userFaults = (userId: unknown, pointer: string): ReadonlyArray<Fault> => {
   return Result.isFailure(decoded) ? decoded.failure : []
 }
 
-const mergeItem = (from: unknown, into: unknown, fromAt: string, intoAt: string): TrackerItem => {
+const mergeItem = (
+  { aliases }: TrackerRules,
+  from: unknown,
+  into: unknown,
+  fromAt: string,
+  intoAt: string,
+): TrackerItem => {
+  if (aliases === "ignored") return { kind: "ignored" }
   const faults = [...userFaults(from, fromAt), ...userFaults(into, intoAt)]
   if (faults.length > 0) return refused(faults)
   return { kind: "merge", userId: from as string, into: into as string }
@@ -186,29 +280,56 @@ const personal = new Set([
   ...["name", "phone", "username", "website", "avatar", "createdAt", "age"],
 ])
 
+/** The traits that become the profile without a rule. */
+const plainTraits = (given: Members): TraitChange => {
+  const attributes = Object.entries(given).filter(
+    ([name]) => !personal.has(name) && !name.startsWith("$"),
+  )
+  if (typeof given.avatar === "string") attributes.push(["avatarUrl", given.avatar])
+  return {
+    ...(typeof given.name === "string" && { displayName: given.name }),
+    attributes: scalars(attributes),
+  }
+}
+
+const ruledTraits = (given: Members, { attributes, displayName }: TraitRules): TraitChange => {
+  const name = displayName === null ? undefined : valueAt(given, displayName)
+  const pointers = Object.entries(attributes).map(
+    ([name, pointer]) => [name, pointerPath(pointer)] as const,
+  )
+  return {
+    ...(typeof name === "string" && { displayName: name }),
+    attributes: scalars(foundMembers(pointers, given)),
+  }
+}
+
+/** The texts, numbers and booleans among members. */
+const scalars = (
+  members: ReadonlyArray<readonly [name: string, value: unknown]>,
+): TraitChange["attributes"] =>
+  Object.fromEntries(
+    members.filter(([, value]) => /^(string|number|boolean)$/.test(typeof value)),
+  ) as TraitChange["attributes"]
+
 const profileItem = (
+  rules: TraitRules | null,
   userId: unknown,
   traits: unknown,
   userAt: string,
   traitsAt: string,
 ): TrackerItem => {
   const given = isMembers(traits) ? traits : {}
-  const attributes = Object.entries(given).filter(
-    ([name, value]) =>
-      !personal.has(name) &&
-      !name.startsWith("$") &&
-      /^(string|number|boolean)$/.test(typeof value),
-  )
-  if (typeof given.avatar === "string") attributes.push(["avatarUrl", given.avatar])
-  const change = {
-    ...(typeof given.name === "string" && { displayName: given.name }),
-    attributes: Object.fromEntries(attributes),
-  }
+  const change = rules === null ? plainTraits(given) : ruledTraits(given, rules)
+  const isNothing =
+    rules !== null &&
+    change.displayName === undefined &&
+    Object.keys(change.attributes).length === 0
+  if (isNothing) return { kind: "ignored" }
   const decoded = decodeProfile(change, traitsAt, limits.faultsMax)
   const faults = [
     ...userFaults(userId, userAt),
     ...(Result.isFailure(decoded) ? decoded.failure : []),
   ]
   if (faults.length > 0) return refused(faults)
-  return { kind: "profile", userId: userId as string, change: change as TraitChange }
+  return { kind: "profile", userId: userId as string, change }
 }

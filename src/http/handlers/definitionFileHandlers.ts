@@ -55,7 +55,7 @@ import { newQuest } from "./questHandlers.ts"
 import { newRule } from "./ruleHandlers.ts"
 import { onlyIf, settingsChange, shownVersion, showReminders } from "./Shapes.ts"
 import { newSegment } from "./segmentHandlers.ts"
-import { newSource, showMapping } from "./sourceHandlers.ts"
+import { newSource, showMapping, showRules } from "./sourceHandlers.ts"
 import { newStreak } from "./streakHandlers.ts"
 
 export const definitionFileHandlers = (
@@ -432,11 +432,13 @@ const fileItem = (item: Item) => {
 }
 
 const fileSource = (source: Source) => {
-  const { kind, mappings, name } = source
+  const { kind, mappings, name, tracker } = source
+  const rules = tracker && showRules(tracker)
   return fileDefinition(source, {
     name,
     kind,
     mappings: mappings.map(showMapping),
+    ...(rules !== undefined && Object.keys(rules).length > 0 && { tracker: rules }),
   }) as InFile<"sources">
 }
 

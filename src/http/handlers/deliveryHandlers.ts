@@ -10,7 +10,12 @@ import { Effect, Result } from "effect"
 import type { Accounts, Caller } from "../../accounts/Accounts.ts"
 import { paysAt } from "../../domain/project/Definition.ts"
 import { environmentId, environmentNames } from "../../domain/project/Directory.ts"
-import { validSecrets } from "../../domain/project/Source.ts"
+import {
+  isTracker,
+  type SignedSource,
+  type Source,
+  validSecrets,
+} from "../../domain/project/Source.ts"
 import type { UserCommand } from "../../domain/record/Record.ts"
 import {
   type ErrorCode,
@@ -50,14 +55,14 @@ export const deliveryHandlers = (
           if (tier === undefined || environmentName === undefined) return noSource
           const environment = environmentId(projectId, environmentName)
           const source = engine.projectNow(environment).sources.get(sourceId)
-          if (source === undefined || source.set === "archived") return noSource
+          if (!isOpen(source)) return noSource
           const named = { projectId, environmentName, environment, tier }
           return { kind: "secret", keyId: sourceId, scope: "ingest", ...named }
         },
         verify: (caller, headers, body) => {
           const { secrets, source } = sourceOf(caller)
           // It may have been archived while the body arrived.
-          if (source === undefined || source.set === "archived") return noSource
+          if (!isOpen(source)) return noSource
           const valid = validSecrets(secrets, engine.now())
           if (valid.length === 0) return noSecret
           const given = headers as DeliveryHeaders
@@ -74,6 +79,10 @@ export const deliveryHandlers = (
     },
   }
 }
+
+/** Whether the source takes signed deliveries. */
+const isOpen = (source: Source | undefined): source is Source & SignedSource =>
+  source !== undefined && source.set !== "archived" && !isTracker(source.kind)
 
 const invalidSignature = (detail: string) => laurelError("invalid_signature", detail)
 
@@ -101,7 +110,7 @@ const receive = Effect.fnUntraced(function* (
   payload: Buffer,
 ) {
   const source = engine.projectNow(environment).sources.get(keyId)
-  if (source === undefined) return yield* Effect.fail(noSource)
+  if (!isOpen(source)) return yield* Effect.fail(noSource)
   const receipts = log.of(keyId)
   receipts.deliveries++
   receipts.lastReceivedAt = engine.now()

@@ -131,7 +131,7 @@ export const handlersOf = (
     recaps: recapHandlers(engine),
     analytics: analyticsHandlers(engine),
     facts: factHandlers(engine),
-    ingest: ingestHandlers(engine),
+    ingest: ingestHandlers(engine, sourceLog),
     openings: openingHandlers(engine, turns),
     rewards: rewardHandlers(engine, turns),
     spends: spendHandlers(engine),

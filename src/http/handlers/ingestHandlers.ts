@@ -1,35 +1,54 @@
-/** Applies the messages of event trackers (`body/TrackerMessages.ts`). */
-import { Effect } from "effect"
+/**
+ * Applies the messages of event trackers (`body/TrackerMessages.ts`), by the rules of the active source of
+ * their kind if there is one. Its receipts have what became of them, and the reasons of refusals, which
+ * libraries do not show.
+ */
+import { Effect, Result } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
+import { type Source, sourceOfTracker, type Tracker } from "../../domain/project/Source.ts"
 import type { UserCommand } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Engine, UserMessage } from "../../engine/Engine.ts"
+import { limits } from "../../Limits.ts"
 import { scopesOf } from "../api/Common.ts"
 import type { Ingest, TrackerReply } from "../api/Ingest.ts"
 import { Users } from "../api/Users.ts"
 import { isRefusal } from "../body/EventDecoder.ts"
-import {
-  decodeTracker,
-  type Tracker,
-  type TrackerItem,
-  type TraitChange,
-} from "../body/TrackerMessages.ts"
+import { decodeTracker, type TrackerItem, type TraitChange } from "../body/TrackerMessages.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { insufficientScope } from "../request/Problem.ts"
 import { failureOf, refusal } from "./batchOperation.ts"
+import type { SourceLog } from "./SourceLog.ts"
 
 type Items = ReadonlyArray<TrackerItem>
+
+interface Batch {
+  readonly items: Items
+  /** The source whose rules read them. */
+  readonly source: Source | undefined
+}
+
 type Reply = typeof TrackerReply.Type
 
 export const ingestHandlers = (
   engine: Engine["Service"],
-): Handlers<typeof Ingest, { readonly segment: Items; readonly posthog: Items }> => {
+  log: SourceLog,
+): Handlers<typeof Ingest, { readonly segment: Batch; readonly posthog: Batch }> => {
   const operation = (tracker: Tracker) => ({
-    decode: (body: Buffer, _: string, environment: string) =>
-      decodeTracker(tracker, body, engine.timeIn(environment)),
-    cost: (items: Items) => Math.max(1, items.length),
-    handle: ({ caller, payload }: { readonly caller: Caller; readonly payload: Items }) =>
-      Effect.map(apply(engine, caller, payload), (body) => ({ body })),
+    decode: (body: Buffer, _: string, environment: string) => {
+      const now = engine.timeIn(environment)
+      const { sources } = engine.projectNow(environment)
+      const source = sourceOfTracker(sources.values(), tracker, now)
+      const items = decodeTracker(tracker, body, now, source)
+      return Result.map(items, (items): Batch => ({ items, source }))
+    },
+    cost: ({ items }: Batch) => Math.max(1, items.length),
+    handle: ({ caller, payload }: { readonly caller: Caller; readonly payload: Batch }) =>
+      Effect.map(apply(engine, caller, payload.items), (body) => {
+        if (payload.source !== undefined)
+          note(log, payload.source.id, payload.items, body, engine.now())
+        return { body }
+      }),
   })
   return { segment: operation("segment"), posthog: operation("posthog") }
 }
@@ -129,6 +148,32 @@ class Attributes {
     this.#known.set(userId, all)
     return { ...change, attributes: all }
   })
+}
+
+/** Notes in the receipts of the source what became of a batch. */
+const note = (log: SourceLog, sourceId: string, items: Items, reply: Reply, at: number): void => {
+  const receipts = log.of(sourceId)
+  receipts.deliveries++
+  receipts.lastReceivedAt = at
+  receipts.events += reply.accepted
+  receipts.duplicates += reply.duplicates
+  receipts.ignored += reply.ignored
+  receipts.refused += reply.rejected
+  for (const { code, detail, errors = [], index } of reply.refusals.slice(
+    -limits.sourceFailuresMax,
+  )) {
+    const item = items[index]!
+    const why = errors.map((fault) => `${fault.pointer} ${fault.detail}`).join("; ") || detail
+    const mapping = "mapping" in item ? item.mapping : undefined
+    log.failed(sourceId, {
+      at,
+      deliveryId: undefined,
+      event: undefined,
+      mapping,
+      code,
+      detail: why,
+    })
+  }
 }
 
 /** `messages`: those of the items that are not ignored; `answers`: to those that were sent. */

@@ -3,15 +3,29 @@ import { randomBytes } from "node:crypto"
 import { Effect, Result } from "effect"
 import type { SourceChange } from "../../domain/decide/SourceDefinitions.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
-import type { Mapping, Source, SourceKind, SourceSecrets } from "../../domain/project/Source.ts"
+import {
+  isTracker,
+  type Mapping,
+  type Source,
+  type SourceKind,
+  type SourceSecrets,
+  type Tracker,
+  type TrackerRules,
+  type TrackerSource,
+  type TraitRules,
+} from "../../domain/project/Source.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { invalidRequest } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { makeSecret as makeStandardSecret } from "../../webhooks/send/Signature.ts"
-import type { NewSource, SourceMapping, SourcePatch, Sources } from "../api/Sources.ts"
+import { Ingest } from "../api/Ingest.ts"
+import type { SourceMapping, SourceTracker } from "../api/SourceShapes.ts"
+import type { NewSource, SourcePatch, Sources } from "../api/Sources.ts"
+import type { EventInput } from "../body/EventDecoder.ts"
 import { headOf, type MappedEvent, readDelivery } from "../body/SourceDelivery.ts"
+import { noTrackerRules, readMessage } from "../body/TrackerMessages.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
 import { factOf, named, newMembers, patchOf, showDefinition } from "./Shapes.ts"
@@ -27,8 +41,12 @@ export const sourceHandlers = (
     Effect.map(engine.readProject(environment), ({ sourceSecrets }) => sourceSecrets)
   const operations = kindOperations(engine, "source", {
     made: createdSource,
-    changed: ({ mappings, ...patch }: typeof SourcePatch.Type): SourceChange =>
-      named({ ...patchOf(patch), mappings: mappings?.map(newMapping) }),
+    changed: ({ mappings, tracker, ...patch }: typeof SourcePatch.Type): SourceChange =>
+      named({
+        ...patchOf(patch),
+        mappings: mappings?.map(newMapping),
+        tracker: tracker && newRules(tracker),
+      }),
     show: showSource,
     created: (record, shown) => {
       const secrets = secretsOf(record)
@@ -98,9 +116,15 @@ const previewHandlers = (engine: Engine["Service"]): Pick<Handlers<typeof Source
           "webhook-id": deliveryId,
           ...(event !== undefined && { "x-github-event": event }),
         }
-        const draft = { kind: source.kind, mappings: source.mappings.map(newMapping) }
-        const head = headOf(source.kind, headers, body)
-        const results = readDelivery(draft, head, body, engine.timeIn(environment))
+        const now = engine.timeIn(environment)
+        const { kind, tracker } = source
+        const mappings = source.mappings.map(newMapping)
+        if (isTracker(kind)) {
+          const draft = { mappings, ...(tracker && { tracker: newRules(tracker) }) }
+          return { body: { ...noHead, results: trackerResults(kind, body, now, draft) } }
+        }
+        const head = headOf(kind, headers, body)
+        const results = readDelivery({ kind, mappings }, head, body, now)
         return {
           body: {
             deliveryId: head.id ?? null,
@@ -112,20 +136,42 @@ const previewHandlers = (engine: Engine["Service"]): Pick<Handlers<typeof Source
   },
 })
 
-const showMapped = ({ event, mapping }: MappedEvent) => {
-  if (Result.isFailure(event)) return { mapping, event: null, faults: event.failure }
-  const { action, id, metadata = {}, occurredAt, userId } = event.success
-  return {
-    mapping,
-    event: {
-      userId,
-      action,
-      id: id!,
-      occurredAt: isoTimeOrNull(occurredAt ?? null),
-      metadata,
-    },
-    faults: [],
-  }
+const noHead = { deliveryId: null, event: null } as const
+
+const showMapped = ({ event, mapping }: MappedEvent) =>
+  Result.isFailure(event)
+    ? { mapping, event: null, faults: event.failure }
+    : { mapping, event: showEvent(event.success), faults: [] }
+
+const showEvent = ({ action, id, metadata = {}, occurredAt, userId }: EventInput) => ({
+  userId,
+  action,
+  id: id ?? null,
+  occurredAt: isoTimeOrNull(occurredAt ?? null),
+  metadata,
+})
+
+/** What the messages of a batch, or one message, would become. */
+const trackerResults = (
+  kind: Tracker,
+  body: Readonly<Record<string, unknown>>,
+  now: number,
+  draft: TrackerSource,
+) => {
+  const messages = Array.isArray(body.batch) ? body.batch.slice(0, limits.batchItemsMax) : [body]
+  return messages.map((given, message) => {
+    const root = Array.isArray(body.batch) ? `/batch/${message}` : ""
+    const item = readMessage(kind, given, root, now, draft)
+    const mapping = "mapping" in item ? item.mapping! : null
+    const result = { message, mapping, event: null, faults: [] }
+    if (item.kind === "event") return { ...result, event: showEvent(item.event) }
+    if (item.kind === "refused") return { ...result, faults: item.refusal.errors ?? [] }
+    if (item.kind === "ignored") return result
+    const { userId } = item
+    return item.kind === "profile"
+      ? { ...result, profile: { userId, ...item.change } }
+      : { ...result, merge: { userId, into: item.into } }
+  })
 }
 
 /** 32 random bytes, in the form that the service expects. */
@@ -136,24 +182,46 @@ const newMapping = (mapping: typeof SourceMapping.Type): Mapping => ({
   event: mapping.event ?? null,
   where: (mapping.where ?? []) as Mapping["where"],
   action: mapping.action,
-  userId: mapping.userId,
+  userId: mapping.userId ?? null,
   id: mapping.id ?? null,
   occurredAt: mapping.occurredAt ?? null,
   metadata: mapping.metadata ?? {},
 })
 
+const newRules = ({
+  aliases = noTrackerRules.aliases,
+  traits = null,
+  unmapped = noTrackerRules.unmapped,
+}: typeof SourceTracker.Type): TrackerRules => ({
+  unmapped,
+  aliases,
+  traits: traits && {
+    displayName: traits.displayName ?? null,
+    attributes: traits.attributes ?? {},
+  },
+})
+
 export const newSource = (payload: typeof NewSource.Type, id: string) => {
   const { kind, mappings, name } = payload
   const { segment: _, ...members } = newMembers(payload)
-  return { id, ...members, name, kind, mappings: mappings.map(newMapping) }
+  const tracker = payload.tracker ?? (isTracker(kind) ? {} : undefined)
+  return {
+    id,
+    ...members,
+    name,
+    kind,
+    mappings: mappings.map(newMapping),
+    ...(tracker !== undefined && { tracker: newRules(tracker) }),
+  }
 }
 
-/** A source that a request creates. All but Stripe sign with a secret that somebody gives them. */
+/** A source that a request creates. All services but Stripe sign with a secret that somebody gives them. */
 const createdSource = (
   { secret, ...payload }: typeof NewSource.Type & { readonly secret?: string },
   id: string,
 ) => {
-  const given = secret ?? (payload.kind === "stripe" ? undefined : makeSecret(payload.kind))
+  const makesNone = payload.kind === "stripe" || isTracker(payload.kind)
+  const given = secret ?? (makesNone ? undefined : makeSecret(payload.kind))
   return { ...newSource(payload, id), ...(given !== undefined && { secret: given }) }
 }
 
@@ -164,16 +232,33 @@ export const showMapping = (mapping: Mapping): typeof SourceMapping.Type => {
     ...(event !== null && { event }),
     ...(where.length > 0 && { where }),
     action,
-    userId,
+    ...(userId !== null && { userId }),
     ...(id !== null && { id }),
     ...(occurredAt !== null && { occurredAt }),
     ...(Object.keys(metadata).length > 0 && { metadata }),
   }
 }
 
-const showSource = (source: Source, now: number) => ({
+/** The rules of a tracker without the members that have their default. */
+export const showRules = ({
+  aliases,
+  traits,
+  unmapped,
+}: TrackerRules): typeof SourceTracker.Type => ({
+  ...(unmapped !== noTrackerRules.unmapped && { unmapped }),
+  ...(aliases !== noTrackerRules.aliases && { aliases }),
+  ...(traits !== null && { traits: showTraits(traits) }),
+})
+
+const showTraits = ({ attributes, displayName }: TraitRules) => ({
+  ...(displayName !== null && { displayName }),
+  ...(Object.keys(attributes).length > 0 && { attributes }),
+})
+
+const showSource = ({ tracker, ...source }: Source, now: number) => ({
   ...showDefinition(source, now),
   mappings: source.mappings.map(showMapping),
+  ...(tracker !== undefined && { tracker: showRules(tracker) }),
 })
 
 const environmentOf = ({ subject }: JournalRecord): string =>
@@ -189,15 +274,22 @@ const previousUntil = (secrets: SourceSecrets | undefined, now: number): number 
   return ends.length === 0 ? null : Math.max(...ends)
 }
 
+const trackerPaths: Readonly<Record<Tracker, string>> = {
+  segment: Ingest.endpoints.segment.path,
+  posthog: Ingest.endpoints.posthog.path,
+}
+
 /** An environment's id is its project's id, a colon and its name. */
-const addressed = <Shown extends { readonly id: string }>(
+const addressed = <Shown extends { readonly id: string; readonly kind: SourceKind }>(
   environment: string,
   shown: Shown,
   secrets: SourceSecrets | undefined,
   now: number,
 ) => ({
   ...shown,
-  path: `/v1/ingest/${environment.replace(":", "/")}/${shown.id}`,
+  path: isTracker(shown.kind)
+    ? trackerPaths[shown.kind]
+    : `/v1/ingest/${environment.replace(":", "/")}/${shown.id}`,
   secretState: {
     set: secrets !== undefined,
     previousValidUntil: isoTimeOrNull(previousUntil(secrets, now)),

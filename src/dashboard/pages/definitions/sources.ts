@@ -1,9 +1,10 @@
 /**
- * The sources of events of an environment: services whose signed webhooks become events. A page of a
- * source has its address, its secret, what arrived, and its mappings, which a sample delivery tries.
+ * The sources of events of an environment: services whose signed webhooks become events, and trackers. A
+ * page of a source has its address, its secret, what arrived, and its mappings, which a sample delivery
+ * tries.
  */
 import { Effect } from "effect"
-import { sourceKinds } from "../../../domain/project/Source.ts"
+import { isTracker, sourceKinds } from "../../../domain/project/Source.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
@@ -15,7 +16,6 @@ import {
   type Form,
   group,
   idempotencyField,
-  jsonField,
   jsonOf,
   refusal,
   selectField,
@@ -36,6 +36,17 @@ import {
   sharedTexts,
   tailFields,
 } from "./lifecycle.ts"
+import {
+  mappingFields,
+  mappingNames,
+  mappingsOf,
+  mappingTexts,
+  pointerSuggestions,
+  trackerFields,
+  trackerNames,
+  trackerOf,
+  trackerTexts,
+} from "./mappingRows.ts"
 
 /** A reply to a change has neither address nor counts. */
 type Source = BodyOf<"sources.update"> &
@@ -45,6 +56,8 @@ const serviceNames: Readonly<Record<Source["kind"], string>> = {
   stripe: "Stripe",
   github: "GitHub",
   json: "Standard Webhooks",
+  segment: "Segment",
+  posthog: "PostHog",
 }
 
 const textsOf = (source: Source) =>
@@ -52,14 +65,24 @@ const textsOf = (source: Source) =>
     ["name", source.name],
     ["kind", source.kind],
     ...sharedTexts(source),
-    ["mappings", JSON.stringify(source.mappings, null, 2)],
+    ...mappingTexts(source.mappings),
+    ...trackerTexts(source),
   ])
 
+/** The fields of the sample that a try reads. */
+const [bodyField, eventField] = ["sample.body", "sample.event"] as const
+
+const isKindOfTracker = (form: Form): boolean => isTracker(form.text("kind") as Source["kind"])
+
 /** The members of a source alone, unchecked. */
-const membersOf = (form: Form) => ({
-  name: form.text("name"),
-  mappings: jsonOf(form.text("mappings")) ?? [],
-})
+const membersOf = (form: Form) => {
+  const tracker = trackerOf(form)
+  return {
+    name: form.text("name"),
+    mappings: mappingsOf(form),
+    ...(tracker !== undefined && { tracker }),
+  }
+}
 
 const draftOf = (form: Form) => ({
   ...withoutNulls(membersOf(form)),
@@ -72,30 +95,24 @@ const patchOf = (form: Form, source: Source) => ({
   ...sharedPatch(form, source),
 })
 
-const sampleMapping = JSON.stringify(
-  [
-    {
-      event: "checkout.session.completed",
-      where: [{ path: "/data/object/payment_status", op: "eq", value: "paid" }],
-      action: "ORDER_PAID",
-      userId: "/data/object/client_reference_id",
-      metadata: { amount: "/data/object/amount_total" },
-    },
-  ],
-  null,
-  2,
-)
+const sampleMapping = {
+  event: "checkout.session.completed",
+  where: [{ path: "/data/object/payment_status", op: "eq", value: "paid" }],
+  action: "ORDER_PAID",
+  userId: "/data/object/client_reference_id",
+  metadata: { amount: "/data/object/amount_total" },
+} as const
 
-const kindField = ({ faults, form }: Draft, isNew: boolean): Content =>
+const kindField = ({ address, faults, form }: Draft, isNew: boolean): Content =>
   isNew
-    ? selectField({
+    ? html`<div class="row fields">${selectField({
         name: "kind",
         label: "Service",
         value: form.text("kind"),
         options: sourceKinds.map((kind) => [kind, serviceNames[kind]]),
         hint: "It never changes.",
         faults,
-      })
+      })}<button formaction="${address}" name="intent" value="kind" formnovalidate>Show its fields</button></div>`
     : html`<input type="hidden" name="kind" value="${form.text("kind")}">`
 
 const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
@@ -104,34 +121,53 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
     textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
     kindField(draft, isNew),
     headFields(draft, isNew, "name"),
-    jsonField({
-      name: "mappings",
-      label: "Mappings",
-      value: form.text("mappings"),
-      rows: 14,
-      hint: html`A JSON list. Each mapping that matches a delivery makes one event. <code>event</code> is the service's name of the kind of event. <code>userId</code>, the members of <code>metadata</code>, and the <code>path</code> of a condition are JSON Pointers into the body, such as <code>/data/object/id</code>.`,
-      faults,
-    }),
-    tailFields(draft, "From then on deliveries are accepted and ignored.", true),
+    pointerSuggestions(form.text(bodyField)),
+    mappingFields(draft),
+    trackerFields(draft),
+    tailFields(
+      draft,
+      isKindOfTracker(form)
+        ? "From then on messages become what they do without a source."
+        : "From then on deliveries are accepted and ignored.",
+      true,
+    ),
   ]
 }
 
-const names = () => ["name", "kind", ...sharedNames, "mappings.*"]
+const names = (form: Form) => [
+  ...["name", "kind", ...sharedNames],
+  ...mappingNames(form),
+  ...(isKindOfTracker(form) ? trackerNames : []),
+]
 
 /* A try: the events that a delivery would become. */
 
-const [bodyField, eventField] = ["sample.body", "sample.event"] as const
-
 type Preview = BodyOf<"sources.preview">
 
+type Result = Preview["results"][number]
+
+/** What a mapping or a message becomes: in words, whose, and its parts. */
+const becomes = ({ event, faults, merge, message, profile }: Result): ReadonlyArray<Content> => {
+  const code = (value: object) => html`<code>${JSON.stringify(value)}</code>`
+  if (event !== null) {
+    const { action, id, metadata, occurredAt, userId } = event
+    return [action, isolated(userId), code({ id, occurredAt, metadata })]
+  }
+  if (profile !== undefined) {
+    const { userId, ...change } = profile
+    return ["a change of the profile", isolated(userId), code(change)]
+  }
+  if (merge !== undefined)
+    return ["a merge", isolated(merge.userId), html`into ${isolated(merge.into)}`]
+  const why = faults.map(({ detail, pointer }) => html`<code>${pointer}</code> ${detail}<br>`)
+  return [message !== undefined && faults.length === 0 ? "nothing" : "no event", "", why]
+}
+
 const outcomeRows = ({ results }: Preview) =>
-  results.map(({ event, faults, mapping }) => [
-    String(mapping + 1),
-    event === null ? "no event" : event.action,
-    event === null ? "" : isolated(event.userId),
-    event === null
-      ? faults.map(({ detail, pointer }) => html`<code>${pointer}</code> ${detail}<br>`)
-      : html`<code>${JSON.stringify({ id: event.id, occurredAt: event.occurredAt, metadata: event.metadata })}</code>`,
+  results.map((result) => [
+    ...(result.message === undefined ? [] : [String(result.message + 1)]),
+    result.mapping === null ? "" : String(result.mapping + 1),
+    ...becomes(result),
   ])
 
 const outcomeOf = (preview: Preview): Html =>
@@ -140,7 +176,14 @@ const outcomeOf = (preview: Preview): Html =>
 ${
   preview.results.length === 0
     ? html`<p>Nothing: no mapping matches${preview.event !== null && html` the kind of event <code>${preview.event}</code>`}.</p>`
-    : table("Outcome", ["Mapping", "Action", "User", "Event"], outcomeRows(preview))
+    : table(
+        "Outcome",
+        [
+          ...(preview.results[0]!.message === undefined ? [] : ["Message"]),
+          ...["Mapping", "Becomes", "User", "Parts"],
+        ],
+        outcomeRows(preview),
+      )
 }</section>`
 
 const trial: Trial = {
@@ -154,25 +197,26 @@ const trial: Trial = {
         value: form.text(bodyField),
         rows: 10,
         code: true,
-        hint: "Copy one from the service's log of deliveries.",
+        hint: "Copy one from the service's log of deliveries, or a message of the tracker.",
         pointer: "/body",
         faults,
       }),
-      textField({
-        name: eventField,
-        label: "Kind of event",
-        value: form.text(eventField),
-        hint: "For GitHub, the header X-GitHub-Event. Others have it in the body.",
-        pointer: "/event",
-        faults,
-      }),
+      form.text("kind") === "github" &&
+        textField({
+          name: eventField,
+          label: "Kind of event",
+          value: form.text(eventField),
+          hint: "For GitHub, the header X-GitHub-Event. Others have it in the body.",
+          pointer: "/event",
+          faults,
+        }),
       html`<p><button formaction="${address}#outcome" name="intent" value="try" formnovalidate>Try</button></p>`,
     ]),
   run: (visit, form) => {
-    const { mappings } = membersOf(form)
+    const { mappings, tracker } = membersOf(form)
     const event = form.optional(eventField)
     const payload = {
-      source: { kind: form.text("kind"), mappings },
+      source: { kind: form.text("kind"), mappings, ...(tracker !== undefined && { tracker }) },
       body: jsonOf(form.text(bodyField)) ?? {},
       ...(event !== undefined && event !== "" && { event }),
     }
@@ -226,6 +270,11 @@ const newSecret = ({ member, once, request }: PlaceVisit): Html | undefined => {
 ${secretBox("new-secret", "the secret", secret)}</section>`
 }
 
+const kindOfAddress = ({ kind }: Source): Content =>
+  isTracker(kind)
+    ? html`Messages of ${serviceNames[kind]} arrive at this path with an API key. While this source is active, and none of ${serviceNames[kind]} that was created before, its mappings apply to them.`
+    : html`Give the service, ${serviceNames[kind]}, the URL of this server with this path, and let it send JSON. No API key is needed.`
+
 const secretWords = ({ secretState }: Source): Content => {
   if (secretState?.set !== true) return "none: every delivery is refused"
   const { previousValidUntil } = secretState
@@ -265,10 +314,9 @@ const stateOf = (visit: PlaceVisit, source: Source, allowed: boolean): Content =
   source.path !== undefined &&
     source.status !== "archived" &&
     html`<h2>Address</h2>
-<p>Give the service, ${serviceNames[source.kind]}, the URL of this server with this path, and let it send JSON. No API key is needed.</p>
+<p>${kindOfAddress(source)}</p>
 ${secretBox("address", "the path", source.path)}
-<p>Secret: ${secretWords(source)}.</p>
-${allowed && secretForm(visit, source)}`,
+${!isTracker(source.kind) && html`<p>Secret: ${secretWords(source)}.</p>${allowed && secretForm(visit, source)}`}`,
   receiptFigures(source),
   failureTable(source),
 ]
@@ -306,11 +354,11 @@ export const sourceRoutes: ReadonlyArray<Route> = [
     lifecycle: "period",
     loss: "Its address is gone, and its secret is forgotten. Events that it made stay.",
     purpose:
-      "A source is another service, such as Stripe, GitHub or any that signs by Standard Webhooks, whose signed webhooks become events without code of yours.",
+      "A source is another service, such as Stripe, GitHub or any that signs by Standard Webhooks, whose signed webhooks become events without code of yours, or a tracker, Segment or PostHog, whose messages it reads by rules of yours.",
     choices: () => Effect.undefined,
-    blank: new Map([["mappings", sampleMapping]]),
+    blank: new Map(mappingTexts([sampleMapping])),
     textsOf,
-    preset: [],
+    preset: ["op"],
     fields,
     names,
     trial,
@@ -322,7 +370,7 @@ export const sourceRoutes: ReadonlyArray<Route> = [
       Effect.succeed((source) => [
         serviceNames[source.kind],
         [...new Set(source.mappings.map(({ action }) => action))].join(", "),
-        source.secretState?.set === true ? "set" : "none",
+        isTracker(source.kind) ? "needs none" : source.secretState?.set === true ? "set" : "none",
         periodWords(source),
       ]),
   }),

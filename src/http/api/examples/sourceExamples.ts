@@ -25,6 +25,11 @@ export const source = {
   updatedAt: time,
 } as const
 
+export const trackerRules = {
+  unmapped: "ignored",
+  traits: { displayName: "/name", attributes: { plan: "/company/plan" } },
+} as const
+
 export const sourcePath = `/v1/ingest/${projectId}/sandbox/${sourceId}`
 
 export const secretState = { set: true, previousValidUntil: null } as const
@@ -91,5 +96,13 @@ export const sourcePreview = {
     },
   ],
 } as const
+
+export const previewedProfile = {
+  userId: "user-42",
+  displayName: "Ada",
+  attributes: { plan: "pro" },
+} as const
+
+export const previewedMerge = { userId: "visitor-1", into: "user-42" } as const
 
 export const sourceReply = { received: true, events: 1, duplicates: 0, refused: 0 } as const

@@ -18,7 +18,15 @@ const merged = {
   action: "MERGED",
   userId: "/sender/login",
 }
-const simple = { name: "Code", kind: "github", mappings: JSON.stringify([merged]) }
+const mapping = {
+  "mappings.0.event": "pull_request",
+  "mappings.0.action": "MERGED",
+  "mappings.0.userId": "/sender/login",
+  "mappings.0.where.0.path": "/pull_request/merged",
+  "mappings.0.where.0.op": "eq",
+  "mappings.0.where.0.value": "true",
+}
+const simple = { name: "Code", kind: "github", ...mapping }
 const create = async (fields: Record<string, string>): Promise<Json> => {
   const { location, text } = await world.owner.post(`${sources}/new`, fields)
   if (location === null) throw new Error(text)
@@ -51,16 +59,110 @@ describe("The form of a source", () => {
   })
 
   it("marks the fields of a refusal", async () => {
-    for (const [name, bad] of Object.entries({
-      mappings: "[{]",
-      startsAt: "soon",
-    })) {
-      const fields = { ...simple, [name]: bad }
+    const tracker = { kind: "segment", "tracker.own": "yes" }
+    const wrong: ReadonlyArray<readonly [name: string, bad: string, more?: object]> = [
+      ["startsAt", "soon"],
+      ["mappings.0.action", "lower"],
+      ["mappings.0.action", ""],
+      ["mappings.0.userId", ""],
+      ["mappings.0.userId", "sender"],
+      ["mappings.0.id", "/a~b"],
+      ["mappings.0.occurredAt", "created"],
+      ["mappings.0.metadata", "total properties"],
+      ["mappings.0.metadata", "{total: 1}"],
+      ["mappings.0.where.0.path", "merged"],
+      ["mappings.0.where.0.value", "[1]"],
+      ["tracker.traits.displayName", "name", tracker],
+      ["tracker.traits.attributes", "plan plan", tracker],
+    ]
+    for (const [name, bad, more] of wrong) {
+      const fields = { ...simple, ...more, [name]: bad }
       expectMarked(await world.owner.post(`${sources}/new`, fields), name, bad)
     }
-    const lower = JSON.stringify([{ ...merged, action: "lower" }])
-    const { text } = await world.owner.post(`${sources}/new`, { ...simple, mappings: lower })
-    expect(text).toContain("1 to 64 capital letters")
+  })
+
+  it("gets and loses rows of mappings and of their conditions without being saved", async () => {
+    const draft = async (intent: string) => {
+      const { text } = await world.owner.post(`${sources}/new/draft`, { ...simple, intent })
+      return fieldsOf(text, `${sources}/new`)
+    }
+    expect(await draft("add:mappings")).toMatchObject({ ...mapping, "mappings.1.action": "" })
+    expect(await draft("add:mappings.0.where")).toMatchObject({
+      ...mapping,
+      "mappings.0.where.1.path": "",
+    })
+    expect(await draft("remove:mappings.0")).not.toHaveProperty(["mappings.0.action"])
+    const bare = await draft("remove:mappings.0.where.0")
+    expect(bare).toHaveProperty(["mappings.0.action"], "MERGED")
+    expect(bare).not.toHaveProperty(["mappings.0.where.0.path"])
+  })
+
+  it("suggests the pointers of the sample delivery, which are its leaves", async () => {
+    const body = { "a/b": { "m~n": [1] }, "<b>": null, batch: undefined }
+    const { text } = await world.owner.post(`${sources}/new/draft`, {
+      ...simple,
+      ...{ intent: "add:mappings", "sample.body": JSON.stringify(body) },
+    })
+    expect(text).toContain(
+      '<datalist id="pointers-of-sample"><option value="/a~1b/m~0n/0"><option value="/&lt;b&gt;"></datalist>',
+    )
+    expect(text).toMatch(/name="mappings\.0\.userId"[^>]* list="pointers-of-sample"/)
+    expect(text).toMatch(/name="mappings\.0\.action"[^>]* list="actions-seen"/)
+    const long = JSON.stringify({ list: Array(300).fill({ deep: { deeper: 1 } }) })
+    const wide = await world.owner.post(`${sources}/new/draft`, {
+      ...simple,
+      ...{ intent: "add:mappings", "sample.body": long },
+    })
+    expect(wide.text.match(/<option value="\/list\//g)).toHaveLength(200)
+  })
+
+  it("has the rules of a tracker, without a secret, and tries its messages", async () => {
+    const fields = {
+      ...{ name: "Web", kind: "segment", "mappings.0.event": "Order Completed" },
+      ...{ "mappings.0.action": "ORDER_PAID", "mappings.0.metadata": "total /properties/total" },
+      ...{ "tracker.unmapped": "ignored", "tracker.own": "yes" },
+      "tracker.traits.attributes": "plan /company/plan\ntier /tier",
+    }
+    const source = await create(fields)
+    expect(source).toMatchObject({
+      kind: "segment",
+      mappings: [{ event: "Order Completed", action: "ORDER_PAID" }],
+      tracker: {
+        unmapped: "ignored",
+        traits: { attributes: { plan: "/company/plan", tier: "/tier" } },
+      },
+    })
+    const page = await world.owner.get(`${sources}/${source.id}`)
+    expect(page.text).toContain("/v1/ingest/segment/batch")
+    expect(page.text).not.toContain("Set secret")
+    expect(page.text).toContain('name="tracker.unmapped"')
+    const hook = await create({ ...simple, name: "Hook" })
+    expect((await world.owner.get(`${sources}/${hook.id}`)).text).not.toContain("tracker.unmapped")
+
+    const order = {
+      type: "track",
+      event: "Order Completed",
+      userId: "ada",
+      properties: { total: 5 },
+    }
+    const batch = [
+      order,
+      { type: "track", event: "Else", userId: "ada" },
+      { type: "identify", userId: "ada", traits: { company: { plan: "pro" } } },
+      { type: "alias", userId: "ada", previousId: "visitor" },
+      { type: "alias", userId: "ada" },
+    ]
+    const { text } = await world.owner.post(`${sources}/new/draft`, {
+      ...fields,
+      ...{ intent: "try", "sample.body": JSON.stringify({ batch }) },
+    })
+    const parts = (message: string) => cellsOf(text, message)
+    expect(parts("1")).toEqual(["1", "ORDER_PAID", "ada", expect.stringContaining('"total":5')])
+    expect(parts("2").slice(1)).toEqual(["nothing", "", ""])
+    expect(parts("3").slice(1, 3)).toEqual(["a change of the profile", "ada"])
+    expect(parts("4").slice(1)).toEqual(["a merge", "visitor", "into ada"])
+    expect(parts("5")[3]).toContain("/batch/4/previousId")
+    expect((await world.api("GET", "/v1/users/ada")).status).toBe(404)
   })
 
   it("tries a sample delivery before it is saved, and sends no event", async () => {
@@ -90,8 +192,11 @@ describe("The form of a source", () => {
       count: 15,
       edit: (body: Json) => {
         body.status = "draft"
-        body.kind = "github"
         delete body.secret
+        if (body.kind !== "segment" && body.kind !== "posthog") {
+          delete body.tracker
+          for (const one of body.mappings) one.userId ??= "/user"
+        }
       },
     })
     for (const { id } of (await world.api("GET", "/v1/sources?limit=100")).json.sources) {
