@@ -219,7 +219,13 @@ const milestoneFields = (draft: Draft): Html => {
 
 const pauseRow = ({ address, faults, form }: Draft, row: string, place: number): Html => {
   const field = (name: string, label: string) =>
-    textField({ name: `${row}.${name}`, label, value: form.text(`${row}.${name}`), faults })
+    textField({
+      name: `${row}.${name}`,
+      label,
+      value: form.text(`${row}.${name}`),
+      ...(name !== "segment" && { type: "date" as const }),
+      faults,
+    })
   return html`<div class="row fields" role="group" aria-label="Pause ${place}">
 ${field("from", "First day")}
 ${field("to", "Last day")}
@@ -230,7 +236,7 @@ ${removeButton(row, `pause ${place}`, address)}</div>`
 const pauseFields = (draft: Draft): Html => {
   const { address, faults, form } = draft
   return group({ legend: "Pauses", name: "pauses", faults }, [
-    html`<p class="hint">Days, such as <code>2026-12-24</code>, on which nobody misses anything; they may be past. What a pause has covered stays so.</p>`,
+    html`<p class="hint">Days on which nobody misses anything; they may be past. What a pause has covered stays so.</p>`,
     form
       .indices("pauses", pauseRowsMax)
       .map((index, place) => pauseRow(draft, `pauses.${index}`, place + 1)),
