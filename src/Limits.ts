@@ -74,7 +74,7 @@ export const limits = {
   pageDefault: 20,
   pageMax: 100,
   /** The longest id of a user, as a cursor has it, is shorter (`http/api/Cursor.ts`). */
-  cursorCharactersMax: 2_048,
+  cursorCharactersMax: 4_096,
   /** Users that one request names. */
   usersNamedMax: 100,
   faultsMax: 100,

@@ -49,9 +49,11 @@ import type { BackfillProgress } from "./badges/Backfills.ts"
 import type { CohortMember } from "./boards/Cohorts.ts"
 import type {
   BoardCode,
+  BoardGroup,
   BoardPage,
   BoardPlaceOf,
   BoardQuery,
+  GroupsQuery,
   OfWindow,
   PageOf,
   ScoreAt,
@@ -317,6 +319,14 @@ export interface EngineReads {
     userIds: ReadonlyArray<string>,
   ) => Effect.Effect<
     OfWindow<{ readonly places: ReadonlyArray<BoardPlaceOf> }>,
+    LaurelError<WindowCode>
+  >
+  /** A page of the groups of a window's board, by name. */
+  readonly readBoardGroups: (
+    environment: string,
+    query: GroupsQuery,
+  ) => Effect.Effect<
+    OfWindow<{ readonly groups: ReadonlyArray<BoardGroup>; readonly hasMore: boolean }>,
     LaurelError<WindowCode>
   >
   /** The scores at these percents of the users on a window's board. */

@@ -235,6 +235,7 @@ const boardReadsOf = (
   | "lookUpOnBoard"
   | "readBoard"
   | "readTeamBoard"
+  | "readBoardGroups"
   | "readBoardScores"
   | "readCountsAtLeast"
   | "readRank"
@@ -252,6 +253,8 @@ const boardReadsOf = (
       const ids = new Set(userIds.map((userId) => idNow(environment, userId)))
       return boardReader.lookUp(environments.of(environment), query, [...ids])
     }),
+  readBoardGroups: (environment, query) =>
+    Effect.suspend(() => boardReader.readGroups(environments.of(environment), query)),
   readBoardScores: (environment, query, percents) =>
     Effect.suspend(() => boardReader.scoresAt(environments.of(environment), query, percents)),
   readRank: (environment, userId) =>

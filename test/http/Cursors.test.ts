@@ -324,6 +324,12 @@ describe("A cursor", () => {
       expect(cursor.length).toBeLessThanOrEqual(limits.cursorCharactersMax)
       expect(positionIn("users", "e", {}, cursor)).toEqual([id])
     }
+    const text = limits.attributeTextCharactersMax
+    for (const name of ["\u0001".repeat(text), "\u{10ffff}".repeat(text)]) {
+      const cursor = cursorOf("boardGroups", "e", {}, [name])
+      expect(cursor.length).toBeLessThanOrEqual(limits.cursorCharactersMax)
+      expect(positionIn("boardGroups", "e", {}, cursor)).toEqual([name])
+    }
     expect(positionIn("users", "e", {}, exampleCursors.users)).toBeUndefined()
   })
 
@@ -357,6 +363,7 @@ describe("A cursor", () => {
       actions: ["LESSON_DONE"],
       facts: [204_878, createdAt],
       cohorts: [12],
+      boardGroups: ["Berlin"],
     }
     const made = Object.entries(position).map(([list, place]) => [
       list,

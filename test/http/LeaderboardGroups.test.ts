@@ -141,6 +141,57 @@ describe("A leaderboard with groups", () => {
     expect(await rowsOf(place, "?group=Berlin")).toEqual([])
   })
 
+  it("lists its groups by name, in pages, in open and closed windows", async () => {
+    clock.set("2026-11-06T12:00:00Z")
+    const place = await placeWithCities()
+    await move(place, "fay", "Aachen")
+    const first = (await place.get(`${path}/groups?limit=1`)).json
+    expect(first).toMatchObject({
+      leaderboard: "cities",
+      window: { kind: "all_time" },
+      groups: [{ group: "Berlin", total: 3, leader: { userId: "bob", rank: 2, groupRank: 1 } }],
+      hasMore: true,
+      filling: false,
+      closed: false,
+    })
+    // A user who comes before, and one who comes behind, between two pages.
+    await earn(place, "fay", 1)
+    await move(place, "gus", "Zürich")
+    await earn(place, "gus", 2)
+    const rest = (await place.get(`${path}/groups?cursor=${first.nextCursor}`)).json
+    expect(rest).toMatchObject({
+      groups: [
+        { group: "Rome", total: 1, leader: { userId: "ada", rank: 1 } },
+        { group: "Zürich", total: 1, leader: { userId: "gus", rank: 6 } },
+      ],
+      hasMore: false,
+      nextCursor: null,
+    })
+    clock.set("2026-11-07T12:00:00Z")
+    await move(place, "ada", "Berlin")
+    await place.put(`${path}/entries/fay`, { disqualified: true })
+    await place.put("/v1/users/bob", { hidden: true })
+    const closed = (await place.get(`${path}/groups?window=daily&at=2026-11-06`)).json
+    expect(closed.groups).toMatchObject([
+      { group: "Berlin", total: 2, leader: { userId: "cyd", groupRank: 1 } },
+      { group: "Rome", total: 1, leader: { userId: "ada" } },
+      { group: "Zürich", total: 1, leader: { userId: "gus" } },
+    ])
+    expect(closed.closed).toBe(true)
+    expect((await place.get(`${path}/groups?window=daily`)).json.groups).toEqual([])
+    const other = `${path}/groups?window=daily&cursor=${first.nextCursor}`
+    expect(faultsOf(await place.get(other))).toEqual([["query/cursor", "invalid_value"]])
+    expect(faultsOf(await place.get("/v1/leaderboards/xp/groups"))).toEqual([
+      ["path/id", "not_allowed"],
+    ])
+    for (const limit of [0, limits.pageMax + 1]) {
+      const asked = await place.get(`${path}/groups?limit=${limit}`)
+      expect(faultsOf(asked)).toEqual([["query/limit", "out_of_range"]])
+    }
+    const most = await place.get(`${path}/groups?limit=${limits.pageMax}`)
+    expect(most.json.groups).toHaveLength(2)
+  })
+
   it("of a streak has groups of those who have one", async () => {
     const place = newPlace()
     await move(place, "ada", "Rome")

@@ -71,6 +71,7 @@ describe("/openapi.json", () => {
       "/v1/leaderboards/{id}/close",
       "/v1/leaderboards/{id}/entries",
       "/v1/leaderboards/{id}/entries/{userId}",
+      "/v1/leaderboards/{id}/groups",
       "/v1/leaderboards/{id}/lookup",
       "/v1/leaderboards/{id}/stats",
       "/v1/leaderboards/{id}/teams",

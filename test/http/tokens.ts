@@ -31,6 +31,7 @@ export const publicReads: ReadonlyArray<string> = [
   "GET /v1/items/:id",
   "GET /v1/leaderboard",
   "GET /v1/leaderboards/:id/entries",
+  "GET /v1/leaderboards/:id/groups",
   "GET /v1/leaderboards/:id/teams",
   "GET /v1/quests",
   "GET /v1/quests/:id",

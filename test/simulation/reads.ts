@@ -192,6 +192,16 @@ const compareFurther = Effect.fnUntraced(function* (
         offset: 0,
       })
       if (page.filling) continue
+      if (board.groupBy !== null) {
+        const query = { board: board.id, window, ...(first !== "" && { at: first }), limit: 100 }
+        const { groups } = yield* engine.readBoardGroups(sandbox, query)
+        const names = [...new Set(ranked.flatMap(({ inGroup }) => inGroup?.group ?? []))]
+        const expected = names.sort().map((name) => {
+          const own = ranked.filter(({ inGroup }) => inGroup?.group === name)
+          return { name, total: own.length, leader: own[0] }
+        })
+        expect(groups).toMatchObject(expected)
+      }
       expect({ board: board.id, window, entries: page.entries }).toMatchObject({
         board: board.id,
         window,

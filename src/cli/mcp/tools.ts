@@ -3,6 +3,7 @@
  * operation's, and so are its checks. A tool that `writes` is offered only with `--allow-writes`.
  */
 import type { JsonSchemaType } from "@modelcontextprotocol/server"
+import { boardWindows } from "../../domain/project/BoardDefinition.ts"
 import { mechanicNouns } from "../../domain/user/MechanicTally.ts"
 import { retentionDays } from "../../http/api/Experiments.ts"
 
@@ -209,6 +210,26 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
         ask("GET", withQuery(`${path}/contributors`, input, ["limit"])),
       ])
       return { goal, contributors }
+    },
+  },
+  {
+    name: "list_leaderboard_groups",
+    title: "List the groups of a leaderboard",
+    description:
+      "The groups of a leaderboard with `groupBy`: how many users of each it lists, and the first of them.",
+    input: object(
+      {
+        leaderboard: text("The key or id of the leaderboard"),
+        window: { enum: boardWindows, description: "Absent: its first window" },
+        at: text("A time in the window to read; absent: now"),
+        limit,
+        cursor,
+      },
+      ["leaderboard"],
+    ),
+    run: (ask, input) => {
+      const path = `/v1/leaderboards/${encodeURIComponent(String(input.leaderboard))}/groups`
+      return ask("GET", withQuery(path, input, ["window", "at", "limit", "cursor"]))
     },
   },
   {

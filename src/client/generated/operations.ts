@@ -156,6 +156,7 @@ export const operations = {
     update: "PATCH leaderboards/* body key",
     delete: "DELETE leaderboards/* - key",
     entries: "GET leaderboards/*/entries query",
+    groups: "GET leaderboards/*/groups query",
     teams: "GET leaderboards/*/teams query",
     lookup: "POST leaderboards/*/lookup body",
     close: "POST leaderboards/*/close - key",

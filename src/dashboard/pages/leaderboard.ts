@@ -77,6 +77,8 @@ const leaderboardPage = Effect.fnUntraced(function* (
     Effect.catch((error) => Effect.succeed({ error })),
   )
   const error = "error" in found ? found.error : undefined
+  const at = asked === "all_time" ? undefined : part("at")
+  const groups = error === undefined ? yield* groupNames(visit, definition, asked, at) : []
   const standing =
     around === undefined || "error" in found || !mayChange(visit) || definition.entrants === "teams"
       ? undefined
@@ -87,12 +89,26 @@ const leaderboardPage = Effect.fnUntraced(function* (
     html`${noticeOf(visit)}
 ${kindLinks(path, definition, asked, part("group"))}
 ${error !== undefined && faultsOf(error)}
-${choice(path, query, asked, definition, error)}
+${choice(path, query, { asked, groups }, definition, error)}
 ${"board" in found && boardView(visit, found.board, timezone)}
 ${standing && disqualifyButton(visit, definition, standing)}`,
     error,
   )
 })
+
+/** The names of the first groups, which the field of the group suggests. */
+const groupNames = (
+  { ask }: PlaceVisit,
+  { groupBy, id }: Definition,
+  window: string,
+  at: string | undefined,
+): Effect.Effect<ReadonlyArray<string>, LaurelError> => {
+  if (groupBy === null) return Effect.succeed([])
+  const query = { window, at, limit: String(limits.pageMax) }
+  return Effect.map(ask("leaderboards.groups", { params: { id }, query }), ({ groups }) =>
+    groups.map(({ group }) => group),
+  )
+}
 
 const isXp = ({ key }: Definition): boolean => key === "xp"
 
@@ -215,7 +231,7 @@ const formFaults = ({ errors }: LaurelError): LaurelError["errors"] =>
 const choice = (
   path: string,
   query: URLSearchParams,
-  asked: string,
+  { asked, groups }: { readonly asked: string; readonly groups: ReadonlyArray<string> },
   { entrants, groupBy }: Definition,
   error: LaurelError | undefined,
 ): Html => {
@@ -245,9 +261,11 @@ ${
     name: "group",
     label: `Group by ${titled(groupBy)}`,
     value: query.get("group") ?? "",
+    list: "groups",
     faults,
   })
 }
+${groups.length > 0 && html`<datalist id="groups">${groups.map((group) => html`<option value="${group}">`)}</datalist>`}
 <div class="field"><button>Show</button></div></form>`
 }
 

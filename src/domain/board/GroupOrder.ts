@@ -2,8 +2,8 @@
  * The members of a board by their groups, and in each group in the order of the board. It has ranks and pages within a
  * group, as `ScoreOrder` has them of the whole board.
  *
- * All groups are one order, by group, then as the board: so a group of one costs as much as a group of a
- * million. An entry is the number of a member alone; its key is read from the board's order and from
+ * All groups are one order, by the name of the group, then as the board: so a group of one costs as much as a group of a
+ * million, and a list of the groups by name skips from one to the next. An entry is the number of a member alone; its key is read from the board's order and from
  * `Grouping`. The order is divided into chunks. A chunk has the key from which it begins, so that a
  * search reads the keys of a few members in one chunk only.
  *
@@ -24,7 +24,8 @@ import type { ScoreOrder } from "./ScoreOrder.ts"
 
 /** A place in the order: before all entries that do not come before it. */
 interface Key {
-  readonly group: number
+  /** The name of the group. */
+  readonly group: string
   readonly score: number
   readonly tie: number
   /** The user id, only compared with that of an equal key. */
@@ -33,7 +34,9 @@ interface Key {
 
 const noId = () => ""
 
-const startOf = (group: number): Key => ({ group, score: Infinity, tie: -1, id: noId })
+const startOf = (group: string): Key => ({ group, score: Infinity, tie: -1, id: noId })
+
+const endOf = (group: string): Key => ({ group, score: -Infinity, tie: -1, id: noId })
 
 export class GroupOrder {
   readonly #members: Members
@@ -102,27 +105,43 @@ export class GroupOrder {
 
   /** The number of listed members of the group. */
   totalOf(group: number): number {
-    return this.#before(startOf(group + 1)) - this.#before(startOf(group))
+    const name = this.#nameOf(group)
+    return this.#before(endOf(name)) - this.#before(startOf(name))
+  }
+
+  /** Calls `visit` for each group with listed members by name, from the first one after `after` on, until it returns false. */
+  visitGroups(after: string | undefined, visit: (name: string, total: number) => boolean): void {
+    const total = this.#sizes.before(this.#sizes.length)
+    let at = after === undefined ? 0 : this.#before(endOf(after))
+    while (at < total) {
+      const place = this.#sizes.find(at)
+      const member = this.#chunks[place]![at - this.#sizes.before(place)]!
+      const name = this.#nameOf(this.groupOf(member))
+      const end = this.#before(endOf(name))
+      if (!visit(name, end - at)) return
+      at = end
+    }
   }
 
   /** The number of listed members of the group with a score above `score`. */
   countAbove(group: number, score: number): number {
-    return this.#before({ group, score, tie: -1, id: noId }) - this.#before(startOf(group))
+    const name = this.#nameOf(group)
+    return this.#before({ group: name, score, tie: -1, id: noId }) - this.#before(startOf(name))
   }
 
   /** The number of members of the group before `member`, which must be listed and have a group. */
   positionOf(member: number, id?: string): number {
-    const group = this.groupOf(member)
-    const key = this.#keyOf(member, group, id)
+    const key = this.#keyOf(member, this.groupOf(member), id)
     const place = this.#placeFor(key)
     const slot = this.#chunks[place]!.indexOf(member)
-    return this.#sizes.before(place) + slot - this.#before(startOf(group))
+    return this.#sizes.before(place) + slot - this.#before(startOf(key.group))
   }
 
   /** Calls `visit` for at most `limit` members of the group in order, from position `offset` on. */
   visit(group: number, offset: number, limit: number, visit: (member: number) => void): void {
-    const start = this.#before(startOf(group))
-    const total = this.#before(startOf(group + 1)) - start
+    const name = this.#nameOf(group)
+    const start = this.#before(startOf(name))
+    const total = this.#before(endOf(name)) - start
     const end = start + Math.min(offset + limit, total)
     let at = start + offset
     if (at >= end) return
@@ -135,10 +154,16 @@ export class GroupOrder {
     }
   }
 
+  /** The name of a group that has a number. */
+  #nameOf(group: number): string {
+    return this.#grouping.nameOf(group)!
+  }
+
   #keyOf(member: number, group: number, known?: string): Key {
     // The text of an id stays in memory once it was read.
     const id = () => known ?? this.#members.idOf(member)
-    return { group, score: this.#order.scoreOf(member), tie: this.#order.tieOf(member), id }
+    const [score, tie] = [this.#order.scoreOf(member), this.#order.tieOf(member)]
+    return { group: this.#nameOf(group), score, tie, id }
   }
 
   /** The last place that begins at the key or before it; 0 if none does. */
@@ -176,7 +201,7 @@ export class GroupOrder {
   }
 
   #precedes(member: number, { group, id, score, tie }: Key): boolean {
-    const own = this.groupOf(member)
+    const own = this.#nameOf(this.groupOf(member))
     if (own !== group) return own < group
     const ownScore = this.#order.scoreOf(member)
     if (ownScore !== score) return ownScore > score
@@ -235,7 +260,7 @@ export class GroupOrder {
     const first = chunk[half]!
     const key = this.#keyOf(first, this.groupOf(first))
     const isEqual =
-      key.group === this.groupOf(before) &&
+      key.group === this.#nameOf(this.groupOf(before)) &&
       key.score === this.#order.scoreOf(before) &&
       key.tie === this.#order.tieOf(before)
     this.#sizes.add(place, half - size)

@@ -36,6 +36,11 @@ export interface GroupPlace {
 export interface GroupSource {
   /** The rows of a group, with their positions there; `undefined`: the board lists nobody of it. */
   readonly of: (name: string) => Effect.Effect<BoardSource | undefined, Broken>
+  /** The names of up to `limit` groups that list somebody, by name, from the first one after `after` on. */
+  readonly names: (
+    after: string | undefined,
+    limit: number,
+  ) => Effect.Effect<ReadonlyArray<string>, Broken>
   /** The places of rows of the board in their groups; null: no group. */
   readonly places: (
     rows: ReadonlyArray<BoardRow>,
@@ -178,6 +183,15 @@ const groupsInMemory = (
         const size = group === undefined ? 0 : groups.totalOf(group)
         if (group === undefined || size === 0) return undefined
         return groupInMemory(board, groups, { group, size, gaps: gapsOf(group), placeOf })
+      }),
+    names: (after, limit) =>
+      Effect.sync(() => {
+        const names: Array<string> = []
+        groups.visitGroups(after, (name, total) => {
+          if (gone.size === 0 || gapsOf(groups.find(name)!).size < total) names.push(name)
+          return names.length < limit
+        })
+        return names
       }),
     places: (rows, shared) =>
       Effect.sync(() => {

@@ -13,8 +13,6 @@
  */
 import { Effect } from "effect"
 import { Gaps } from "../../domain/board/Gaps.ts"
-import { Leaderboard } from "../../domain/board/Leaderboard.ts"
-import { Members } from "../../domain/board/Members.ts"
 import { oldestOpenWindow, openWindow } from "../../domain/decide/CloseWindows.ts"
 import { teamNotFound } from "../../domain/decide/TeamMembers.ts"
 import { closeOf } from "../../domain/project/BoardClose.ts"
@@ -25,7 +23,6 @@ import {
   spanOf,
   xpBoard,
 } from "../../domain/project/BoardDefinition.ts"
-import { rankAtClose, rewardsOf, type WindowPrizes } from "../../domain/project/BoardPrize.ts"
 import type { Gives } from "../../domain/project/Definition.ts"
 import { payoutId } from "../../domain/project/Payout.ts"
 import { timeIn } from "../../domain/project/Project.ts"
@@ -45,7 +42,7 @@ import {
   laurelError,
 } from "../../domain/values/Errors.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
-import { BoardSet } from "./BoardSet.ts"
+import type { BoardSet } from "./BoardSet.ts"
 import {
   type BoardRow,
   type BoardSource,
@@ -57,7 +54,16 @@ import {
   totalOf,
 } from "./BoardSource.ts"
 import type { RankedEnvironment } from "./Boards.ts"
-import { FurtherBoards } from "./FurtherBoards.ts"
+import {
+  type Found,
+  isOpen,
+  noBoard,
+  nothingFound,
+  scoreOf,
+  sharesRanks,
+  windowOf,
+  wonBy,
+} from "./FoundWindow.ts"
 import { keptOf, oldestKept } from "./Retention.ts"
 import { openStoredBoard } from "./StoredBoard.ts"
 import type { Windows } from "./Windows.ts"
@@ -143,6 +149,19 @@ export type OfWindow<A> = Pick<
 > &
   A
 
+/** A group of a board: how many users it lists, and the first of them. */
+export interface BoardGroup {
+  readonly name: string
+  readonly total: number
+  readonly leader: BoardEntry
+}
+
+/** The page of groups after the group `after`, by name. */
+export interface GroupsQuery extends Omit<WindowQuery, "group"> {
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
 /** The score that a user has who is in the given share of the best. */
 export interface ScoreAt {
   readonly percent: number
@@ -163,20 +182,6 @@ interface BoardReaderOptions {
   readonly broken: (cause: Broken) => LaurelError<"storage_unavailable">
 }
 
-/** A window with its board, and the board of the window before. */
-interface Found {
-  readonly boards: BoardSet
-  readonly startsAt: number | null
-  readonly endsAt: number | null
-  readonly closed: boolean
-  readonly paying: boolean
-  readonly prizes: WindowPrizes | undefined
-  readonly board: BoardSource
-  readonly before: BoardSource
-  /** The rows that the query asks for: those of a group, or the board. */
-  readonly listed: BoardSource
-}
-
 /** How rows become entries, and what fails for an id that nothing has. */
 interface Reading<Entry, Code extends ErrorCode> {
   readonly entriesOf: (
@@ -186,9 +191,8 @@ interface Reading<Entry, Code extends ErrorCode> {
   readonly known: (id: string) => Effect.Effect<void, LaurelError<WindowCode | Code>>
 }
 
-const noBoardMembers = new Members()
-const noBoard = boardInMemory(new Leaderboard(noBoardMembers), new Gaps())
 const noGaps = new Gaps()
+const noNames = Effect.succeed<ReadonlyArray<string>>([])
 const noPlaces = Effect.succeed<ReadonlyArray<GroupPlace | null>>([])
 
 export class BoardReader {
@@ -264,7 +268,14 @@ export class BoardReader {
     { board, listed }: Found,
     rows: ReadonlyArray<BoardRow>,
   ): Effect.Effect<ReadonlyArray<BoardRow>, LaurelError<"storage_unavailable">> {
-    if (listed === board) return Effect.succeed(rows)
+    return listed === board ? Effect.succeed(rows) : this.#rowsOnBoard({ board }, rows)
+  }
+
+  /** Rows of groups as rows of the whole board. */
+  #rowsOnBoard(
+    { board }: Pick<Found, "board">,
+    rows: ReadonlyArray<BoardRow>,
+  ): Effect.Effect<ReadonlyArray<BoardRow>, LaurelError<"storage_unavailable">> {
     const whole = Effect.forEach(rows, ({ userId }) => board.find(userId))
     return this.#safely(
       Effect.map(whole, (found) => found.flatMap((row) => (row === undefined ? [] : [row]))),
@@ -320,6 +331,40 @@ export class BoardReader {
         scores.push({ percent, score: scoreOf(found, row!.score) })
       }
       return { ...windowOf(found), scores }
+    })
+  }
+
+  /** The groups that list somebody, by name. */
+  readGroups(
+    environment: RankedEnvironment,
+    { after, limit, ...query }: GroupsQuery,
+  ): Effect.Effect<
+    OfWindow<{ readonly groups: ReadonlyArray<BoardGroup>; readonly hasMore: boolean }>,
+    LaurelError<WindowCode>
+  > {
+    const self = this
+    return Effect.gen(function* () {
+      const found = yield* self.#find(environment, query)
+      const { groups } = found.board
+      const read = groups === undefined ? noNames : groups.names(after, limit + 1)
+      const names = yield* self.#safely(read)
+      const listed: Array<Pick<BoardGroup, "name" | "total">> = []
+      const firsts: Array<BoardRow> = []
+      for (const name of names.slice(0, limit)) {
+        const group = yield* self.#safely(groups!.of(name))
+        const [first] = group === undefined ? [] : yield* self.#safely(pageOf(group, 0, 1))
+        if (group === undefined || first === undefined) continue
+        listed.push({ name, total: totalOf(group) })
+        firsts.push(first)
+      }
+      const rows = yield* self.#rowsOnBoard(found, firsts)
+      const leaders = yield* self.#entries(environment, found, rows)
+      const byId = new Map(leaders.map((leader) => [leader.userId, leader]))
+      const shown = listed.flatMap((group, index) => {
+        const leader = byId.get(firsts[index]!.userId)
+        return leader === undefined ? [] : [{ ...group, leader }]
+      })
+      return { ...windowOf(found), groups: shown, hasMore: names.length > limit }
     })
   }
 
@@ -495,44 +540,6 @@ export class BoardReader {
     return Effect.mapError(read, (broken) => this.#options.broken(broken))
   }
 }
-
-const isOpen = { closed: false, paying: false, prizes: undefined } as const
-
-/** A board without scores: a draft, or archived. */
-const nothingFound: Omit<Found, "listed"> = {
-  ...isOpen,
-  boards: new BoardSet(noBoardMembers),
-  startsAt: null,
-  endsAt: null,
-  board: noBoard,
-  before: noBoard,
-}
-
-const isFilling = ({ boards }: Found): boolean =>
-  boards instanceof FurtherBoards && !boards.isFilled
-
-const sharesRanks = ({ boards }: Found): boolean =>
-  !(boards instanceof FurtherBoards) || boards.board.ties === "shared"
-
-/** The score of a key. */
-const scoreOf = ({ boards }: Found, key: number): number =>
-  boards instanceof FurtherBoards ? boards.scoreOf(key) : key
-
-/** What the user with this row has won. */
-const wonBy = (
-  { prizes }: Found,
-  row: Pick<BoardRow, "first" | "position">,
-): ReadonlyArray<Gives> =>
-  prizes === undefined ? [] : rewardsOf(prizes, rankAtClose(row, prizes.ties))
-
-const windowOf = (found: Found) => ({
-  startsAt: found.startsAt,
-  endsAt: found.endsAt,
-  closed: found.closed,
-  paying: found.paying,
-  total: totalOf(found.listed),
-  filling: isFilling(found),
-})
 
 const indexAt = (span: WindowSpan, at: number | string, zone: Zone): number => {
   if (typeof at === "number") return zone.windowAt(span, at)

@@ -5,14 +5,17 @@
  * found by the name without an index. A page of a group has `boardGroupPageRows` rows, so the n-th row of the group is
  * found at once, and the position of a row by a search through pages.
  *
- * Cost: a page of a group reads one or two pages of positions, and a page of the board for each row.
+ * Cost: a page of a group reads one or two pages of positions, and a page of the board for each row. A list of groups
+ * reads the names of all groups of the board.
  */
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { Gaps } from "../../domain/board/Gaps.ts"
 import { halfSipHash } from "../../domain/board/halfSipHash.ts"
 import { limits } from "../../Limits.ts"
+import { keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry } from "../../storage/Storage.ts"
-import { type BoardPlace, boardEntry, boardKey, readBody, type Store } from "./BoardKeys.ts"
+import { jsonOf } from "../../storage/Values.ts"
+import { type BoardPlace, boardEntry, boardKey, bodyOf, readBody, type Store } from "./BoardKeys.ts"
 import {
   type BoardRow,
   type BoardSource,
@@ -142,6 +145,20 @@ export const storedGroups = (
         }),
       }
     }),
+    names: Effect.fnUntraced(function* (after, limit) {
+      const first = new FirstNames(after, limit)
+      const range = { table: "boards", ...rangeOf(boardKey("n", place)) } as const
+      yield* Stream.runForEach(
+        storage.readEntries(range),
+        Effect.fnUntraced(function* (entries) {
+          for (const found of entries) {
+            const { name, size }: StoredGroup = jsonOf(yield* bodyOf(found))
+            if (gapsOf(keyParts(found[0])[5] as number).size < size) first.add(name)
+          }
+        }),
+      )
+      return first.all()
+    }),
     places: (rows, shared) =>
       Effect.forEach(
         rows,
@@ -156,6 +173,32 @@ export const storedGroups = (
 }
 
 const noGaps = new Gaps()
+
+/** Of many names, the first `limit` after `after`. */
+class FirstNames {
+  readonly #after: string | undefined
+  readonly #limit: number
+  #names: Array<string> = []
+
+  constructor(after: string | undefined, limit: number) {
+    this.#after = after
+    this.#limit = limit
+  }
+
+  add(name: string): void {
+    if (this.#after !== undefined && name <= this.#after) return
+    this.#names.push(name)
+    if (this.#names.length >= 2 * this.#limit + sortedTogether) this.#names = [...this.all()]
+  }
+
+  all(): ReadonlyArray<string> {
+    return this.#names.sort(byUnits).slice(0, this.#limit)
+  }
+}
+
+const sortedTogether = 1_000
+
+const byUnits = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
 /** Collects the groups of a board while its rows are written. */
 export class GroupPages {

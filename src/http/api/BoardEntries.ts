@@ -3,10 +3,11 @@ import { Schema } from "effect"
 import { Reward } from "../../domain/message/FactMembers.ts"
 import { boardWindows } from "../../domain/project/BoardDefinition.ts"
 import { limits } from "../../Limits.ts"
-import { list, oneOf, text, UserId } from "./Common.ts"
+import { list, oneOf, pageEndFields, text, UserId } from "./Common.ts"
 import {
   boardEntries,
   boardEntry,
+  boardGroups,
   boardLookup,
   boardStats,
   teamEntries,
@@ -235,6 +236,33 @@ export const BoardStats = Schema.Struct({
   identifier: "BoardStats",
   description: "How many users a leaderboard lists, and how their scores are distributed.",
   examples: [boardStats],
+})
+
+export const BoardGroups = Schema.Struct({
+  ...windowRead,
+  groups: Schema.Array(
+    Schema.Struct({
+      group: Schema.String.annotate({
+        description: "The name: the value of the attribute, as text.",
+        examples: [boardEntry.group],
+      }),
+      total: Schema.Int.annotate({
+        description: "Number of users of the group that the window lists.",
+        examples: [12],
+      }),
+      leader: BoardEntry,
+    }).annotate({
+      identifier: "BoardGroup",
+      description: "A group of users on a leaderboard. `leader` is the first of them.",
+      examples: [boardGroups.groups[0]],
+    }),
+  ).annotate({ description: "The groups that list somebody, by name." }),
+  ...pageEndFields("boardGroups"),
+  ...windowState,
+}).annotate({
+  identifier: "BoardGroups",
+  description: "A page of the groups of a leaderboard.",
+  examples: [boardGroups],
 })
 
 export const DisqualifyRequest = Schema.Struct({

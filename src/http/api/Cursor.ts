@@ -33,6 +33,8 @@ interface Positions extends Readonly<Record<Plural, readonly [createdAt: number,
   /** The last record of the page, and when it was decided; an erased record has the time 0. */
   readonly facts: readonly [sequence: number, at: number]
   readonly cohorts: readonly [cohort: number]
+  /** The name of the group. */
+  readonly boardGroups: readonly [name: string]
 }
 
 export type ListName = keyof Positions
@@ -61,6 +63,7 @@ const partsOf: { readonly [List in ListName]: Parts } = {
   actions: ["string"],
   facts: ["number", "number"],
   cohorts: ["number"],
+  boardGroups: ["string"],
 }
 
 /** The parameters of a request that choose the items of a list, by name. */

@@ -14,6 +14,7 @@ import {
 import { limits } from "../../Limits.ts"
 import {
   BoardEntries,
+  BoardGroups,
   BoardLookup,
   BoardLookupRequest,
   BoardStats,
@@ -35,6 +36,7 @@ import {
   OpenTo,
   oneOf,
   pageFields,
+  pageQuery,
   text,
   UserId,
   UserNamed,
@@ -462,6 +464,20 @@ ${statusWords}`,
           summary: "Read the entries of a leaderboard",
           description:
             "Ranks users in a window, on a leaderboard that ranks users. With `group`, the page, `total` and `around` are those of the group; `rank` stays the rank on the whole leaderboard. Users who are hidden, disqualified or without a score in the window are not listed; who is hidden or disqualified leaves past windows too. A draft lists nobody.",
+        }),
+      ),
+    HttpApiEndpoint.get("groups", "/v1/leaderboards/:id/groups", {
+      params,
+      query: { ...windowQuery, ...pageQuery("boardGroups") },
+      success: BoardGroups,
+      error: [...readProblems, LeaderboardNotFound],
+    })
+      .annotate(OpenTo, OpenTo.clients)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "List the groups of a leaderboard",
+          description:
+            "Lists the groups of a leaderboard with `groupBy`: how many users of each a window lists, and the first of them. The order is that of the names, by their UTF-16 code units. Groups that list nobody are left out, and so are users without a group.",
         }),
       ),
     HttpApiEndpoint.get("teams", "/v1/leaderboards/:id/teams", {

@@ -34,6 +34,8 @@ import {
   named,
   newMembers,
   onlyIf,
+  type PageQuery,
+  pageAsked,
   patchOf,
   showDefinition,
 } from "./Shapes.ts"
@@ -50,6 +52,10 @@ export const boardHandlers = (engine: Engine["Service"]): Handlers<typeof Leader
   entries: {
     handle: ({ caller: { environment }, params, query }) =>
       readEntries(engine, environment, params.id, query),
+  },
+  groups: {
+    handle: ({ caller: { environment }, params, query }) =>
+      readGroups(engine, environment, params.id, query),
   },
   teams: {
     handle: ({ caller: { environment }, params, query }) =>
@@ -186,6 +192,33 @@ const readEntries = Effect.fnUntraced(function* (
   const body = pageBody(page, place, showIn(engine, environment, board))
   const { closed, filling, paying } = page
   return { body: { ...windowOf(board, kind, page), ...body, filling, closed, paying } }
+})
+
+const readGroups = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  environment: string,
+  id: string,
+  query: Omit<WindowAsked, "group"> & PageQuery,
+) {
+  const { at, window: named } = query
+  const page = yield* pageAsked("boardGroups", environment, { id, at, window: named }, query)
+  const { board, kind, query: window } = yield* asked(engine, environment, id, query, "query/")
+  if (board.groupBy === null) {
+    const detail = "must be a leaderboard with a groupBy"
+    return yield* Effect.fail(invalidRequest([{ pointer: "path/id", code: "not_allowed", detail }]))
+  }
+  const read = { ...window, limit: page.limit, after: page.after?.[0] }
+  const found = yield* engine.readBoardGroups(environment, read)
+  const { closed, filling, hasMore, paying } = found
+  const show = showIn(engine, environment, board)
+  const groups = found.groups.map(({ leader, name: group, total }) => ({
+    group,
+    total,
+    leader: show(leader),
+  }))
+  const last = hasMore ? found.groups.at(-1) : undefined
+  const end = page.end(last && [last.name])
+  return { body: { ...windowOf(board, kind, found), groups, ...end, filling, closed, paying } }
 })
 
 const lookUp = Effect.fnUntraced(function* (

@@ -39,6 +39,20 @@ const watchedBoard = (members: Members, grouping: Grouping) => {
 const expectGroups = (board: Leaderboard, rows: ReadonlyArray<Row>): void => {
   board.check()
   const groups = board.groups!
+  const listed = new Map<string, number>()
+  for (const { group, score } of rows) {
+    if (group !== null && score > 0) listed.set(group, (listed.get(group) ?? 0) + 1)
+  }
+  const byName = [...listed].sort(([one], [other]) => (one < other ? -1 : 1))
+  for (const after of [undefined, "", "C", ...names, "~"]) {
+    const found: Array<readonly [string, number]> = []
+    groups.visitGroups(after, (name, total) => {
+      found.push([name, total])
+      return found.length < 3
+    })
+    const behind = byName.filter(([name]) => after === undefined || name > after)
+    expect([after, found]).toEqual([after, behind.slice(0, 3)])
+  }
   for (const name of names) {
     const own = rows.filter(({ group, score }) => group === name && score > 0).sort(inOrder)
     const group = groups.find(name)

@@ -22,18 +22,29 @@ const move = ({ engine }: Fixture, userId: string, city: string) =>
     command: { kind: "profile", change: { attributes: { city } } },
   })
 
-const groups = ({ engine }: Fixture, atDay: string) =>
-  Effect.map(
-    engine.readBoard(sandbox, {
-      board: "ldb_1",
-      window: "daily",
-      at: atDay,
-      limit: 100,
-      offset: 0,
-    }),
-    ({ entries }) =>
-      entries.map(({ inGroup, userId }) => [userId, inGroup?.group ?? null, inGroup?.rank ?? null]),
-  )
+/** Each user's group and the rank there. The list of groups, in pages of one, says the same. */
+const groups = Effect.fnUntraced(function* ({ engine }: Fixture, atDay: string) {
+  const query = { board: "ldb_1", window: "daily", at: atDay } as const
+  const { entries } = yield* engine.readBoard(sandbox, { ...query, limit: 100, offset: 0 })
+  const names = [...new Set(entries.flatMap(({ inGroup }) => inGroup?.group ?? []))].sort()
+  let after: string | undefined
+  for (const [index, name] of names.entries()) {
+    const page = yield* engine.readBoardGroups(sandbox, { ...query, after, limit: 1 })
+    const own = entries.filter(({ inGroup }) => inGroup?.group === name)
+    expect(page).toMatchObject({
+      groups: [{ name, total: own.length, leader: { userId: own[0]!.userId } }],
+      hasMore: index + 1 < names.length,
+    })
+    after = name
+  }
+  const { groups: none } = yield* engine.readBoardGroups(sandbox, { ...query, after, limit: 1 })
+  expect(none).toEqual([])
+  return entries.map(({ inGroup, userId }) => [
+    userId,
+    inGroup?.group ?? null,
+    inGroup?.rank ?? null,
+  ])
+})
 
 const makeBoard = ({ engine }: Fixture) =>
   engine.askProject(sandbox, {

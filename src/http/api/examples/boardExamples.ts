@@ -108,6 +108,14 @@ export const boardLookup = {
   ...closed,
 } as const
 
+export const boardGroups = {
+  ...read,
+  groups: [{ group: boardEntry.group, total: 12, leader: boardEntry }],
+  hasMore: false,
+  nextCursor: null,
+  ...closed,
+} as const
+
 export const boardStats = {
   ...read,
   participants: 1,

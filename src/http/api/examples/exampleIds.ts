@@ -81,6 +81,7 @@ export const exampleCursors = {
   purchases: "1WyJwdXJjaGFzZXMiLDI2MDE0ODM3NDgsMjA0ODc4XVhXAPM",
   spends: "1WyJzcGVuZHMiLDI2MDE0ODM3NDgsMjA0ODc4XV93xgo",
   deliveries: "1WyJkZWxpdmVyaWVzIiwyNjAxNDgzNzQ4LDIwNDg3OCwwXTmJGas",
+  boardGroups: "1WyJib2FyZEdyb3VwcyIsMjYwMTQ4Mzc0OCwiQmVybGluIl12GFqs",
   cohorts: "1WyJjb2hvcnRzIiwyNjAxNDgzNzQ4LDEyXQE2qPc",
   actions: "1WyJhY3Rpb25zIiwyNjAxNDgzNzQ4LCJMRVNTT05fRE9ORSJd7S2Nrg",
   facts: "1WyJmYWN0cyIsMjYwMTQ4Mzc0OCwyMDQ4NzgsMTc5MzUyNTQwMDAwMF2dWXPi",
