@@ -9,6 +9,12 @@ export const boardLimits = {
   boardPrizesMax: 20,
   /** The last rank that a prize may name; a share of the users may reach further. */
   boardPrizeRankMax: 10_000,
+  /** What `announceRanks` of a leaderboard may ask for. */
+  boardRanksAnnouncedMax: 100,
+  /** The shortest time between two looks at the first ranks. */
+  boardRanksLookMs: 2_000,
+  /** How long after a defect the rank of a user is announced again. */
+  boardRanksRetryMs: 5_000,
   /** Users in a look-up of ranks. */
   boardLookupMax: 1_000,
   /** How long a new board is filled per turn of the event loop. */

@@ -16,6 +16,7 @@ import { limits } from "../Limits.ts"
 import type { StorageError } from "../storage/Storage.ts"
 import { BoardFills } from "./actor/BoardFills.ts"
 import type { Environment } from "./actor/Environments.ts"
+import { RankNews } from "./actor/RankNews.ts"
 import { toReply } from "./actor/Requests.ts"
 import { Backfills } from "./badges/Backfills.ts"
 import { MetricRecounts } from "./badges/MetricRecounts.ts"
@@ -267,11 +268,15 @@ export const startBackground = Effect.fnUntraced(function* (
       requests.one(requests.to(environments.of(environment).project), command),
   })
   const boardFills = new BoardFills(environments)
+  const rankNews = new RankNews({
+    ...state,
+    askUsers: (environment, messages) => pace.refusals(environment, messages),
+  })
   follow(pipeline, "windows", [windowClock, leagueClock, testClocks])
-  follow(pipeline, "backfills", [backfills, boardFills, ...payouts])
+  follow(pipeline, "backfills", [backfills, boardFills, rankNews, ...payouts])
   const counts = countsOf(state, history)
   const closing = [windowClock, leagueClock]
-  const writing = [ticker, recounts, backfills, boardFills, ...payouts]
+  const writing = [ticker, recounts, backfills, boardFills, rankNews, ...payouts]
   for (const { run } of [...closing, ...writing, ...Object.values(counts)]) {
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, run))
   }

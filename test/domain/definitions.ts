@@ -139,6 +139,7 @@ export const boardWith = ({ id = "ldb_1", ...board }: Partial<Board>): Board => 
   prizes: [],
   keepWindows: null,
   graceMinutes: 0,
+  announceRanks: null,
   ...board,
 })
 

@@ -28,5 +28,9 @@ export const played = (): World => {
     world.do({ kind: "tick" })
   }
   world.do({ kind: "disqualifyInLeague", league: league.key, disqualified: true })
+  const { id: boardId } = world.board({ announceRanks: 3 })
+  const ranks = { rank: 2, previousRank: null, score: 7 }
+  const change = { boardId, window: "all_time", index: 0, ...ranks, to: "u1" } as const
+  world.do({ kind: "ranks", change })
   return world
 }

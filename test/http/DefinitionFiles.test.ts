@@ -97,6 +97,7 @@ const fill = async (place: Place) => {
     ],
     keepWindows: 52,
     graceMinutes: 30,
+    announceRanks: 10,
     startsAt: "2030-01-01T00:00:00Z",
   })
   await place.create("/v1/leaderboards", {

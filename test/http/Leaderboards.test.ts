@@ -69,6 +69,7 @@ describe("leaderboards", () => {
       prizes: [],
       keepWindows: null,
       graceMinutes: 0,
+      announceRanks: null,
       version: 1,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,

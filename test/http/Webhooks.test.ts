@@ -364,6 +364,28 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const leaderboard = { id: "ldb_xp", key: "xp" }
     return { userId: "disqualified", leaderboard, disqualified: true, cause }
   },
+  "leaderboard.rank_changed": async ({ ask, grant }) => {
+    await ask("POST", "/v1/currencies", { key: "told", name: "Told" })
+    const board = { key: "told", name: "Told", score: { currency: "told" }, windows: ["all_time"] }
+    const { id } = await ask("POST", "/v1/leaderboards", { ...board, announceRanks: 1 })
+    await grant("told", { reward: { currencies: { told: 7 } } })
+    const isTold = async () =>
+      (await ask("GET", "/v1/users/told/history?kind=leaderboard.rank_changed")).facts.length === 1
+    await vi.waitUntil(isTold, { timeout: 30_000 })
+    await ask("DELETE", "/v1/leaderboards/told")
+    const leaderboard = { id, key: "told" }
+    const ranks = { rank: 1, previousRank: null, score: 7 }
+    const cause = { kind: "ranks", id: null }
+    return {
+      userId: "told",
+      leaderboard,
+      window: "all_time",
+      startsAt: null,
+      endsAt: null,
+      ...ranks,
+      cause,
+    }
+  },
   "league.disqualified": async ({ ask, grant }) => {
     const { id, key, name } = await ask("POST", "/v1/leagues", {
       name: "Fair league",

@@ -860,6 +860,8 @@ export const randomBoard = (run: Surroundings): Board => {
     prizes: [],
     keepWindows: null,
     graceMinutes: 0,
+    // Not drawn, so that a seed of earlier versions does the same; `ranks.test.ts` has them.
+    announceRanks: null,
     ...shared(run),
     ...(random.chance(0.5) && { segment: null, startsAt: null }),
   }

@@ -48,10 +48,10 @@ export interface BoardChange
       | "ties"
       | "attributes"
       | "groupBy"
-      | "groupBy"
       | "prizes"
       | "keepWindows"
       | "graceMinutes"
+      | "announceRanks"
       | "startsAt"
       | "endsAt"
       | "segment"
@@ -75,6 +75,7 @@ type Defaulted =
   | "prizes"
   | "keepWindows"
   | "graceMinutes"
+  | "announceRanks"
 
 /** A board without the members that have defaults. */
 type NewBoard = Partial<Pick<Board, Defaulted>> & Omit<New<Board>, Defaulted>
@@ -165,6 +166,11 @@ const entrantFaults = ({ metrics }: ProjectState, board: Board): ReadonlyArray<F
   if (board.groupBy !== null) {
     const detail = "must be left out: it groups users, and the leaderboard ranks teams"
     faults.push({ pointer: "/groupBy", code: "not_allowed", detail })
+  }
+  if (board.announceRanks !== null) {
+    const detail =
+      "must be left out: it tells users of their ranks, and the leaderboard ranks teams"
+    faults.push({ pointer: "/announceRanks", code: "not_allowed", detail })
   }
   if (teamKind === null) {
     faults.push({ pointer: "/teamKind", code: "missing", detail: `is required for ${entrants}` })

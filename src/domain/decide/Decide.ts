@@ -83,6 +83,7 @@ import { beginPauses, decidePause, type PauseRefusal, settlePauses } from "./Pau
 import { decidePayment, type PaymentRefusal } from "./Payments.ts"
 import { decidePurchase, type PurchaseRefusal, type Sold } from "./Purchases.ts"
 import { completeByEvent, countSteps, decideStart, expireQuests } from "./Quests.ts"
+import { decideRanks } from "./Ranks.ts"
 import { followReminders, remindOfEndings, remindOfLeagues } from "./Reminders.ts"
 import { decideRepair, type RepairRefusal } from "./Repairs.ts"
 import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
@@ -128,6 +129,7 @@ export interface UserRefusals {
   readonly pause: PauseRefusal
   readonly disqualify: "user_not_found" | "leaderboard_not_found"
   readonly disqualifyInLeague: "user_not_found" | "league_not_found"
+  readonly ranks: "user_not_found" | "conflict"
   readonly join: "team_not_found"
   readonly leave: "team_not_found" | "member_not_found"
   readonly payment: PaymentRefusal
@@ -288,6 +290,8 @@ const decideKind = (
         project,
         command,
       ) satisfies DecidedKind<"disqualifyInLeague">
+    case "ranks":
+      return decideRanks(user, project, command) satisfies DecidedKind<"ranks">
     case "join":
       return decideJoin(userId, user, project, command, now) satisfies DecidedKind<"join">
     case "leave":

@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { capReasons } from "../record/BalanceFact.ts"
 import type { Fact, FactOf } from "../record/Record.ts"
 import { OwnBoost, ownBoost } from "./BoostMembers.ts"
-import { rankWon, text } from "./boardMembers.ts"
+import { rankChanged, rankWon, text } from "./boardMembers.ts"
 import { EnteredExperiment, enteredExperiment } from "./ExperimentMembers.ts"
 import { goalMembers, goalOutcomes } from "./GoalMembers.ts"
 import { purchased, refunded } from "./ItemMembers.ts"
@@ -372,6 +372,7 @@ const metric = {
 /** By kind of fact. */
 export const factMembers = {
   "leaderboard.prize_won": { ...rankWon, reward: Reward },
+  "leaderboard.rank_changed": rankChanged,
   "event.tracked": outcome,
   "event.revoked": undone,
   "reward.granted": outcome,

@@ -140,6 +140,7 @@ export const HistoryCause = Schema.Union([
       "opening",
       "pause",
       "disqualify",
+      "ranks",
       "join",
       "leave",
       "merge",
@@ -148,7 +149,7 @@ export const HistoryCause = Schema.Union([
   }).annotate({
     identifier: "CauseOther",
     description:
-      "`profile`: a change of the profile. `start`: a request that started a quest. `opening`: the balances that the user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took the user off a leaderboard or out of the ranks of a league, or back. `join` and `leave`: requests that changed the user's team. `merge`: another user was merged into this one. `clock`: the passage of time, or the recount of a metric in the background.",
+      "`profile`: a change of the profile. `start`: a request that started a quest. `opening`: the balances that the user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took the user off a leaderboard or out of the ranks of a league, or back. `ranks`: a look at the first ranks of a leaderboard. `join` and `leave`: requests that changed the user's team. `merge`: another user was merged into this one. `clock`: the passage of time, or the recount of a metric in the background.",
   }),
 ])
 
@@ -178,6 +179,7 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
   if ("questId" in fact) return questMembers(fact)
   if (isOfLeague(fact)) return leagueMembers(fact)
   if ("goalId" in fact) return goalMembers(fact)
+  if ("boardId" in fact) return boardMembers(fact)
   switch (fact.kind) {
     case "event.tracked":
     case "reward.granted":
@@ -207,8 +209,6 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
       return currencyMembers(fact)
     case "level.changed":
       return { from: fact.from, to: fact.to }
-    case "leaderboard.disqualified":
-      return disqualifiedMembers(fact)
     case "badge.earned":
       return { ...badgeOf(fact), source: showSource(fact.source) }
     case "badge.revoked":
@@ -483,10 +483,16 @@ const streakMembers = (
   }
 }
 
-const disqualifiedMembers = (fact: FactOf<"leaderboard.disqualified">) => ({
-  leaderboard: { id: fact.boardId, key: fact.key },
-  disqualified: fact.disqualified,
-})
+const boardMembers = (
+  fact: FactOf<"leaderboard.disqualified" | "leaderboard.rank_changed">,
+): MembersOf<ShownKind> => {
+  if (fact.kind === "leaderboard.disqualified") {
+    const { boardId: id, disqualified, key } = fact
+    return { leaderboard: { id, key }, disqualified }
+  }
+  const { previousRank, rank, score } = fact
+  return { ...showPlace(fact), rank, previousRank, score }
+}
 
 /** The rank that a payment is for. */
 const rankOf = ({ cause, sequence }: JournalRecord) => {
@@ -562,6 +568,7 @@ const causeOf = (record: JournalRecord): CauseType => {
     case "opening":
     case "pause":
     case "disqualify":
+    case "ranks":
     case "join":
     case "leave":
       return { kind: cause.kind }

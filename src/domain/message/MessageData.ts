@@ -35,6 +35,7 @@ const user = {
       "opening",
       "pause",
       "disqualify",
+      "ranks",
       "join",
       "leave",
       "prize",
@@ -49,7 +50,7 @@ const user = {
   }).annotate({
     identifier: "MessageCause",
     description:
-      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took a user off a leaderboard or out of the ranks of a league, or back. `join` and `leave`: requests that changed the user's team. `prize`: a closed window of a leaderboard. `goal`: a shared goal that is complete. `clock`: the passing of time.",
+      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took a user off a leaderboard or out of the ranks of a league, or back. `ranks`: a look at the first ranks of a leaderboard. `join` and `leave`: requests that changed the user's team. `prize`: a closed window of a leaderboard. `goal`: a shared goal that is complete. `clock`: the passing of time.",
   }),
 }
 
@@ -152,6 +153,7 @@ const data = {
     ...factMembers["reward.revoked"],
   }),
   "leaderboard.disqualified": content({ ...user, ...factMembers["leaderboard.disqualified"] }),
+  "leaderboard.rank_changed": content({ ...user, ...factMembers["leaderboard.rank_changed"] }),
   "item.purchased": content({ ...user, ...purchaseData.purchased }),
   "item.refunded": content({ ...user, ...purchaseData.refunded }),
   "leaderboard.window_closed": content({

@@ -47,6 +47,7 @@ export const messageKinds = [
   "item.refunded",
   "leaderboard.window_closed",
   "leaderboard.disqualified",
+  "leaderboard.rank_changed",
   "league.joined",
   "league.promoted",
   "league.stayed",

@@ -15,6 +15,19 @@ export const boardEntries = {
       "A day, week, month or window of days of a leaderboard closed, or all time of one that has ended, with a message for each leaderboard that lists users in it.",
     example: { sequence, ...closed, total: 1_432 },
   },
+  "leaderboard.rank_changed": {
+    description:
+      "On a leaderboard with `announceRanks`, a user has come into the first places of an open window, moved there, or left them. Ranks are looked at every two seconds at most, so a change there and back within that time sends nothing. When a window closes, its messages end, and none tells of leaving.",
+    example: {
+      sequence,
+      userId: "user-42",
+      cause: { kind: "ranks", id: null },
+      ...closed,
+      rank: 2,
+      previousRank: 5,
+      score: 340,
+    },
+  },
   "leaderboard.prize_won": {
     description:
       "A user has won a prize of a leaderboard: one message for each prize. What it pays has messages of its own.",

@@ -9,7 +9,7 @@ export const text = (description: string, example: string) =>
 const boundOf = (description: string, example: string) =>
   Schema.NullOr(Schema.String).annotate({ description, format: "date-time", examples: [example] })
 
-/** A window of a leaderboard that has closed. */
+/** A window of a leaderboard. */
 export const closedWindow = {
   leaderboard: Schema.Struct({
     id: text("Id of the leaderboard.", "ldb_01a1fc1e64c07345932e273286b5ca30"),
@@ -25,6 +25,26 @@ export const closedWindow = {
   }),
   startsAt: boundOf("Start of the window; null for all time.", "2026-10-26T00:00:00.000Z"),
   endsAt: boundOf("End of the window; null for all time.", "2026-11-02T00:00:00.000Z"),
+}
+
+const rankOrNull = (description: string, example: number) =>
+  Schema.NullOr(Schema.Int).annotate({ description, examples: [example] })
+
+/** The user's rank in an open window. */
+export const rankChanged = {
+  ...closedWindow,
+  rank: rankOrNull(
+    "The user's rank, by `ties` of the leaderboard; null: the user has left the first places.",
+    2,
+  ),
+  previousRank: rankOrNull(
+    "The rank in the message before; null: the user was not in the first places.",
+    5,
+  ),
+  score: Schema.NullOr(Schema.Finite).annotate({
+    description: "The user's score; null: the leaderboard does not list the user any more.",
+    examples: [340],
+  }),
 }
 
 /** The user's rank in a closed window. */

@@ -155,6 +155,8 @@ export interface Board extends Targeted {
    * that no more than two of a kind are open, which is what a user's state has places for.
    */
   readonly graceMinutes: number
+  /** Messages tell users in the first so many places of their ranks; null: no messages. */
+  readonly announceRanks: number | null
 }
 
 /** The members that decide the scores. */
@@ -185,6 +187,7 @@ export const boardDefaults = {
   prizes: [] as ReadonlyArray<BoardPrize>,
   keepWindows: null as number | null,
   graceMinutes: 0 as number,
+  announceRanks: null as number | null,
 } as const
 
 const allTimeOnly: ReadonlyArray<BoardSpan> = ["all_time"]

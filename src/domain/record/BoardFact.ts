@@ -1,4 +1,5 @@
-/** The commands and facts about the scores of a user on leaderboards. */
+/** The commands and facts about the scores and ranks of a user on leaderboards. */
+import type { BoardWindow } from "../project/BoardDefinition.ts"
 import type { KeptShare } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
 
@@ -17,6 +18,26 @@ export interface LeagueDisqualification {
   readonly kind: "disqualifyInLeague"
   readonly league: string
   readonly disqualified: boolean
+}
+
+/** A user's rank in an open window of a leaderboard has changed since the last message of it. */
+export interface RankChange {
+  readonly boardId: string
+  readonly window: BoardWindow
+  readonly index: number
+  /** Null: the user is not in the first places any more. */
+  readonly rank: number | null
+  /** The rank of the last message; null: the user was not in the first places. */
+  readonly previousRank: number | null
+  /** The score as the API shows it; null: the board does not list the user. */
+  readonly score: number | null
+}
+
+/** A look at the first ranks of leaderboards. */
+export interface RankLook {
+  readonly kind: "ranks"
+  /** Only in a command: what it announces, and to whom. */
+  readonly change?: RankChange & { readonly to: string }
 }
 
 export type BoardFact =
@@ -62,6 +83,13 @@ export type BoardFact =
       readonly gone?: ReadonlyArray<KeptShare>
       readonly released?: ReadonlyArray<number>
     }
+  /** Announces the user's rank. Times are epoch milliseconds, null of all time. */
+  | ({
+      readonly kind: "leaderboard.rank_changed"
+      readonly key: string
+      readonly startsAt: number | null
+      readonly endsAt: number | null
+    } & RankChange)
   /** A leaderboard lists the user no more, or again. */
   | {
       readonly kind: "leaderboard.disqualified"

@@ -19,7 +19,7 @@ import type { Metadata } from "../values/Metadata.ts"
 import type { ActivityFact } from "./ActivityFact.ts"
 import type { BalanceFact, Shortfall, Source } from "./BalanceFact.ts"
 import type { BatchAnswer } from "./BatchAnswer.ts"
-import type { BoardFact, Disqualification, LeagueDisqualification } from "./BoardFact.ts"
+import type { BoardFact, Disqualification, LeagueDisqualification, RankLook } from "./BoardFact.ts"
 import type { BoostFact } from "./BoostFact.ts"
 import type { ExperimentFact } from "./ExperimentFact.ts"
 import type { GoalFact, GoalNews, GoalPaidFact } from "./GoalFact.ts"
@@ -173,6 +173,7 @@ export type UserCommand =
   | StreakPausing
   | Disqualification
   | LeagueDisqualification
+  | RankLook
   | JoinTeam
   | LeaveTeam
   | Payment

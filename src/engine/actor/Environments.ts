@@ -31,6 +31,7 @@ import { reminderAt } from "../../domain/user/Reminder.ts"
 import { isAlias, recountedMetric, type UserState } from "../../domain/user/User.ts"
 import { timedWindows, zoneOf } from "../../domain/values/Calendar.ts"
 import type { Entry } from "../../storage/Storage.ts"
+import { AnnouncedRanks } from "../boards/AnnouncedRanks.ts"
 import { Boards } from "../boards/Boards.ts"
 import { Cohorts } from "../boards/Cohorts.ts"
 import { TeamScores } from "../boards/TeamScores.ts"
@@ -113,6 +114,7 @@ export class Environment {
   readonly users = new Map<string, UserActor>()
   readonly boards = new Boards(() => this.project.durable.metrics)
   readonly teamScores = new TeamScores(this.boards, () => this.project.durable.teams)
+  readonly announced = new AnnouncedRanks()
   readonly cohorts: Cohorts
   readonly agenda: Agenda
   readonly #options: EnvironmentOptions
@@ -497,7 +499,9 @@ export class Environments {
     const { facts, subject } = record
     if (subject.actor === "directory") return
     if (subject.actor === "project") this.of(subject.environment).counts.foldGoals(record)
-    this.of(subject.environment).teamScores.fold(record)
+    const { announced, teamScores } = this.of(subject.environment)
+    teamScores.fold(record)
+    announced.fold(record)
     if (subject.actor !== "user") return
     const { counts, fresh, teamMembers } = this.of(subject.environment)
     counts.fold(record)
@@ -525,9 +529,10 @@ export class Environments {
     const counted: Array<Counts> = []
     const entries: Array<Entry> = []
     const rows: Array<Iterable<Entry>> = []
-    for (const { counts, fresh, id, teamMembers, teamScores } of this) {
+    for (const { announced, counts, fresh, id, teamMembers, teamScores } of this) {
       fresh.seal()
       for (const entry of teamScores.begin(id)) entries.push(entry)
+      for (const entry of announced.begin(id)) entries.push(entry)
       for (const entry of teamMembers.begin(id)) entries.push(entry)
       rows.push(counts.goals.rows.begin(id), counts.goals.days.begin(id))
       if (counts.erased.forget(this.#options.now())) counts.changed = true
@@ -539,7 +544,8 @@ export class Environments {
     return {
       entries: concat(entries, rows),
       ended: () => {
-        for (const { counts, fresh, teamMembers, teamScores } of this) {
+        for (const { announced, counts, fresh, teamMembers, teamScores } of this) {
+          announced.ended()
           fresh.drop()
           counts.goals.rows.ended()
           counts.goals.days.ended()

@@ -109,6 +109,7 @@ export class Merges {
         answers.refuseWith(actor, envelope, merged)
         return undefined
       }
+      case "ranks":
       case "tick":
       case "backfill":
         answers.refuseWith(actor, envelope, merged)

@@ -327,7 +327,12 @@ const presentIn = (fact: Fact): string | undefined =>
   fact.kind === "metric.changed" ? fact.metricId : isOfStreak(fact) ? fact.key : undefined
 
 /** The causes of records that never change what a user ever earned, nor whether boards show the user. */
-const keepsEarned: ReadonlySet<Cause["kind"]> = new Set(["spend", "merge", "erasing"] as const)
+const keepsEarned: ReadonlySet<Cause["kind"]> = new Set([
+  "spend",
+  "merge",
+  "erasing",
+  "ranks",
+] as const)
 
 /** The parts of an environment by which its boards are read and stored. */
 export interface RankedEnvironment {

@@ -19,7 +19,8 @@
  *     h, group, n    page n of a group: the positions of its rows in order (uint32 each)
  *
  * Rows of another form are in the table too: `t`, the environment, the id of a definition and the id
- * of a team lead to the team's scores in windows that are not closed (`TeamScores.ts`).
+ * of a team lead to the team's scores in windows that are not closed (`TeamScores.ts`). `a`, the environment, the id of
+ * a definition, the kind of an open window and its index lead to the ranks that messages announced (`AnnouncedRanks.ts`).
  *
  * Numbers are little-endian.
  *

@@ -59,6 +59,7 @@ import { loadCounts } from "../actor/Counts.ts"
 import type { Environment, UserActor } from "../actor/Environments.ts"
 import { loadGoals } from "../actor/GoalRows.ts"
 import { loadUser } from "../actor/Supervisor.ts"
+import { loadAnnouncedRanks } from "../boards/AnnouncedRanks.ts"
 import type { FurtherBoards } from "../boards/FurtherBoards.ts"
 import { readWindows } from "../boards/StoredBoard.ts"
 import { loadTeamScores } from "../boards/TeamScores.ts"
@@ -279,6 +280,7 @@ const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed
     for (const board of project.durable.leaderboards.values()) boards.define(board)
   }
   yield* loadTeamScores(storage, (environment) => environments.of(environment).teamScores)
+  yield* loadAnnouncedRanks(storage, (environment) => environments.of(environment).announced)
   yield* loadNames(state)
   const users = yield* loadUsers(state, (done) => progressed({ stage: "users", done }))
   // Of environments without users: a leaderboard that is not filled does not end.

@@ -67,6 +67,8 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "streak.broken": "A streak ended.",
   "streak.at_risk": "A day, week or month of a streak ended soon, and nothing had kept it.",
   "leaderboard.disqualified": "A leaderboard lists the user no more, or again.",
+  "leaderboard.rank_changed":
+    "A leaderboard with `announceRanks` announced the user's rank in an open window.",
   "streak.paused": "A pause covered days of a streak.",
   "streak.repaired": "A spend repaired a streak.",
   "streak.repair_undone": "The spend that repaired a streak was revoked, and the repair with it.",

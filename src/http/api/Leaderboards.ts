@@ -245,6 +245,11 @@ const GraceMinutes = integer(0, limits.boardGraceMinutesMax).annotate({
   examples: [60],
 })
 
+const AnnounceRanks = integer(1, limits.boardRanksAnnouncedMax).annotate({
+  description: `Users in the first so many places of an open window get the message \`leaderboard.rank_changed\` when they come there, move or leave. Ranks are looked at every two seconds at most, so a change there and back in between sends nothing. Each window, and a leaderboard that begins to announce, first announces the users who are there. When a window closes, its messages end. Not for teams. Default: no messages.`,
+  examples: [10],
+})
+
 export const NewLeaderboard = Schema.Struct({
   ...newMembers("name"),
   name: Name,
@@ -260,6 +265,7 @@ export const NewLeaderboard = Schema.Struct({
   prizes: Schema.optionalKey(Prizes),
   keepWindows: Schema.optionalKey(KeepWindows),
   graceMinutes: Schema.optionalKey(GraceMinutes),
+  announceRanks: Schema.optionalKey(AnnounceRanks),
 }).annotate({
   identifier: "NewLeaderboard",
   description: "A leaderboard to create.",
@@ -311,6 +317,7 @@ export const LeaderboardPatch = Schema.Struct({
   prizes: Schema.optionalKey(Schema.NullOr(Prizes)),
   keepWindows: Schema.optionalKey(Schema.NullOr(KeepWindows)),
   graceMinutes: Schema.optionalKey(Schema.NullOr(GraceMinutes)),
+  announceRanks: Schema.optionalKey(Schema.NullOr(AnnounceRanks)),
 }).annotate({
   identifier: "LeaderboardPatch",
   examples: [{ name: "Gem masters" }, { status: "paused" }],
@@ -373,6 +380,10 @@ export const LeaderboardDefinition = Schema.Struct({
   graceMinutes: Schema.Int.annotate({
     description: "For how many minutes after its end a window takes late events.",
     examples: [0],
+  }),
+  announceRanks: Schema.NullOr(Schema.Int).annotate({
+    description: "In how many of the first places users get messages of their ranks; null: none.",
+    examples: [10],
   }),
 }).annotate({
   identifier: "LeaderboardDefinition",

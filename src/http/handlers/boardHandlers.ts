@@ -401,6 +401,7 @@ export const newBoard = (payload: typeof NewLeaderboard.Type, id: string) => {
   const score = scoreOf(payload.score)
   const prizes = prizesOf(payload.prizes)
   const {
+    announceRanks = null,
     graceMinutes = 0,
     groupBy = null,
     keepWindows = null,
@@ -408,7 +409,8 @@ export const newBoard = (payload: typeof NewLeaderboard.Type, id: string) => {
     timeZone = "project",
   } = payload
   const shown = { entrants, teamKind, order, ties, attributes, prizes, keepWindows, graceMinutes }
-  const members = { windows: windows ?? defaultWindows(score), timeZone, groupBy, ...shown }
+  const given = { timeZone, groupBy, announceRanks }
+  const members = { windows: windows ?? defaultWindows(score), ...given, ...shown }
   return { id, ...newMembers(payload), name, score, ...members }
 }
 

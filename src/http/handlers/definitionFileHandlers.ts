@@ -396,6 +396,7 @@ const fileBoard = (board: Board) => {
       groupBy: board.groupBy,
       prizes: prizes.map(({ reward, ...prize }) => ({ ...prize, reward: fileReward(reward) })),
       keepWindows,
+      announceRanks: board.announceRanks,
     }),
   }
   return fileDefinition(board, own) as InFile<"leaderboards">

@@ -4,6 +4,7 @@ import { Result } from "effect"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
 import { type LeagueSeats, noSeats, settleLeagues } from "../../../src/domain/decide/Leagues.ts"
 import { type ReplyTo, replyOf } from "../../../src/domain/message/UserReply.ts"
+import type { Board } from "../../../src/domain/project/BoardDefinition.ts"
 import type { Amounts, Currency } from "../../../src/domain/project/Currency.ts"
 import type { Badge, Quest, Rule } from "../../../src/domain/project/Definition.ts"
 import type { Goal } from "../../../src/domain/project/Goal.ts"
@@ -35,6 +36,7 @@ import type { LaurelError } from "../../../src/domain/values/Errors.ts"
 import { GoalTotals } from "../../../src/engine/actor/GoalTotals.ts"
 import {
   badgeWith,
+  boardWith,
   currencyWith,
   goalWith,
   itemWith,
@@ -112,6 +114,13 @@ export class World {
     const made = goalWith(goal)
     const known = this.project.goals.has(made.id)
     this.define({ kind: known ? "goal.updated" : "goal.created", goal: made })
+    return made
+  }
+
+  board(board: Partial<Board> = {}): Board {
+    const made = boardWith(board)
+    const known = this.project.leaderboards.has(made.id)
+    this.define({ kind: known ? "leaderboard.updated" : "leaderboard.created", leaderboard: made })
     return made
   }
 

@@ -102,6 +102,7 @@ const textsOf = (board: Board) =>
     ...prizeTexts(board.prizes),
     ["keepWindows", String(board.keepWindows ?? "")],
     ["graceMinutes", String(board.graceMinutes)],
+    ["announceRanks", String(board.announceRanks ?? "")],
   ])
 
 /** The members that change only while the board is a draft, unchecked. */
@@ -122,6 +123,7 @@ const membersOf = (form: Form) => ({
   attributes: form.words("attributes"),
   prizes: prizesOf(form),
   keepWindows: form.number("keepWindows") ?? null,
+  announceRanks: form.number("announceRanks") ?? null,
 })
 
 const draftOf = (form: Form) => ({
@@ -228,6 +230,15 @@ const graceField = ({ faults, form }: Draft): Content =>
     faults,
   })
 
+const announceField = ({ faults, form }: Draft): Content =>
+  numberField({
+    name: "announceRanks",
+    label: "Places with messages",
+    value: form.text("announceRanks"),
+    hint: html`In so many of the first places of an open window, a message <code>leaderboard.rank_changed</code> tells of each change. If empty: no messages.`,
+    faults,
+  })
+
 const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
   const { faults, form } = draft
   return [
@@ -292,6 +303,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
       hint: "Of each kind. Entries of older ones are deleted. If empty: 31 days, 12 weeks, 12 months and 12 spans of days.",
       faults,
     }),
+    announceField(draft),
     tailFields(
       draft,
       "Then its windows close for good, with their prizes. It can move until then.",
@@ -318,6 +330,7 @@ const names = (form: Form) => [
   ...prizeNames(form),
   "keepWindows",
   "graceMinutes",
+  "announceRanks",
 ]
 
 type Read = BodyOf<"leaderboards.entries">

@@ -15,6 +15,7 @@ import { confirmButton, selectField } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated, textBox } from "../../view/Html.ts"
 import { cursorPager, newestFirst, table } from "../../view/Lists.ts"
 import { boostWords, count, isoTime } from "../../view/Quantities.ts"
+import { boardText } from "./boardText.ts"
 import { goalText, isOfGoal } from "./goalText.ts"
 import { inProduction } from "./inProduction.ts"
 import { isOfLeague, leagueText } from "./leagueText.ts"
@@ -112,20 +113,6 @@ const tierText = (tier: FactOf<"badge.earned">["tier"]): Content =>
 
 const timesText = (times: number | undefined): Content =>
   times !== undefined && `, ${count(times)} times now`
-
-/** A fact of a leaderboard in words. */
-const boardText = (
-  fact: FactOf<"leaderboard.disqualified"> | FactOf<"leaderboard.prize_won">,
-  base: string,
-): Content => {
-  const { id, key } = fact.leaderboard
-  if (fact.kind === "leaderboard.disqualified") {
-    return html`${fact.disqualified ? "Disqualified" : "Listed again"} on the leaderboard ${isolated(key)}`
-  }
-  const { endsAt, rank, window } = fact
-  const until = endsAt !== null && html` until ${isoTime(endsAt)}`
-  return html`Prize for rank ${count(rank)} of <a href="${base}/leaderboards/${id}">${isolated(key)}</a>, ${window.replace("_", " ")}${until}`
-}
 
 const questText = (fact: Extract<Fact, { readonly questId: string }>): Content => {
   switch (fact.kind) {
@@ -288,6 +275,7 @@ const factText = (fact: Fact, base: string): Content => {
       return html`Metric ${isolated(fact.key)}: ${fact.total ?? "none"}`
     case "leaderboard.disqualified":
     case "leaderboard.prize_won":
+    case "leaderboard.rank_changed":
       return boardText(fact, base)
     default:
       return userText(fact)
@@ -387,6 +375,8 @@ const causeText = (cause: Cause): Content => {
       return html`Rank ${count(cause.rank)} of leaderboard ${isolated(cause.leaderboard.key)}`
     case "goal":
       return html`Goal ${isolated(cause.name)}`
+    case "ranks":
+      return "Look at the first ranks"
     case "opening":
       return "Opening balances"
     case "profile":

@@ -24,6 +24,7 @@ export const leaderboard = {
   prizes: [{ window: "weekly", ranks: [1, 3], reward: { xp: 0, points: 100, badgeId: null } }],
   keepWindows: 52,
   graceMinutes: 0,
+  announceRanks: 10,
   metadata: {},
   ...changes,
 } as const

@@ -38,6 +38,7 @@ describe("The form of a leaderboard", () => {
       order: "asc",
       ties: "first",
       attributes: "avatarUrl plan",
+      announceRanks: "10",
       startsAt: "2026-01-01T01:00:00+01:00",
     }
     const board = await create(fields)
@@ -49,6 +50,7 @@ describe("The form of a leaderboard", () => {
       order: "asc",
       ties: "first",
       attributes: ["avatarUrl", "plan"],
+      announceRanks: 10,
       startsAt: "2026-01-01T00:00:00.000Z",
     })
     expect((await create(fields)).id).toBe(board.id)
