@@ -2,12 +2,21 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { vi } from "vitest"
 import type { Environment } from "../../../src/engine/actor/Environments.ts"
+import { boardKey } from "../../../src/engine/boards/BoardKeys.ts"
 import { type BoardRow, pageOf } from "../../../src/engine/boards/BoardSource.ts"
 import { BoardWriter } from "../../../src/engine/boards/BoardWriter.ts"
-import { bucketOf, openStoredBoard, userHash } from "../../../src/engine/boards/StoredBoard.ts"
+import {
+  bucketOf,
+  openStoredBoard,
+  pageEntry,
+  readWindows,
+  userHash,
+  windowEntry,
+} from "../../../src/engine/boards/StoredBoard.ts"
 import { limits } from "../../../src/Limits.ts"
 import { keyParts } from "../../../src/storage/Keys.ts"
 import type { Entry, Storage } from "../../../src/storage/Storage.ts"
+import { boardWith } from "../../domain/definitions.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { anEnvironment } from "../fixture.ts"
 
@@ -225,6 +234,45 @@ describe("A board that lists fewer users than it counts", () => {
       expect(error).toMatchObject({ _tag: "Broken" })
       expect(error.message).toContain("A board of 3 members has 1 rows")
       expect(environment.boards.windows.daily.stored.size).toBe(0)
+    }),
+  )
+})
+
+describe("Windows that a start finds of boards that are not defined yet", () => {
+  const of = { environment: "prj_1:sandbox", board: "ldb_1", kind: "daily", index } as const
+  const found = Effect.gen(function* () {
+    const environment = anEnvironment()
+    const storage = MemoryStorage.make({ state: new MemoryStorage.MemoryState() })
+    const window = { startsAt: 0, endsAt: 1, sequence: 1, size: 1, buckets: 1 }
+    yield* storage.writeEntries([pageEntry(of, 0, new Uint8Array(20)), windowEntry(of, window)])
+    for (const { place, window, ...gaps } of yield* readWindows(storage)) {
+      environment.boards.found(place.board, { kind: place.kind, index, window, gaps })
+    }
+    const writer = new BoardWriter({ storage, environments: [environment], now: () => 0 })
+    return { environment, storage, write: writer.write((entries) => storage.writeEntries(entries)) }
+  })
+
+  it.effect("are those of the board that the journal makes", () =>
+    Effect.gen(function* () {
+      const { environment, storage, write } = yield* found
+      expect(environment.boards.of("ldb_1")).toBeUndefined()
+      environment.boards.define(boardWith({ set: "published" }))
+      const { daily } = environment.boards.of("ldb_1")!.windows
+      expect([...daily.stored.keys()]).toEqual([index])
+      expect(daily.openBoard(index)).toBeUndefined()
+      yield* write
+      expect(yield* storage.readEntry("boards", boardKey("w", of))).toBeDefined()
+    }),
+  )
+
+  it.effect("are deleted by the next snapshot if the board was archived before a crash", () =>
+    Effect.gen(function* () {
+      const { environment, storage, write } = yield* found
+      environment.boards.define(boardWith({ set: "archived" }))
+      yield* write
+      for (const key of [boardKey("w", of), boardKey("r", of, 0)]) {
+        expect(yield* storage.readEntry("boards", key)).toBeUndefined()
+      }
     }),
   )
 })
