@@ -141,12 +141,17 @@ describe("<laurel-leaderboard>", () => {
     expect(await page.locator("[aria-current=true]").innerText()).toMatch(/owls/)
   })
 
-  it("takes the colours of the page", async () => {
-    const page = await open(`<style>laurel-leaderboard { --laurel-ground: rgb(1, 2, 3) }</style>
+  it("takes the colours of the page, and keeps its box where the page resets all boxes", async () => {
+    const page = await open(`<style>* { margin: 0; padding: 0; border: 0 solid }
+      laurel-leaderboard { --laurel-ground: rgb(1, 2, 3) }
+      laurel-leaderboard::part(card) { border-width: 3px }</style>
       <laurel-leaderboard AT></laurel-leaderboard>`)
     await page.getByRole("table").waitFor()
-    const ground = `getComputedStyle(document.querySelector("laurel-leaderboard")).backgroundColor`
-    expect(await page.evaluate(ground)).toBe("rgb(1, 2, 3)")
+    const style = `getComputedStyle(document.querySelector("laurel-leaderboard").shadowRoot.querySelector(".card"))`
+    const of = (name: string) => page.evaluate(`${style}.${name}`)
+    expect(await of("backgroundColor")).toBe("rgb(1, 2, 3)")
+    expect(await of("paddingTop")).toBe("12px")
+    expect(await of("borderTopWidth")).toBe("3px")
   })
 
   it("says that it cannot be shown, and is shown once it can", async () => {

@@ -71,7 +71,9 @@ describe("The gallery", () => {
     const [, ...names] = await themes.getByRole("option").allInnerTexts()
     expect(names).toEqual(["night", "paper"])
     const ground = () =>
-      page.evaluate("getComputedStyle(document.querySelector('laurel-goal')).backgroundColor")
+      page.evaluate(
+        "getComputedStyle(document.querySelector('laurel-goal').shadowRoot.querySelector('.card')).backgroundColor",
+      )
     const seen = new Set([await ground()])
     await page.getByRole("button", { name: "Do a lesson" }).click()
     for (const name of names) {

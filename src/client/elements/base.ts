@@ -29,7 +29,8 @@ const table = {
 /** A server that renders pages has no `HTMLElement`. */
 const Base = globalThis.HTMLElement ?? (class {} as typeof HTMLElement)
 
-const css = `:host{display:block;font:var(--laurel-font,inherit);color:var(--laurel-text,light-dark(#1c211e,#e8ebe9));background:var(--laurel-ground,light-dark(#fff,#1c2024));border:1px solid var(--laurel-line,light-dark(#dcdcd6,#343a40));border-radius:var(--laurel-radius,8px);padding:12px 16px}
+const css = `:host{display:block;font:var(--laurel-font,inherit);color:var(--laurel-text,light-dark(#1c211e,#e8ebe9))}
+.card{background:var(--laurel-ground,light-dark(#fff,#1c2024));border:1px solid var(--laurel-line,light-dark(#dcdcd6,#343a40));border-radius:var(--laurel-radius,8px);padding:12px 16px}
 :host([hidden]){display:none}
 table{width:100%;border-collapse:collapse}
 caption{text-align:start;font-weight:600;padding-block:4px}
@@ -72,6 +73,13 @@ export const make = (name: string, ...children: ReadonlyArray<Node | string>): H
 
 export const named = (element: HTMLElement, className: string): HTMLElement => {
   element.className = className
+  return element
+}
+
+/** The box around what an element shows. A page resets the padding and border of `*`, also of an element. */
+const card = (...children: ReadonlyArray<Node>): HTMLElement => {
+  const element = named(make("div", ...children), "card")
+  element.part.add("card")
   return element
 }
 
@@ -219,7 +227,7 @@ export abstract class LaurelElement<Data = unknown> extends ClientElement {
     if (drawn === this.#drawn) return
     const root = this.shadowRoot!
     const focus = (root.activeElement as HTMLElement | null)?.dataset.focus
-    root.replaceChildren(...this.draw(data))
+    root.replaceChildren(card(...this.draw(data)))
     this.#drawn = drawn
     if (focus) root.querySelector<HTMLElement>(`[data-focus="${focus}"]`)?.focus()
   }
@@ -228,7 +236,7 @@ export abstract class LaurelElement<Data = unknown> extends ClientElement {
     if (this.#drawn === undefined) {
       const status = make("p", this.words.failed!)
       status.role = "status"
-      this.shadowRoot!.replaceChildren(status)
+      this.shadowRoot!.replaceChildren(card(status))
     }
     this.report(error)
   }
