@@ -79,6 +79,20 @@ describe("The package", () => {
     expect(await first("index.js")).not.toContain("use client")
   })
 
+  it("defines the elements in a page whose bundler drops what nothing uses", async () => {
+    const imports = ["elements", "react-elements"].map(async (entry) => {
+      const file = join(app, `uses-${entry}.js`)
+      const names = entry === "elements" ? "" : "{ Toast } from "
+      const use = entry === "elements" ? "" : "\nconsole.log(Toast)"
+      await writeFile(file, `import ${names}"laurel-client/${entry}"${use}`)
+      const bundled = await rolldown({ input: file, external: /^react/, logLevel: "silent" })
+      const { output } = await bundled.generate({ format: "esm" })
+      await bundled.close()
+      return output[0].code.includes('"laurel-toast"') && /\.define\(/.test(output[0].code)
+    })
+    expect(await Promise.all(imports)).toEqual([true, true])
+  })
+
   it("makes the page of the quickstart for Next.js, whose token reads its user alone", async () => {
     const page = await readFile(join(folder, "quickstart.md"), "utf8")
     const files = [...page.matchAll(/`(app\/\S+)`:\n\n```tsx?\n([\s\S]*?)^```$/gm)]
@@ -92,6 +106,17 @@ describe("The package", () => {
       await mkdir(join(app, name!, ".."), { recursive: true })
       await writeFile(join(app, name!), text!)
     }
+    // Next.js is not here: outside of it, waiting for a request is nothing.
+    await mkdir(join(app, "node_modules/next"))
+    await writeFile(
+      join(app, "node_modules/next/server.js"),
+      "export const connection = async () => {}",
+    )
+    await writeFile(
+      join(app, "node_modules/next/server.d.ts"),
+      "export const connection: () => Promise<void>",
+    )
+    await writeFile(join(app, "node_modules/next/package.json"), '{ "type": "module" }')
     const bundler = ["--module", "esnext", "--moduleResolution", "bundler"]
     expect(await compiled(...bundler, ...files.map(([, name]) => name!))).toBe("")
 
@@ -107,10 +132,13 @@ describe("The package", () => {
     await bundled.write({ dir: join(app, "app/built"), format: "esm" })
     await bundled.close()
     const program = `
-      import { renderToString } from "react-dom/server"
+      import { createElement } from "react"
+      import { prerender } from "react-dom/static.edge"
       import Page from "./page.js"
       import { GET } from "./route.js"
-      console.log(JSON.stringify([renderToString(await Page()), await (await GET()).text()]))
+      const { prelude } = await prerender(createElement(Page))
+      const texts = [new Response(prelude), await GET()].map((reply) => reply.text())
+      console.log(JSON.stringify(await Promise.all(texts)))
     `
     await writeFile(join(app, "app/built/try.mjs"), program)
     const env = { ...process.env, LAUREL_URL: real.url, LAUREL_KEY: key }
