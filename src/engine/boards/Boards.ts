@@ -155,7 +155,9 @@ export class Boards extends BoardSet {
   }
 
   #followFurther(user: UserState, { cause, facts }: JournalRecord): void {
-    const scores = cause.kind === "event" || cause.kind === "reward"
+    // A change of time zone finds streaks that the clock has not ended yet.
+    const isMove = cause.kind === "profile" && cause.change.hidden !== false
+    const scores = cause.kind === "event" || cause.kind === "reward" || isMove
     // A tick may replace the value of a metric, and pay a milestone that a pause reached.
     if (scores || (cause.kind === "tick" && !facts.some(addsWithoutScore))) {
       for (const fact of facts) {
@@ -168,8 +170,7 @@ export class Boards extends BoardSet {
       }
       return
     }
-    if (cause.kind === "profile" ? cause.change.hidden !== false : keepsEarned.has(cause.kind))
-      return
+    if (keepsEarned.has(cause.kind)) return
     this.placeOnFurther(user)
     for (const fact of facts) {
       if (fact.kind === "board.scored") this.further.get(fact.boardId)?.leaveEmptied(user, fact)
