@@ -384,7 +384,7 @@ const compareSeason = Effect.fnUntraced(function* (
 })
 
 /** The ranks in groups of the entries of a whole board. */
-const compareGroups = (entries: ReadonlyArray<BoardEntry>, shared: boolean): void => {
+export const compareGroups = (entries: ReadonlyArray<BoardEntry>, shared: boolean): void => {
   for (const [index, { inGroup, score }] of entries.entries()) {
     if (inGroup === null) continue
     const before = entries

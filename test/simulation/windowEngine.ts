@@ -1,9 +1,12 @@
 /** What the simulations of windows of leaderboards share: times to begin at, an engine that can be killed in a snapshot, and payouts. */
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import type { JournalRecord } from "../../src/domain/record/Record.ts"
+import { decodeRecord } from "../../src/engine/records/Codec.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { type Fixture, sandbox, start } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
+import { type Dying, dyingDisk } from "./dyingDisk.ts"
 import { hashSecretOf } from "./random.ts"
 
 const hour = 3_600_000
@@ -37,6 +40,40 @@ export const openStalling = (
         clockCheckMs: 24 * hour,
       },
     )
+  })
+
+/**
+ * Opens an engine over `state` whose disk may die at any append and at any write, and adds each record that
+ * becomes durable to `journal`: the journal itself is pruned, and records of erased users are deleted.
+ */
+export const openDying = (
+  state: MemoryStorage.MemoryState,
+  disk: Dying,
+  seed: number,
+  journal: Array<JournalRecord>,
+): ReturnType<typeof start> =>
+  Effect.suspend(() => {
+    disk.appendsLeft = Number.POSITIVE_INFINITY
+    disk.writesLeft = Number.POSITIVE_INFINITY
+    const memory = MemoryStorage.make({ state })
+    const overheard = Effect.sync(() => {
+      const last = journal.at(-1)?.sequence ?? 0
+      const fresh = state.records.slice(Math.max(0, last + 1 - state.firstSequence))
+      for (const { body } of fresh) journal.push(decodeRecord(body))
+    })
+    const append: typeof memory.append = (batch) => Effect.tap(memory.append(batch), overheard)
+    return start(dyingDisk({ ...memory, append }, disk), {
+      decodedUsersMax: 4,
+      durability: "fsync",
+      newHashSecret: hashSecretOf(seed),
+      snapshotIntervalMs: 5 * hour,
+      snapshotSliceEntriesMax: 3,
+      clockCheckMs: 24 * hour,
+      payoutGroupUsersMax: 2,
+      payoutStepRows: 2,
+      erasureGatherMs: 24 * hour,
+      erasureCheckMs: hour,
+    })
   })
 
 /** Lets turns and time pass until all prizes are paid. */
