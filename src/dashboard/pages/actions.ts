@@ -39,29 +39,26 @@ const definitionLinks = (base: string, all: ReadonlyArray<AnyDefinition>): Html 
     namedMax,
   )
 
-/** The paths that definitions read, and which of them no event had. */
-const readPaths = (seen: SeenAction, paths: ReadonlySet<string> = new Set()): Content =>
-  paths.size > 0 &&
-  listed(
-    Array.from(paths, (path) => {
+/**
+ * The paths of the action's metadata: those that definitions read and no event had, then those that events
+ * had, with the kinds of their values and their share of the events.
+ */
+const pathsOf = (seen: SeenAction, read: ReadonlySet<string> = new Set()): Content => {
+  const { looked, more, paths } = seen.metadata
+  const had = new Set(paths.map(({ path }) => path))
+  const missing = [...read].filter((path) => !had.has(path))
+  const items = [
+    ...missing.map((path) => {
       const warning = pathWarning({ seen: [seen] }, [seen.action], path)
-      return html`<code>${path}</code>${warning && html`<br><span class="warning">${warning}</span>`}`
+      return html`<code>${path}</code> is read.${warning && html` <span class="warning">${warning}</span>`}`
     }),
-    pathsMax,
-  )
-
-/** The paths that events had, with the kinds of their values and their share of the events. */
-const hadPaths = ({ metadata: { looked, more, paths } }: SeenAction): Content => [
-  paths.length > 0 &&
-    listed(
-      paths.map(
-        ({ events, kinds, path }) =>
-          html`<code>${path}</code> ${kinds.join(", ")}, ${percent(events / looked)}`,
-      ),
-      pathsMax,
+    ...paths.map(
+      ({ events, kinds, path }) =>
+        html`<code>${path}</code> ${kinds.join(", ")}, ${percent(events / looked)}${read.has(path) && ", is read"}`,
     ),
-  more && html`<span class="hint">Some are left out.</span>`,
-]
+  ]
+  return [items.length > 0 && listed(items, pathsMax), more && "Some are left out."]
+}
 
 /** What names the action, or how to name it. */
 const naming = (
@@ -133,16 +130,14 @@ ${
             head("Events", "events"),
             head("Last received", "last"),
             head("Named by"),
-            head("Metadata of its events"),
-            head("Metadata that is read"),
+            head("Metadata"),
           ],
           rows.items.map((one) => [
             html`<code>${one.action}</code>`,
             count(one.count),
             isoTime(one.lastReceivedAt),
             naming(visit, allowed, one, named.get(one.action)),
-            hadPaths(one),
-            readPaths(one, named.get(one.action)?.paths),
+            pathsOf(one, named.get(one.action)?.paths),
           ]),
         )
 }
