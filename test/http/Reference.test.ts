@@ -75,6 +75,7 @@ describe("/openapi.json", () => {
       "/v1/leaderboards/{id}/lookup",
       "/v1/leaderboards/{id}/stats",
       "/v1/leaderboards/{id}/teams",
+      "/v1/leaderboards/{id}/teams/{teamId}",
       "/v1/leagues",
       "/v1/leagues/{id}",
       "/v1/leagues/{id}/cohorts",

@@ -262,6 +262,68 @@ describe("A leaderboard of teams", () => {
     expect(await Promise.all(["bob", "idle"].map(xpOf))).toEqual([0, 0])
   })
 
+  it("does not list a disqualified team, in past windows for good, and lists it again with its scores", async () => {
+    const place = await newPlace()
+    const judge = (team: string, disqualified: boolean, board = "cup") =>
+      place.put(`/v1/leaderboards/${board}/teams/${team}`, { disqualified })
+    await score(place, "ada", 5)
+    await score(place, "bob", 7)
+    pass(1)
+    await score(place, "bob", 1)
+    await score(place, "ada", 2)
+    const { json, status } = await judge("owls", true)
+    expect([status, json]).toEqual([
+      200,
+      { leaderboard: "cup", teamId: "owls", disqualified: true },
+    ])
+    for (const query of ["", "?window=daily", "?window=weekly", yesterday()]) {
+      const rows = await teamsOn(place, query)
+      expect([query, rows.map(([rank, team]: [number, string]) => [rank, team])]).toEqual([
+        query,
+        [[1, "falcons"]],
+      ])
+    }
+    expect((await place.get("/v1/leaderboards/cup/teams?around=owls")).json.me).toBeNull()
+    expect((await place.get("/v1/leaderboards/cup/stats")).json.participants).toBe(1)
+    const shown = (await place.get("/v1/teams/owls")).json
+    expect(shown).toMatchObject({ name: "Owls", disqualifiedOn: ["cup"] })
+    // A change of the team keeps the disqualification, and scores go on.
+    await place.put("/v1/teams/owls", { name: "Barn owls" })
+    await score(place, "bob", 10)
+    expect(await teamsOn(place)).toEqual([[1, "falcons", 7]])
+    expect((await judge("owls", true)).status).toBe(200)
+    expect((await judge("owls", false)).json.disqualified).toBe(false)
+    expect((await place.get("/v1/teams/owls")).json).not.toHaveProperty("disqualifiedOn")
+    expect(await teamsOn(place)).toEqual([
+      [1, "owls", 18],
+      [2, "falcons", 7],
+    ])
+    expect(await teamsOn(place, "?window=daily")).toEqual([
+      [1, "owls", 11],
+      [2, "falcons", 2],
+    ])
+    expect(await teamsOn(place, yesterday())).toEqual([[1, "falcons", 5]])
+    expect(problemOf(await judge("nobody", true))).toEqual([404, "team_not_found"])
+    expect(problemOf(await judge("7b", true))).toEqual([404, "team_not_found"])
+    expect(problemOf(await judge("owls", true, "none"))).toEqual([404, "leaderboard_not_found"])
+    expect(faultsOf(await judge("owls", true, "xp"))).toEqual([["path/id", "not_allowed"]])
+  })
+
+  it("pays no prize to the members of a team that is disqualified, and who is behind moves up", async () => {
+    const prizes = [{ window: "daily", ranks: [1, 1], reward: { xp: 10 } }]
+    const place = await newPlace({ prizes })
+    const xpOf = async (userId: string) => (await place.get(`/v1/users/${userId}`)).json.xp
+    await score(place, "ada", 5)
+    await score(place, "bob", 7)
+    await place.put("/v1/leaderboards/cup/teams/owls", { disqualified: true })
+    pass(1)
+    await expect.poll(() => xpOf("ada")).toBe(10)
+    await place.put("/v1/leaderboards/cup/teams/owls", { disqualified: false })
+    const paid = (await place.get(`/v1/leaderboards/cup/teams${yesterday()}`)).json
+    expect(paid).toMatchObject({ closed: true, paying: false, total: 1 })
+    expect(await xpOf("bob")).toBe(0)
+  })
+
   it("is read around a team, in pages, and by statistics", async () => {
     const place = await newPlace()
     await score(place, "ada", 5)

@@ -54,6 +54,8 @@ export class ContestModel {
   readonly #span: DaysWindow
   readonly #shares = new Map<string, Share>()
   readonly hidden = new Set<string>()
+  /** The teams that are disqualified. */
+  readonly #off = new Set<string>()
   /** The points of the prizes that each user has won. */
   readonly won = new Map<string, number>()
   /** The windows that are closed. */
@@ -135,6 +137,7 @@ export class ContestModel {
       const [kind, index] = window.split(" ") as [TimedWindow | "all_time", string]
       if (kind === "all_time" || this.#closed.has(window)) continue
       if (this.isOpen(kind, Number(index), now)) continue
+      for (const team of this.#off) this.#scores.get(window)!.delete(team)
       this.#closed.add(window)
       const first = this.board(kind, Number(index))[0]?.team
       for (const [userId, { sums, team }] of this.#shares) {
@@ -173,18 +176,32 @@ export class ContestModel {
     }
   }
 
+  isOff(team: string): boolean {
+    return this.#off.has(team)
+  }
+
+  /** A disqualified team leaves closed windows for good. */
+  disqualify(team: string, isOff: boolean): void {
+    if (isOff) this.#off.add(team)
+    else this.#off.delete(team)
+    if (!isOff) return
+    for (const window of this.#closed) this.#scores.get(window)?.delete(team)
+    this.#owed = this.#owed.filter((owed) => owed.team !== team)
+  }
+
   /** A deleted team leaves every window. Its name must not be used again. */
   delete(team: string): void {
     this.teams.delete(team)
+    this.#off.delete(team)
     for (const scores of this.#scores.values()) scores.delete(team)
     for (const [userId, own] of this.members) if (own === team) this.members.delete(userId)
   }
 
   board(kind: "all_time" | TimedWindow, index: number): ReadonlyArray<ContestRow> {
     const window = kind === "all_time" ? kind : `${kind} ${index}`
-    const rows = [...(this.#scores.get(window) ?? [])].sort(
-      ([, one], [, other]) => other.amount - one.amount || one.since - other.since,
-    )
+    const rows = [...(this.#scores.get(window) ?? [])]
+      .filter(([team]) => !this.#off.has(team))
+      .sort(([, one], [, other]) => other.amount - one.amount || one.since - other.since)
     return rows.map(([team, { amount }]) => ({
       rank: 1 + rows.filter(([, other]) => other.amount > amount).length,
       team,

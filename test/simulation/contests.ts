@@ -1,6 +1,6 @@
 /**
  * One seeded run of leaderboards of teams against a naive model: users join, leave, earn, undo, are
- * hidden, merged and erased, teams are deleted and made again with their ids, days and months pass. At times
+ * hidden, merged and erased, teams are disqualified, listed again, deleted and made again with their ids, days and months pass. At times
  * no payment succeeds. The engine is stopped and killed, also in the middle of a snapshot, and stays off for some time. Two
  * leaderboards must have the same scores, one of them with the lowest score first.
  */
@@ -40,6 +40,8 @@ export const happened = {
   prizes: 0,
   late: 0,
   latePrizes: 0,
+  disqualifications: 0,
+  listedAgain: 0,
 }
 
 interface Done {
@@ -227,6 +229,18 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
     yield* makeTeam(teamId)
   })
 
+  const judge = Effect.gen(function* () {
+    const teamId = random.pick(teamIds)
+    const disqualified = !model.isOff(nameOf(teamId))
+    for (const order of boardOrders) {
+      const command = { kind: "disqualifyTeam", teamId, leaderboard: `ldb_${order}` } as const
+      yield* ask({ ...command, disqualified })
+    }
+    model.disqualify(nameOf(teamId), disqualified)
+    if (disqualified) happened.disqualifications++
+    else happened.listedAgain++
+  })
+
   const failOrPay = Effect.gen(function* () {
     paysNobody = !paysNobody
     if (paysNobody) return pays.closeUnsafe()
@@ -254,6 +268,7 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
     else if (kind < 0.75) yield* loseUser
     else if (kind < 0.77) yield* remake
     else if (kind < 0.79) yield* failOrPay
+    else if (kind < 0.81) yield* judge
     else if (kind < 0.82) yield* kill
     else if (kind < 0.84) {
       yield* running.close()

@@ -161,6 +161,7 @@ export const operations = {
     lookup: "POST leaderboards/*/lookup body",
     close: "POST leaderboards/*/close - key",
     disqualify: "PUT leaderboards/*/entries/* body key",
+    disqualifyTeam: "PUT leaderboards/*/teams/* body key",
     stats: "GET leaderboards/*/stats query",
   },
   experiments: {

@@ -80,9 +80,11 @@ const leaderboardPage = Effect.fnUntraced(function* (
   const at = asked === "all_time" ? undefined : part("at")
   const groups = error === undefined ? yield* groupNames(visit, definition, asked, at) : []
   const standing =
-    around === undefined || "error" in found || !mayChange(visit) || definition.entrants === "teams"
+    around === undefined || "error" in found || !mayChange(visit)
       ? undefined
-      : yield* standingOf(visit, definition, around)
+      : yield* definition.entrants === "teams"
+          ? teamStandingOf(visit, definition, around)
+          : standingOf(visit, definition, around)
   const path = `${base}/leaderboard`
   return show(
     isXp(definition) ? "Leaderboard" : definition.name,
@@ -131,7 +133,7 @@ const boardOf = (
     return { ...page, entries, definition }
   })
 
-type Standing = BodyOf<"leaderboards.lookup">["users"][number]
+type Standing = Pick<BodyOf<"leaderboards.lookup">["users"][number], "disqualified" | "userId">
 
 /** The user's standing on the board of all its windows; `undefined`: the user never scored there. */
 const standingOf = (
@@ -144,20 +146,38 @@ const standingOf = (
     ({ users }) => users.find(({ disqualified, entry }) => disqualified || entry !== null),
   )
 
+/** That of a team, whose id is in the place of a user's; `undefined`: no such team can be listed. */
+const teamStandingOf = (
+  { ask }: PlaceVisit,
+  { key, teamKind }: Definition,
+  teamId: string,
+): Effect.Effect<Standing | undefined, LaurelError> =>
+  ask("teams.get", { params: { id: teamId } }).pipe(
+    Effect.map(({ disqualifiedOn = [], kind }) =>
+      kind === teamKind
+        ? { userId: teamId, disqualified: disqualifiedOn.includes(key) }
+        : undefined,
+    ),
+    Effect.catch((error) =>
+      error.code === "team_not_found" ? Effect.undefined : Effect.fail(error),
+    ),
+  )
+
 const disqualifyButton = (
   { base }: PlaceVisit,
-  { key, name }: Definition,
+  { entrants, key, name }: Definition,
   { disqualified, userId }: Standing,
 ): Html => {
   const action = `${base}/leaderboard/${encodeURIComponent(userId)}/${disqualified ? "list" : "disqualify"}`
   const fields = html`<input type="hidden" name="board" value="${key}">`
   const id = "disqualify"
+  const entrant = entrants === "teams" ? "team" : "user"
   return disqualified
     ? confirmButton({
         id,
         button: "List again",
         title: `List ${titled(userId)} again on ${titled(name)}?`,
-        detail: "The user has all scores again in the open windows. Past windows stay as they are.",
+        detail: `The ${entrant} has all scores again in the open windows. Past windows stay as they are.`,
         action,
         fields,
         danger: false,
@@ -166,8 +186,7 @@ const disqualifyButton = (
         id,
         button: "Disqualify",
         title: `Disqualify ${titled(userId)} on ${titled(name)}?`,
-        detail:
-          "The user leaves the leaderboard, past windows for good, and those behind move up. Scores still count.",
+        detail: `The ${entrant} leaves the leaderboard, past windows for good, and those behind move up. Scores still count.`,
         action,
         fields,
       })
@@ -175,25 +194,23 @@ const disqualifyButton = (
 
 const disqualify =
   (disqualified: boolean) =>
-  (visit: PlaceVisit): Effect.Effect<Reply, LaurelError> => {
-    const { ask, base, form, params } = visit
-    const id = form.text("board")
-    const userId = percentDecode(params.user!) ?? params.user!
-    const asked = ask("leaderboards.disqualify", {
-      params: { id, userId },
-      payload: { disqualified },
-    })
-    return Effect.map(asked, ({ leaderboard }) =>
-      redirectWithNotice(
+  (visit: PlaceVisit): Effect.Effect<Reply, LaurelError> =>
+    Effect.gen(function* () {
+      const { ask, base, form, params } = visit
+      const id = form.text("board")
+      const entrant = percentDecode(params.user!) ?? params.user!
+      const payload = { disqualified }
+      const { entrants, key } = yield* ask("leaderboards.get", { params: { id } })
+      yield* entrants === "teams"
+        ? ask("leaderboards.disqualifyTeam", { params: { id, teamId: entrant }, payload })
+        : ask("leaderboards.disqualify", { params: { id, userId: entrant }, payload })
+      const query = { board: key, around: entrant }
+      return redirectWithNotice(
         visit,
-        withQuery(`${base}/leaderboard`, new URLSearchParams(), {
-          board: leaderboard,
-          around: userId,
-        }),
+        withQuery(`${base}/leaderboard`, new URLSearchParams(), query),
         disqualified ? "Disqualified." : "Listed again.",
-      ),
-    )
-  }
+      )
+    })
 
 export const leaderboardRoutes: ReadonlyArray<Route> = [
   placePage("/leaderboard", leaderboardPage),

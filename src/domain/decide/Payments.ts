@@ -11,7 +11,7 @@
 import { Result } from "effect"
 import type { Gives } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
-import { teamWithId } from "../project/Team.ts"
+import { isOffBoard, teamWithId } from "../project/Team.ts"
 import type { Payment, PrizeRank, RewardedGoal } from "../record/Payment.ts"
 import { type GoalPart, partOf } from "../user/GoalPart.ts"
 import { teamsOfUser } from "../user/TeamMembership.ts"
@@ -53,8 +53,12 @@ const payPrize = (
   }
   const { boardId, index, team, teamId, window } = cause.prize
   const share = team === undefined ? undefined : { team, window, index }
-  const isDeleted = teamId !== undefined && teamWithId(project.teams, teamId)?.number !== team
-  if (isDeleted || (share !== undefined && !hasShare(user, project, boardId, share))) {
+  const winner = teamId === undefined ? undefined : teamWithId(project.teams, teamId)
+  const isGone = teamId !== undefined && winner?.number !== team
+  if (isGone || (winner !== undefined && isOffBoard(winner, boardId))) {
+    return refuse("conflict", "The leaderboard does not list the team any more.")
+  }
+  if (share !== undefined && !hasShare(user, project, boardId, share)) {
     return refuse("conflict", "The user has no share of what the team won.")
   }
   const draft = new Draft(user.id, user, project, now)

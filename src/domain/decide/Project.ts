@@ -29,7 +29,7 @@ import { type CloseLeagues, decideCloseLeagues } from "./Leagues.ts"
 import { type FinishPayout, finishPayout, type ProgressPayout, progressPayout } from "./Payouts.ts"
 import { decideSettings, type SettingsCommand } from "./Settings.ts"
 import { createSource, type RotateSourceSecret, rotateSourceSecret } from "./SourceDefinitions.ts"
-import { deleteTeam, putTeam, type TeamCommand, teamVersion } from "./Teams.ts"
+import { deleteTeam, disqualifyTeam, putTeam, type TeamCommand, teamVersion } from "./Teams.ts"
 import { type AdvanceClock, advanceClock, type StepClock, stepClock } from "./TestClock.ts"
 import {
   createWebhook,
@@ -80,6 +80,7 @@ export interface ProjectRefusals extends DefinitionRefusals {
   readonly finishBackfill: "conflict"
   readonly putTeam: "invalid_request" | "quota_exceeded" | "version_conflict"
   readonly deleteTeam: "team_not_found" | "version_conflict"
+  readonly disqualifyTeam: "leaderboard_not_found" | "team_not_found" | "invalid_request"
   readonly createWebhook: "quota_exceeded"
   readonly updateWebhook: "webhook_not_found" | "version_conflict"
   readonly deleteWebhook: "webhook_not_found" | "version_conflict"
@@ -144,6 +145,7 @@ const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } =
   finishBackfill: { decide: finishBackfill },
   putTeam: { decide: putTeam, version: teamVersion },
   deleteTeam: { decide: deleteTeam, version: teamVersion },
+  disqualifyTeam: { decide: disqualifyTeam },
   createWebhook: { decide: createWebhook, atServerTime: true },
   updateWebhook: { decide: updateWebhook, version: webhookVersion, atServerTime: true },
   deleteWebhook: { decide: deleteWebhook, version: webhookVersion },

@@ -1,10 +1,12 @@
 /** Decides the commands on the teams of an environment. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
+import { isOfTeams } from "../project/BoardDefinition.ts"
 import { firstVersion, nextVersion } from "../project/Definition.ts"
+import { definitionOf } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
-import { type Team, teamWithId } from "../project/Team.ts"
-import { invalidRequest, quotaExceeded } from "../values/Errors.ts"
+import { isOffBoard, type Team, teamWithId } from "../project/Team.ts"
+import { invalidRequest, quotaExceeded, refuse } from "../values/Errors.ts"
 import { type Conditional, type Decided, noChange } from "./Decided.ts"
 import { teamNotFound } from "./TeamMembers.ts"
 
@@ -17,7 +19,15 @@ type PutTeam = Conditional & {
 
 type DeleteTeam = Conditional & { readonly kind: "deleteTeam"; readonly teamId: string }
 
-export type TeamCommand = PutTeam | DeleteTeam
+/** Takes the team off a leaderboard of teams, or lists it again. Names the leaderboard by its id or key. */
+type DisqualifyTeam = {
+  readonly kind: "disqualifyTeam"
+  readonly teamId: string
+  readonly leaderboard: string
+  readonly disqualified: boolean
+}
+
+export type TeamCommand = PutTeam | DeleteTeam | DisqualifyTeam
 
 /** A team that does not exist has version 0, which no entity tag has. */
 export const teamVersion = ({ teams }: ProjectState, { teamId }: TeamCommand): number =>
@@ -67,6 +77,38 @@ const missing = (given: PutTeam["team"]) =>
         detail: "is required for a new team",
       })),
   )
+
+/**
+ * A leaderboard does not list a team that is disqualified on it. Its members score for it still, so that a
+ * team that is listed again has all its scores; closed windows stay as they are. It follows from the team alone.
+ */
+export const disqualifyTeam = (
+  { leaderboards, teams }: ProjectState,
+  { disqualified, leaderboard, teamId }: DisqualifyTeam,
+  now: number,
+): Decided<"leaderboard_not_found" | "team_not_found" | "invalid_request"> => {
+  const board = definitionOf(leaderboards, leaderboard)
+  if (board === undefined || board.set === "archived") {
+    return refuse("leaderboard_not_found", "No leaderboard of this project has this id or key.")
+  }
+  if (!isOfTeams(board)) return Result.fail(ranksUsers)
+  const before = teamWithId(teams, teamId)
+  if (before === undefined || before.kind !== board.teamKind) return Result.fail(teamNotFound)
+  if (isOffBoard(before, board.id) === disqualified) return Result.succeed([])
+  const { disqualifiedOn = [], ...rest } = before
+  // Those of leaderboards that were archived since are forgotten.
+  const others = disqualifiedOn.filter((id) => {
+    const other = leaderboards.get(id)
+    return id !== board.id && other !== undefined && other.set !== "archived"
+  })
+  const off = disqualified ? [...others, board.id] : others
+  const team = { ...rest, ...(off.length > 0 && { disqualifiedOn: off }) }
+  return Result.succeed([{ kind: "team.updated", team: { ...team, ...nextVersion(before, now) } }])
+}
+
+const ranksUsers = invalidRequest([
+  { pointer: "path/id", code: "not_allowed", detail: "must name a leaderboard that ranks teams" },
+])
 
 export const deleteTeam = (
   { teams }: ProjectState,

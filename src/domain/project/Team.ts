@@ -29,7 +29,12 @@ export interface Team extends Versioned {
   readonly kind: string
   readonly name: string
   readonly attributes: { readonly [name: string]: string | number | boolean }
+  /** The ids of the leaderboards on which the team is disqualified; absent: none. */
+  readonly disqualifiedOn?: ReadonlyArray<string>
 }
+
+export const isOffBoard = ({ disqualifiedOn }: Team, boardId: string): boolean =>
+  disqualifiedOn?.includes(boardId) === true
 
 /** A user's membership, which holds as long as the team with this number exists. */
 export interface TeamMembership {

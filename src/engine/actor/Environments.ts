@@ -113,7 +113,7 @@ export class Environment {
   /** The actors of the users that are decoded. */
   readonly users = new Map<string, UserActor>()
   readonly boards = new Boards(() => this.project.durable.metrics)
-  readonly teamScores = new TeamScores(this.boards, () => this.project.durable.teams)
+  readonly teamScores = new TeamScores(this.boards, () => this.project.durable)
   readonly announced = new AnnouncedRanks()
   readonly cohorts: Cohorts
   readonly agenda: Agenda

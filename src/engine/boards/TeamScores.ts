@@ -9,6 +9,8 @@
  *   is merged into another or is erased takes nothing away.
  * - A snapshot has the scores of each team as of its watermark, in the transaction that sets the
  *   watermark. A window that is stored by then, or closed, is not among them (`StoredBoard.ts` has it).
+ * - A team that is disqualified on a board leaves it, closed windows too. What it scores is added up apart
+ *   (`Unlisted`), so that a team that is listed again has its scores in the windows that are open.
  * - A deleted team leaves all boards at once, closed ones too. A fact counts only for the team with its
  *   number: a new team with the id of a deleted one begins without a score.
  *
@@ -20,11 +22,13 @@
  */
 import { Effect } from "effect"
 import type { Leaderboard } from "../../domain/board/Leaderboard.ts"
+import { oldestOpenWindow } from "../../domain/decide/CloseWindows.ts"
 import { hasWindow } from "../../domain/project/BoardDefinition.ts"
-import { type Teams, teamWithId } from "../../domain/project/Team.ts"
-import type { JournalRecord } from "../../domain/record/Record.ts"
+import type { ProjectState } from "../../domain/project/Project.ts"
+import { isOffBoard, type Team, teamWithId } from "../../domain/project/Team.ts"
+import { decidedAt, type JournalRecord } from "../../domain/record/Record.ts"
 import { isOfTeam, type TeamScored } from "../../domain/record/Remains.ts"
-import { type TimedWindow, timedWindows } from "../../domain/values/Calendar.ts"
+import { type TimedWindow, timedWindows, zoneOf } from "../../domain/values/Calendar.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Entry, Storage } from "../../storage/Storage.ts"
 import { collectEntries, decodeValue, encodeValue, jsonOf } from "../../storage/Values.ts"
@@ -33,6 +37,15 @@ import type { FurtherBoards } from "./FurtherBoards.ts"
 
 /** A score, and the sequence of the record that set it. */
 type Score = readonly [score: number, sequence: number]
+
+/**
+ * The scores of a team that a board does not list. A snapshot drops those of windows that have closed, and keeps
+ * the newest `openWindowsMax` of a kind: a window that lists nobody ends without a record.
+ */
+interface Unlisted {
+  total: Score | undefined
+  readonly windows: Record<TimedWindow, Map<number, Score>>
+}
 
 /** The scores of a team on the boards of a definition that are not closed. */
 interface TeamRow {
@@ -46,26 +59,37 @@ type Changes = Map<string, Set<string>>
 
 export const teamRowSection = "t"
 
+/** How many windows of a kind may be open: the present one, one in its grace, and one after a move of the zone. */
+const openWindowsMax = 3
+
 const rowKey = (environment: string, board: string, teamId: string): Uint8Array =>
   compositeKey(teamRowSection, environment, board, teamId)
 
 export class TeamScores {
   readonly #boards: Boards
-  readonly #teams: () => Teams
+  readonly #project: () => ProjectState
+  /** Of teams that are disqualified, by board and team. */
+  readonly #unlisted = new Map<string, Map<string, Unlisted>>()
   #latest: Changes = new Map()
   /** Of the snapshot that is being written. */
   #written: Changes = new Map()
 
-  /** `teams`: the durable ones. */
-  constructor(boards: Boards, teams: () => Teams) {
+  /** `project`: the durable one. */
+  constructor(boards: Boards, project: () => ProjectState) {
     this.#boards = boards
-    this.#teams = teams
+    this.#project = project
   }
 
-  fold({ facts, sequence, subject }: JournalRecord): void {
+  #teamWith(id: string): Team | undefined {
+    return teamWithId(this.#project().teams, id)
+  }
+
+  fold(record: JournalRecord): void {
     if (this.#boards.ofTeams.size === 0) return
+    const { facts, sequence, subject } = record
     for (const fact of facts) {
       if (isOfTeam(fact) && subject.actor === "user") this.#score(fact, sequence)
+      else if (fact.kind === "team.updated") this.#follow(fact.team, record)
       else if (fact.kind === "team.deleted") this.#remove(fact.teamId, sequence)
     }
   }
@@ -79,9 +103,80 @@ export class TeamScores {
     const { boardId, team } = fact
     const boards = this.#boards.ofTeams.get(boardId)
     if (boards === undefined) return
-    if (teamWithId(this.#teams(), team.id)?.number !== team.number) return
-    scoreOn(boards, boards.members.admit(team.id), fact, sequence)
+    const present = this.#teamWith(team.id)
+    if (present?.number !== team.number) return
+    if (isOffBoard(present, boardId)) {
+      scoreApart(boards, this.#apart(boardId, team.id), fact, sequence)
+    } else {
+      scoreOn(boards, boards.members.admit(team.id), fact, sequence)
+    }
     this.#change(boardId, team.id)
+  }
+
+  #apart(boardId: string, teamId: string): Unlisted {
+    const teams = this.#unlisted.get(boardId) ?? new Map<string, Unlisted>()
+    this.#unlisted.set(boardId, teams)
+    const scores = teams.get(teamId) ?? nothing()
+    teams.set(teamId, scores)
+    return scores
+  }
+
+  /** The team may be disqualified now, or listed again. */
+  #follow(team: Team, record: JournalRecord): void {
+    for (const [boardId, boards] of this.#boards.ofTeams) {
+      if (boards.board.teamKind !== team.kind) continue
+      const scores = this.#unlisted.get(boardId)?.get(team.id)
+      const isOff = isOffBoard(team, boardId)
+      if (isOff === (scores !== undefined)) continue
+      if (isOff) this.#takeOff(boardId, boards, team.id, record.sequence)
+      else this.#putBack(boardId, boards, team.id, scores!, decidedAt(record))
+      this.#change(boardId, team.id)
+    }
+  }
+
+  #takeOff(boardId: string, boards: FurtherBoards, teamId: string, sequence: number): void {
+    const member = boards.members.find(teamId)
+    const scores = this.#apart(boardId, teamId)
+    if (member !== undefined) {
+      scores.total = scoreIn(boards, boards.allTime, member)
+      for (const [kind, index, ...score] of openScores(boards, member)) {
+        scores.windows[kind].set(index, score)
+      }
+    }
+    boards.leave(member, teamId, sequence)
+    boards.moved()
+  }
+
+  #putBack(
+    boardId: string,
+    boards: FurtherBoards,
+    teamId: string,
+    scores: Unlisted,
+    at: number,
+  ): void {
+    this.#unlisted.get(boardId)!.delete(teamId)
+    const project = this.#project()
+    const zone = zoneOf(project.settings.timezone)
+    for (const kind of timedWindows) {
+      const oldest = oldestOpenWindow(project, boards.board, zone, kind, at)
+      const own = scores.windows[kind]
+      for (const index of own.keys()) if (index < oldest) own.delete(index)
+    }
+    this.#put(boards, teamId, scores)
+  }
+
+  #put(boards: FurtherBoards, teamId: string, { total, windows }: Unlisted): void {
+    const member = boards.members.admit(teamId)
+    const put = (board: Leaderboard, [score, sequence]: Score) =>
+      board.set(member, boards.keyOf(score), sequence)
+    if (total !== undefined && boards.ended === undefined) put(boards.allTime, total)
+    for (const kind of timedWindows) {
+      for (const [index, score] of windows[kind]) {
+        const board = boards.windows[kind].openBoard(index)
+        if (board !== undefined) put(board, score)
+      }
+    }
+    boards.moved()
   }
 
   #remove(teamId: string, sequence: number): void {
@@ -89,7 +184,8 @@ export class TeamScores {
     const member = teams.find(teamId)
     for (const [boardId, boards] of ofTeams) {
       boards.leave(member, teamId, sequence)
-      if (member !== undefined) this.#change(boardId, teamId)
+      const wasApart = this.#unlisted.get(boardId)?.delete(teamId) === true
+      if (member !== undefined || wasApart) this.#change(boardId, teamId)
     }
     if (member !== undefined) teams.release(teamId)
   }
@@ -107,6 +203,9 @@ export class TeamScores {
       this.#written.set(boardId, teams.union(this.#written.get(boardId) ?? new Set()))
     }
     this.#latest = new Map()
+    for (const boardId of this.#unlisted.keys()) {
+      if (!this.#boards.ofTeams.has(boardId)) this.#unlisted.delete(boardId)
+    }
     for (const [boardId, teams] of this.#written) {
       const boards = this.#boards.ofTeams.get(boardId)
       for (const teamId of teams) {
@@ -128,17 +227,14 @@ export class TeamScores {
 
   /** `undefined`: the team has no score. */
   #rowOf(boards: FurtherBoards, teamId: string): TeamRow | undefined {
-    const member = boards.members.find(teamId)
-    const team = teamWithId(this.#teams(), teamId)
-    if (member === undefined || team === undefined) return undefined
-    const total = scoreIn(boards, boards.allTime, member)
-    const windows = timedWindows.flatMap((kind) =>
-      Array.from(boards.windows[kind].open).flatMap(([index, board]) => {
-        const score = scoreIn(boards, board, member)
-        return score === undefined ? [] : [[kind, index, ...score] as const]
-      }),
-    )
-    if (total === undefined && windows.length === 0) return undefined
+    const team = this.#teamWith(teamId)
+    if (team === undefined) return undefined
+    const apart = this.#unlisted.get(boards.board.id)?.get(teamId)
+    const scores = apart === undefined ? listed(boards, teamId) : stillOpen(boards, apart)
+    if (scores === undefined || (scores.total === undefined && scores.windows.length === 0)) {
+      return undefined
+    }
+    const { total, windows } = scores
     return { number: team.number, ...(total && { total }), windows }
   }
 
@@ -146,18 +242,83 @@ export class TeamScores {
   load(boardId: string, teamId: string, { number, total, windows }: TeamRow): void {
     const boards = this.#boards.ofTeams.get(boardId)
     if (boards === undefined) return
-    if (teamWithId(this.#teams(), teamId)?.number !== number) {
+    const team = this.#teamWith(teamId)
+    if (team?.number !== number) {
       this.#change(boardId, teamId)
       return
     }
-    const member = boards.members.admit(teamId)
-    const put = (board: Leaderboard, [score, sequence]: Score) =>
-      board.set(member, boards.keyOf(score), sequence)
-    if (total !== undefined && boards.ended === undefined) put(boards.allTime, total)
-    for (const [kind, index, ...score] of windows) {
-      const board = boards.windows[kind].openBoard(index)
-      if (board !== undefined) put(board, score)
+    const isOff = isOffBoard(team, boardId)
+    const scores = isOff ? this.#apart(boardId, teamId) : nothing()
+    scores.total = total
+    for (const [kind, index, ...score] of windows) scores.windows[kind].set(index, score)
+    if (!isOff) this.#put(boards, teamId, scores)
+  }
+}
+
+const nothing = (): Unlisted => ({
+  total: undefined,
+  windows: { daily: new Map(), weekly: new Map(), monthly: new Map(), days: new Map() },
+})
+
+/** The scores of a team that the board lists; `undefined`: none. */
+const listed = (
+  boards: FurtherBoards,
+  teamId: string,
+): Pick<TeamRow, "total" | "windows"> | undefined => {
+  const member = boards.members.find(teamId)
+  if (member === undefined) return undefined
+  const total = scoreIn(boards, boards.allTime, member)
+  return { ...(total && { total }), windows: openScores(boards, member) }
+}
+
+/** The scores that are not of closed windows. Those are dropped. */
+const stillOpen = (
+  { ended, windows: present }: FurtherBoards,
+  scores: Unlisted,
+): Pick<TeamRow, "total" | "windows"> => {
+  if (ended !== undefined) scores.total = undefined
+  const windows = timedWindows.flatMap((kind) => {
+    const own = scores.windows[kind]
+    const indexes = [...own.keys()].sort((one, other) => other - one)
+    for (const [n, index] of indexes.entries()) {
+      if (n >= openWindowsMax || present[kind].isClosed(index)) own.delete(index)
     }
+    return Array.from(own, ([index, score]) => [kind, index, ...score] as const)
+  })
+  const { total } = scores
+  return { ...(total && { total }), windows }
+}
+
+/** The scores in the windows that are open. */
+const openScores = (boards: FurtherBoards, member: number): TeamRow["windows"] =>
+  timedWindows.flatMap((kind) =>
+    Array.from(boards.windows[kind].open).flatMap(([index, board]) => {
+      const score = scoreIn(boards, board, member)
+      return score === undefined ? [] : [[kind, index, ...score] as const]
+    }),
+  )
+
+/** Adds the amount of the fact to the scores of a team that the board does not list. */
+const scoreApart = (
+  boards: FurtherBoards,
+  scores: Unlisted,
+  fact: TeamScored,
+  sequence: number,
+): void => {
+  const plus = ([before]: Score | readonly [0] = [0]): Score | undefined => {
+    const score = Math.max(0, before + fact.amount)
+    return score === 0 ? undefined : [score, sequence]
+  }
+  if (boards.ended === undefined && hasWindow(boards.board, "all_time")) {
+    scores.total = plus(scores.total)
+  }
+  for (const kind of timedWindows) {
+    const index = fact[kind]
+    if (index === undefined || boards.windows[kind].openBoard(index) === undefined) continue
+    const own = scores.windows[kind]
+    const score = plus(own.get(index))
+    if (score === undefined) own.delete(index)
+    else own.set(index, score)
   }
 }
 

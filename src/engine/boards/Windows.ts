@@ -56,10 +56,15 @@ export class Windows {
     this.#newBoard = newBoard
   }
 
+  /** Whether the window closed with a record, or a later one did. */
+  isClosed(index: number): boolean {
+    return index <= (this.frozen.at(-1)?.index ?? this.storedThrough)
+  }
+
   /** The open board of a window, made if there is none; `undefined`: the window is closed. */
   openBoard(index: number): Leaderboard | undefined {
     if (this.#latest !== undefined && index === this.#latestIndex) return this.#latest
-    if (index <= (this.frozen.at(-1)?.index ?? this.storedThrough)) return undefined
+    if (this.isClosed(index)) return undefined
     let board = this.open.get(index)
     if (board === undefined) {
       board = this.#newBoard()

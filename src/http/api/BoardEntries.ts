@@ -10,9 +10,11 @@ import {
   boardGroups,
   boardLookup,
   boardStats,
+  teamBoardKey,
   teamEntries,
   teamEntry,
 } from "./examples/boardExamples.ts"
+import { teamId } from "./examples/exampleIds.ts"
 import { BoardAt, boardPageFields, boardTotal, PreviousRank, windowShown } from "./Leaderboard.ts"
 import { TeamId } from "./Teams.ts"
 
@@ -267,12 +269,12 @@ export const BoardGroups = Schema.Struct({
 
 export const DisqualifyRequest = Schema.Struct({
   disqualified: Schema.Boolean.annotate({
-    description: "`true`: the leaderboard does not list the user. `false`: it does.",
+    description: "`true`: the leaderboard does not list the user or the team. `false`: it does.",
     examples: [true],
   }),
 }).annotate({
   identifier: "DisqualifyRequest",
-  description: "Whether the user is disqualified.",
+  description: "Whether the user or the team is disqualified.",
   examples: [{ disqualified: true }],
 })
 
@@ -287,4 +289,17 @@ export const Disqualified = Schema.Struct({
   identifier: "Disqualified",
   description: "A user on a leaderboard.",
   examples: [{ leaderboard: "gem-hunters", userId: "user-42", disqualified: true }],
+})
+
+export const DisqualifiedTeam = Schema.Struct({
+  leaderboard: windowRead.leaderboard,
+  teamId: TeamId,
+  disqualified: Schema.Boolean.annotate({
+    description: "Whether the leaderboard does not list the team.",
+    examples: [true],
+  }),
+}).annotate({
+  identifier: "DisqualifiedTeam",
+  description: "A team on a leaderboard.",
+  examples: [{ leaderboard: teamBoardKey, teamId, disqualified: true }],
 })

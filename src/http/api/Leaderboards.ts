@@ -19,6 +19,7 @@ import {
   BoardLookupRequest,
   BoardStats,
   Disqualified,
+  DisqualifiedTeam,
   DisqualifyRequest,
   groupQuery,
   TeamBoardEntries,
@@ -555,6 +556,19 @@ ${statusWords}`,
         summary: "Disqualify a user on a leaderboard",
         description:
           "The leaderboard does not list the user any more, in open and past windows: the users behind move up. The user still scores, so `false` lists the user again with the present scores, in the windows that are open; past windows stay without the user. A merge makes both users so, if one is. To take a user off all leaderboards, set `hidden` of the user.",
+      }),
+    ),
+    HttpApiEndpoint.put("disqualifyTeam", "/v1/leaderboards/:id/teams/:teamId", {
+      params: { ...pathOf("leaderboard", teamBoardKey), teamId: TeamId },
+      headers: idempotencyHeaders,
+      payload: DisqualifyRequest,
+      success: DisqualifiedTeam,
+      error: [...writeProblems, ...keyedProblems, LeaderboardOrTeamNotFound],
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Disqualify a team on a leaderboard",
+        description:
+          "The leaderboard does not list the team any more, in open and past windows: the teams behind move up, and prizes that are not paid yet do not go to its members. Its members still score for it, so `false` lists the team again with its scores in the windows that are open; past windows stay without the team. The team's `version` rises, and its `disqualifiedOn` has the leaderboard. On a leaderboard that ranks teams of its kind only.",
       }),
     ),
     HttpApiEndpoint.get("stats", "/v1/leaderboards/:id/stats", {

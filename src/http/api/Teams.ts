@@ -81,6 +81,13 @@ export const Team = Schema.Struct({
     Schema.String,
     Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]),
   ).annotate({ description: "The team's custom attributes.", examples: [team.attributes] }),
+  disqualifiedOn: Schema.optionalKey(
+    Schema.Array(Schema.String).annotate({
+      description:
+        "The keys of the leaderboards on which the team is disqualified; absent: there is none.",
+      examples: [["club-cup"]],
+    }),
+  ),
   ...versionFields,
 }).annotate({
   identifier: "Team",

@@ -83,6 +83,7 @@ export const loggedOperations: Partial<Record<OperationName, Logging>> = {
   "leaderboards.delete": { action: "leaderboard.archive", before: "leaderboards.get" },
   "leaderboards.close": { action: "leaderboard.close", before: "leaderboards.get" },
   "leaderboards.disqualify": { action: "leaderboard.disqualify" },
+  "leaderboards.disqualifyTeam": { action: "leaderboard.disqualify_team" },
   "leagues.disqualify": { action: "league.disqualify" },
   "leagues.create": { action: "league.create" },
   "leagues.update": { action: "league.update", before: "leagues.get" },
@@ -264,6 +265,11 @@ const noteOf = (
     const subject = userSubject(caller.environment, String(asked.userId))
     const detail = league === undefined ? `leaderboard ${leaderboard}` : `league ${league}`
     return { subject, detail, changes }
+  }
+  if (name === "leaderboards.disqualifyTeam") {
+    const { disqualified, leaderboard, teamId } = membersOf(body)
+    const changes = leaves("disqualified", undefined, disqualified)
+    return { subject: String(teamId), detail: `leaderboard ${leaderboard}`, changes }
   }
   const isShown = method === "POST" && id === ""
   const about = membersOf(isShown || was === undefined ? body : was)

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import type { BoardChange } from "../../domain/decide/BoardDefinitions.ts"
 import { definitionNotFound } from "../../domain/decide/Kind.ts"
+import { teamNotFound } from "../../domain/decide/TeamMembers.ts"
 import {
   type Board,
   type BoardEntrants,
@@ -15,6 +16,7 @@ import type { BoardPrize } from "../../domain/project/BoardPrize.ts"
 import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { type LevelCurve, levelAt } from "../../domain/project/Level.ts"
 import { unscaled } from "../../domain/project/Metric.ts"
+import { isOffBoard, teamWithId } from "../../domain/project/Team.ts"
 import { decidedAt } from "../../domain/record/Record.ts"
 import { isDisqualified, type UserState } from "../../domain/user/User.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
@@ -100,7 +102,7 @@ export const boardHandlers = (engine: Engine["Service"]): Handlers<typeof Leader
 
 const standingHandlers = (
   engine: Engine["Service"],
-): Pick<Handlers<typeof Leaderboards>, "disqualify"> => ({
+): Pick<Handlers<typeof Leaderboards>, "disqualify" | "disqualifyTeam"> => ({
   disqualify: {
     handle: ({ caller: { environment }, idempotency, params, payload: { disqualified } }) =>
       Effect.gen(function* () {
@@ -119,6 +121,22 @@ const standingHandlers = (
           disqualified: isDisqualified(user, board.id),
         }
         return { body, replayed: asked.replayed }
+      }),
+  },
+  disqualifyTeam: {
+    handle: ({ caller: { environment }, idempotency, params, payload: { disqualified } }) =>
+      Effect.gen(function* () {
+        const { id: leaderboard, teamId } = params
+        const { leaderboards: present } = yield* engine.readProject(environment)
+        const named = definitionOf(present, leaderboard)
+        if (named !== undefined) yield* ranking("teams", named)
+        const command = { kind: "disqualifyTeam", teamId, leaderboard, disqualified } as const
+        const { replayed } = yield* engine.askProject(environment, command, idempotency)
+        const { leaderboards, teams } = engine.projectNow(environment)
+        const board = yield* foundOr(definitionOf(leaderboards, leaderboard), boardNotFound)
+        const team = yield* foundOr(teamWithId(teams, teamId), teamNotFound)
+        const is = isOffBoard(team, board.id)
+        return { body: { leaderboard: board.key, teamId, disqualified: is }, replayed }
       }),
   },
 })

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { teamNotFound } from "../../domain/decide/TeamMembers.ts"
+import type { ProjectState } from "../../domain/project/Project.ts"
 import { type Team, teamsAfter, teamWithId } from "../../domain/project/Team.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
@@ -23,20 +24,23 @@ const listHandlers = (engine: Engine["Service"]): Pick<TeamHandlers, "list" | "g
         const { kind } = query
         const { after, end, limit } = yield* pageAsked("teams", environment, { kind }, query)
         const page: Array<Team> = []
-        for (const team of teamsAfter(engine.projectNow(environment).teams, after?.[0])) {
+        const project = engine.projectNow(environment)
+        for (const team of teamsAfter(project.teams, after?.[0])) {
           if (kind !== undefined && team.kind !== kind) continue
           page.push(team)
           if (page.length > limit) break
         }
         const shown = page.slice(0, limit)
         const last = page.length > limit ? shown.at(-1) : undefined
-        return { body: { teams: shown.map(showTeam), ...end(last && [last.id]) } }
+        return {
+          body: { teams: shown.map((team) => showTeam(team, project)), ...end(last && [last.id]) },
+        }
       }),
   },
   get: {
     handle: ({ caller: { environment }, headers, params: { id } }) =>
       Effect.map(teamNow(engine, environment, id), (team) =>
-        shownVersion(showTeam(team), team.version, headers),
+        shownVersion(showTeam(team, engine.projectNow(environment)), team.version, headers),
       ),
   },
 })
@@ -54,7 +58,7 @@ const changeHandlers = (engine: Engine["Service"]): Pick<TeamHandlers, "put" | "
       const asked = engine.askProject(environment, command, idempotency)
       return Effect.flatMap(asked, ({ replayed }) =>
         Effect.map(teamNow(engine, environment, id), (team) => ({
-          body: showTeam(team),
+          body: showTeam(team, engine.projectNow(environment)),
           replayed,
           version: team.version,
         })),
@@ -111,8 +115,18 @@ const memberHandlers = (
   },
 })
 
-const showTeam = ({ createdAt, number: _, updatedAt, ...team }: Team) => ({
-  ...team,
-  createdAt: isoTime(createdAt),
-  updatedAt: isoTime(updatedAt),
-})
+const showTeam = (
+  { createdAt, disqualifiedOn = [], number: _, updatedAt, ...team }: Team,
+  { leaderboards }: Pick<ProjectState, "leaderboards">,
+) => {
+  const off = disqualifiedOn.flatMap((id) => {
+    const board = leaderboards.get(id)
+    return board === undefined || board.set === "archived" ? [] : [board.key]
+  })
+  return {
+    ...team,
+    ...(off.length > 0 && { disqualifiedOn: off }),
+    createdAt: isoTime(createdAt),
+    updatedAt: isoTime(updatedAt),
+  }
+}

@@ -110,6 +110,32 @@ describe("The leaderboard", () => {
     expect(log).toContain("<code>leaderboard.disqualify</code>")
   })
 
+  it("takes a team off a leaderboard of teams by a button, and lists it again by another", async () => {
+    const { owner } = places
+    const cup = { name: "Cup", score: { currency: "points" }, entrants: "teams", teamKind: "club" }
+    await sandbox("POST", "/leaderboards", cup)
+    for (const [teamId, kind] of [
+      ["owls", "club"],
+      ["7b", "class"],
+    ]) {
+      await sandbox("PUT", `/teams/${teamId}`, { kind, name: teamId })
+      await sandbox("PUT", `/teams/${teamId}/members/bob`, {})
+    }
+    await sandbox("POST", "/users/bob/rewards", { reward: { points: 3 } })
+    const around = `${base}?board=cup&around=`
+    expect((await owner.get(`${around}7b`)).text).not.toContain("Disqualify")
+    expect((await owner.get(`${around}owls`)).text).toContain(`action="${base}/owls/disqualify"`)
+    const { location } = await owner.post(`${base}/owls/disqualify`, { board: "cup" })
+    const off = (await owner.get(location!)).text
+    expect(off).toContain("Disqualified.")
+    expect(off).toContain(`action="${base}/owls/list"`)
+    expect((await board("?board=cup")).rows).toEqual([])
+    await owner.post(`${base}/owls/list`, { board: "cup" })
+    expect((await board("?board=cup")).rows).toMatchObject([{ rank: "1", xp: "3" }])
+    const log = (await owner.get("/dashboard/shop/sandbox/log")).text
+    expect(log).toContain("leaderboard cup")
+  })
+
   it("tells a user who is not listed from a user who does not exist", async () => {
     const unlisted = await board("?around=hidden")
     expect(unlisted).toMatchObject({ status: 200 })
