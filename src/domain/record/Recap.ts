@@ -5,6 +5,11 @@
  * counts for nothing. An event counts on the day on which it occurred, another record on the day of
  * its decision, both in the time zone that the recap is made for.
  *
+ * Undo and merge. What an undo takes back has a fact of its own (`badge.revoked`, `quest.reverted`), so a badge or
+ * quest counts unless it has one, also if its event was undone: badges of streaks stay. The history of a user has the records of
+ * those who were merged into it. Levels are those of the user alone, and a badge that several of them had earned counts
+ * once, when it was earned first.
+ *
  * Cost: memory by day of the range, by action, and by badge and quest of the history that is read.
  */
 import type { Zone } from "../values/Calendar.ts"
@@ -41,17 +46,24 @@ export class Recap {
   readonly #streaks = new Map<string, number>()
   /** The longest run of each streak after the fact that was read last; 0: it is not of the range. */
   readonly #longest = new Map<string, number>()
-  readonly #badges: Array<RecapBadge> = []
+  #badges: Array<RecapBadge> = []
   #quests = 0
   /** The levels before the records of the range that were read, and after them. */
   #levels: { readonly from: number; readonly to: number }
+  readonly #userId: string
   /** The sequences of revoked records that were not read yet. */
   readonly #revoked = new Set<number>()
   /** How often each badge, and each period of a quest, was taken back and not read as given yet. */
   readonly #lost = new Map<string, number>()
 
   /** A recap of the days `from` to `to` of a user who has `level` now. */
-  constructor(zone: Zone, from: number, to: number, level: number) {
+  constructor(
+    zone: Zone,
+    from: number,
+    to: number,
+    { level, userId }: { readonly userId: string; readonly level: number },
+  ) {
+    this.#userId = userId
     this.#zone = zone
     this.#from = from
     this.#to = to
@@ -60,7 +72,8 @@ export class Recap {
 
   /** Adds the user's next older record. */
   add(record: JournalRecord): void {
-    const { cause, facts, sequence } = record
+    const { cause, facts, sequence, subject } = record
+    const isOwn = subject.actor === "user" && subject.userId === this.#userId
     const isRevoked = this.#revoked.delete(sequence)
     if (cause.kind === "revocation" && facts.length > 0) this.#revoked.add(cause.sequence)
     const at = occurredAtOf(record)
@@ -70,14 +83,16 @@ export class Recap {
     const decidedOn = this.#zone.dayAt(decidedAt(record))
     for (const fact of facts) {
       this.#trackLoss(fact)
-      if (fact.kind === "level.changed") this.#addLevel(fact, decidedOn)
+      if (fact.kind === "level.changed" && isOwn) this.#addLevel(fact, decidedOn)
       if (fact.kind === "streak.extended" || fact.kind === "streak.counted") {
         this.#addStreak(fact, isInRange)
         if (isInRange) this.#reach(fact.key, fact.current)
       } else if (fact.kind === "streak.paused" || (fact.kind === "streak.repaired" && !isRevoked)) {
         this.#addStreak(fact, isInRange)
       }
-      if (!this.#isKept(fact, isRevoked) || !isInRange) continue
+      if (!this.#isKept(fact, isRevoked)) continue
+      if (fact.kind === "badge.earned") this.#dropLater(fact)
+      if (!isInRange) continue
       this.#addFact(fact, day, at)
     }
   }
@@ -118,13 +133,20 @@ export class Recap {
     if (key !== undefined) this.#lost.set(key, (this.#lost.get(key) ?? 0) + 1)
   }
 
-  /** Whether what the fact gave was neither revoked with its record nor taken back later. */
+  /** Drops a badge that another one of merged users had earned later. */
+  #dropLater({ times, ...fact }: FactOf<"badge.earned">): void {
+    if (times !== undefined) return
+    const key = givenKey(fact)
+    this.#badges = this.#badges.filter((one) => badgeKey(one) !== key)
+  }
+
+  /** Whether what the fact gave is the user's: an undo tells each badge and quest that it takes back. */
   #isKept(fact: Fact, isRevoked: boolean): boolean {
     const key = givenKey(fact)
-    const lost = key === undefined ? 0 : (this.#lost.get(key) ?? 0)
-    if (lost === 0) return !isRevoked
-    this.#lost.set(key!, lost - 1)
-    return false
+    if (key === undefined) return !isRevoked
+    const lost = this.#lost.get(key) ?? 0
+    if (lost > 0) this.#lost.set(key, lost - 1)
+    return lost === 0
   }
 
   #addFact(fact: Fact, day: number, at: number): void {
@@ -209,11 +231,13 @@ export class Recap {
 /** A fact that may make a run of the streak longer. */
 type StreakGrowth = Pick<FactOf<"streak.extended">, "key" | "streak">
 
+const badgeKey = ({ badgeId, tier }: BadgeRef): string => `${badgeId}/${tier?.key ?? ""}`
+
 /** The badge, or the period of a quest, that a fact gives. */
 const givenKey = (fact: Fact): string | undefined => {
   switch (fact.kind) {
     case "badge.earned":
-      return `${fact.badgeId}/${fact.tier?.key ?? ""}`
+      return badgeKey(fact)
     case "quest.completed":
       return `${fact.questId}/${fact.period}`
     default:
@@ -225,7 +249,7 @@ const givenKey = (fact: Fact): string | undefined => {
 const lostKey = (fact: Fact): string | undefined => {
   switch (fact.kind) {
     case "badge.revoked":
-      return `${fact.badgeId}/${fact.tier?.key ?? ""}`
+      return badgeKey(fact)
     case "quest.reverted":
       return fact.from === "completed" && fact.to !== "completed"
         ? `${fact.questId}/${fact.period}`

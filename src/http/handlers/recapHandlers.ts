@@ -41,7 +41,8 @@ export const recapOf = Effect.fnUntraced(function* (
   const project = yield* engine.readProject(environment)
   const zone = presentZone(user, project)
   const range = yield* rangeOf(query, zone, engine.timeIn(environment))
-  const recap = new Recap(zone, range.from, range.to, levelAt(project.settings.levelCurve, user.xp))
+  const level = levelAt(project.settings.levelCurve, user.xp)
+  const recap = new Recap(zone, range.from, range.to, { userId: user.id, level })
   const cutAt = yield* readLatest(engine, environment, userId, limits.recapRecordsMax, (record) => {
     recap.add(record)
     return true
