@@ -43,13 +43,23 @@ const pages = (ids: Readonly<Record<"badge" | "quest" | "rule" | "webhook", stri
 })
 
 /** The session of the first owner, without a browser. */
-class Visitor {
+export class Visitor {
   readonly #url: string
   #cookie = ""
 
   constructor(port: number) {
     // The cookie of a session has the name that the setup link has.
     this.#url = `http://localhost:${port}`
+  }
+
+  /** Makes the first owner with the server's setup link. */
+  setUp(link: string): Promise<void> {
+    return this.post("/dashboard/setup", {
+      token: link.split("#")[1]!,
+      email: "ada@example.com",
+      name: "Ada",
+      password: "correct horse battery",
+    })
   }
 
   async post(page: string, fields: Record<string, string>): Promise<void> {
@@ -219,12 +229,7 @@ export const dashboard = (): Promise<ReadonlyArray<BenchLine>> =>
       const { port } = laurel.answer
       const visitor = new Visitor(port)
       const link = readFileSync(path.join(directory, "setup-link"), "utf8").trim()
-      await visitor.post("/dashboard/setup", {
-        token: link.split("#")[1]!,
-        email: "ada@example.com",
-        name: "Ada",
-        password: "correct horse battery",
-      })
+      await visitor.setUp(link)
       const ids = await fill(laurel, visitor)
       const lines: Array<BenchLine> = []
       for (const [name, page] of Object.entries(pages(ids))) {

@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { advance } from "./advance.ts"
+import { analytics, experiments, overview } from "./analytics.ts"
 import { archives } from "./archives.ts"
 import { asks } from "./asks.ts"
 import { batchEvents } from "./batchEvents.ts"
@@ -91,6 +92,9 @@ const short: Readonly<Record<string, Bench>> = {
   overload,
   hostile,
   rich,
+  experiments,
+  analytics,
+  overview,
   advance,
   archives,
   asks,

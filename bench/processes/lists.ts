@@ -12,6 +12,7 @@ import { prefixesEnd } from "../../src/engine/users/BucketTable.ts"
 import { answer } from "../children.ts"
 import { userIdAt } from "../events.ts"
 import { forgetful } from "../forgetful.ts"
+import { watched } from "../watched.ts"
 
 export interface ListsReport {
   readonly lists: ReadonlyArray<{
@@ -43,24 +44,6 @@ const userAt = (n: number, users: number): UserState => {
     updatedAt: at + mixed,
     lastEventAt: at + mixed,
   }
-}
-
-/** The longest time between two iterations of the event loop while `run` runs. */
-const watched = async (run: () => Promise<unknown>) => {
-  let last = performance.now()
-  let turnMs = 0
-  let isOver = false
-  const look = () => {
-    turnMs = Math.max(turnMs, performance.now() - last)
-    last = performance.now()
-    if (!isOver) setImmediate(look)
-  }
-  setImmediate(look)
-  const startedAt = performance.now()
-  await run()
-  const ms = performance.now() - startedAt
-  isOver = true
-  return { ms, turnMs }
 }
 
 await answer(async ({ users }: { readonly users: number }): Promise<ListsReport> => {
