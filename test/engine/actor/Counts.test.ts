@@ -45,6 +45,30 @@ const recount = (users: ReadonlyArray<UserState | undefined>) => {
   return { users: there.length, quests, badges, sold: new Map() }
 }
 
+/** The paths of metadata as a list of all events tells them. Its metadata has texts one level deep. */
+class PathModel {
+  readonly #looked: Array<{ action: string; period: number; paths: ReadonlyArray<string> }> = []
+
+  add(action: string, metadata: object, eventId: string): void {
+    const { at, sequence } = recordNameOf("evt", eventId)!
+    const period = Math.floor(at / limits.pathsPeriodMs)
+    const before = this.#looked.filter((one) => one.action === action && one.period === period)
+    const isSampled = (Math.imul(sequence, 0x9e3779b1) >>> 0) % limits.pathsSample === 0
+    if (before.length >= limits.pathsLookedFirst && !isSampled) return
+    this.#looked.push({ action, period, paths: Object.keys(metadata) })
+  }
+
+  of(action: string, now: number) {
+    const latest = Math.floor(now / limits.pathsPeriodMs) - 1
+    const looked = this.#looked.filter((one) => one.action === action && one.period >= latest)
+    const events = new Map<string, number>()
+    for (const path of looked.flatMap(({ paths }) => paths)) {
+      events.set(path, (events.get(path) ?? 0) + 1)
+    }
+    return { looked: looked.length, events }
+  }
+}
+
 const createQuest = (quest: Parameters<typeof questWith>[0]) => ({
   kind: "createQuest" as const,
   quest: questWith(quest),
@@ -167,6 +191,7 @@ describe("Counts", () => {
         const userIds = Array.from({ length: 8 }, (_, index) => `u${index}`)
         const given: Array<{ readonly userId: string; readonly eventId: string }> = []
         const actions = new Map<string, Seen>()
+        const paths = new PathModel()
 
         const message = (): UserMessage => {
           const userId = random.pick(userIds)
@@ -194,7 +219,9 @@ describe("Counts", () => {
             const metadata = { questId: random.pick(["byEvent", "weekly"]) }
             return event(userId, "QUEST_COMPLETE", { metadata })
           }
-          return event(userId, random.pick(["TAP", "SWIPE"]))
+          const names = ["score", "plan", "page"].filter(() => random.chance(0.4))
+          const metadata = Object.fromEntries(names.map((name) => [name, "text"]))
+          return event(userId, random.pick(["TAP", "SWIPE"]), { metadata })
         }
 
         const ask = Effect.fnUntraced(function* (times: number) {
@@ -202,8 +229,11 @@ describe("Counts", () => {
             yield* yieldToEventLoop
             const messages = Array.from({ length: random.integer(1, 6) }, message)
             const outcomes = yield* running.engine.askUsers(sandbox, messages)
-            for (const outcome of outcomes) {
+            for (const [index, outcome] of outcomes.entries()) {
               if ("_tag" in outcome || outcome.kind !== "event") continue
+              const { command } = messages[index]!
+              const metadata = command.kind === "event" ? command.metadata : undefined
+              paths.add(outcome.action, metadata ?? {}, outcome.eventId)
               const { action, eventId, receivedAt, userId } = outcome
               given.push({ userId, eventId })
               const { count, lastAt } = actions.get(action) ?? { count: 0, lastAt: 0 }
@@ -231,6 +261,12 @@ describe("Counts", () => {
           expect(counts).toEqual(recount(yield* readAll(running.engine, userIds)))
           const others = { count: 0, lastAt: 0 }
           expect(yield* running.engine.readActions(sandbox)).toEqual({ actions, others })
+          for (const action of actions.keys()) {
+            const { looked, more, paths: seen } = yield* running.engine.readPaths(sandbox, action)
+            expect(more).toBe(false)
+            const events = new Map(seen.map((one) => [one.path, one.events]))
+            expect({ looked, events }).toEqual(paths.of(action, running.engine.now()))
+          }
         }
         yield* running.close()
       }),
