@@ -31,8 +31,8 @@ export const boardLimits = {
   payoutRetryMs: 1_000,
   /** How many users of a payout may have met a defect while the others are paid. */
   payoutFailedMax: 1_000,
-  /** How long after a defect a payout is tried again. */
-  payoutCrashRetryMs: 30_000,
+  /** How long after a defect a payout is tried again: so long that its tries never make the actor refuse all. */
+  payoutCrashRetryMs: 90_000,
 
   /** Shares of closed windows that a user's state keeps on a board of teams until their prizes are paid. */
   boardSharesKeptMax: 400,

@@ -57,7 +57,7 @@ export const engineLimits = {
   /** Delay before a temporarily refused award is retried. */
   backfillRetryMs: 1_000,
   /** How long after a defect a backfill begins again. */
-  backfillCrashRetryMs: 30_000,
+  backfillCrashRetryMs: 90_000,
 
   /** Interval between checks of the machine's clock for jumps. */
   clockCheckMs: 60_000,

@@ -11,5 +11,5 @@ export const goalLimits = {
   /** Contributors of a goal that a list has. */
   goalContributorsMax: 100,
   /** How long after a defect the rewards of a goal are tried again. */
-  goalRetryMs: 60_000,
+  goalRetryMs: 90_000,
 } as const

@@ -280,7 +280,8 @@ export const startBackground = Effect.fnUntraced(function* (
   for (const { run } of [...closing, ...writing, ...Object.values(counts)]) {
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, run))
   }
-  const failing = () => payouts.reduce((sum, payer) => sum + payer.failing, 0)
+  const paying = [leagueClock, ...payouts]
+  const failing = () => paying.reduce((sum, payer) => sum + payer.failing, 0)
   const fillsFailing = () => boardFills.failing
   return { ...counts, backfills, testClocks, failing, fillsFailing }
 })

@@ -121,7 +121,7 @@ export const catalogue = {
     "Commands that crashed an actor; the log has the cause under the request id.",
   ),
   laurel_payments_failing: gauge(
-    "Prizes and rewards of goals whose users met a defect; they are tried again, and the log has the users.",
+    "Prizes, rewards of goals and outcomes of leagues whose users met a defect; they are tried again, and the log has the users.",
   ),
   laurel_board_fills_failing: gauge(
     "Environments in which the fill of a new leaderboard met a defect; it is tried again, and the log has the cause.",

@@ -12,6 +12,8 @@
  *   are paid, then the payout waits: those who failed are asked again after `payoutCrashRetryMs`, and no step in
  *   the journal passes the first of them. The other payouts of the environment go on meanwhile, and so
  *   does a test clock.
+ * - A user who met a defect is not asked for another payout before that time. So the actor, which restarts
+ *   after each defect, goes on taking the user's other commands (`actor/Supervisor.ts`).
  * - A payout that meets a defect or a damaged record itself, or more than `payoutFailedMax` users who do, is
  *   logged, and begins again after the same time.
  * - A team that wins pays those who have a share of what it scored (`domain/user/TeamShares.ts`): its members
@@ -131,6 +133,7 @@ export class Payouts {
     { changed, failed }: Waiting,
   ): Effect.fn.Return<void, Broken | Ended> {
     const runs = new Map<string, PayoutRun>()
+    const failedUsers = new Set<string>()
     let retryAt = Number.POSITIVE_INFINITY
     while (true) {
       const { payouts } = environment.project.durable
@@ -142,12 +145,16 @@ export class Payouts {
       }
       const next = [...payouts].find(([id]) => !failed.has(id))
       if (next === undefined) {
-        if (yield* isOver(retryAt, changed)) failed.clear()
+        if (yield* isOver(retryAt, changed)) {
+          failed.clear()
+          failedUsers.clear()
+        }
         continue
       }
       const [id, payout] = next
       const merges = () => this.#mergesIn(environment.id)
-      const run = runs.get(id) ?? new PayoutRun({ ...this.#parts, merges }, environment, id, payout)
+      const parts = { ...this.#parts, merges, failedUsers }
+      const run = runs.get(id) ?? new PayoutRun(parts, environment, id, payout)
       runs.set(id, run)
       const left = yield* this.#tryToPay(run)
       // A run that met a defect begins again after its last step.
@@ -178,6 +185,8 @@ export class Payouts {
 interface RunParts extends PayoutsParts {
   /** How many users were merged in the environment. */
   readonly merges: () => number
+  /** The users who met a defect since the last time at which all were asked. */
+  readonly failedUsers: Set<string>
 }
 
 /** One payout under way. */
@@ -279,9 +288,12 @@ class PayoutRun {
     this: PayoutRun,
     messages: ReadonlyArray<PaymentTo>,
   ): Effect.fn.Return<void, Ended> {
-    const { failed, paid } = yield* payAll(this.#parts.askUsers, this.#environment.id, messages)
+    const { askUsers, failedUsers } = this.#parts
+    const asked = messages.filter(({ userId }) => !failedUsers.has(userId))
+    const { failed, paid } = yield* payAll(askUsers, this.#environment.id, asked)
     this.#paid += paid
-    this.#failed.push(...failed)
+    this.#failed.push(...failed, ...messages.filter(({ userId }) => failedUsers.has(userId)))
+    for (const { userId } of failed) failedUsers.add(userId)
     if (this.#failed.length > limits.payoutFailedMax) {
       return yield* Effect.die(new Error("Too many payments failed"))
     }

@@ -7,6 +7,7 @@
  *   waits for the commit of everything appended so far, and then asks the project's actor.
  * - The windows of a league close one after the other: the next one only when the one before is
  *   settled for all. A user whose settling fails does not hold up a test clock for ever.
+ * - Such a user is counted (`laurel_payments_failing`), since the next window of the league waits for it.
  * - A start goes on where a crash left off: the states of users say for whom a window is not settled.
  *
  * During an advance of a test clock, the steps of the advance close windows (`closeEnded`), and
@@ -49,9 +50,16 @@ export class LeagueClock<Environment extends LeagueEnvironment> {
   readonly #changed = Latch.makeUnsafe(true)
   /** The environments in which somebody could not be settled, and when that is tried again. */
   readonly #retries = new Map<Environment, number>()
+  /** How many users of each environment could not be settled at the latest try; absent: none. */
+  readonly #failing = new Map<Environment, number>()
 
   constructor(options: LeagueClockOptions<Environment>) {
     this.#options = options
+  }
+
+  /** How many users wait for another try to settle their windows. */
+  get failing(): number {
+    return this.#failing.values().reduce((sum, users) => sum + users, 0)
   }
 
   /** A record is durable. It may have begun or closed a window, or moved its end. */
@@ -163,13 +171,13 @@ export class LeagueClock<Environment extends LeagueEnvironment> {
     if ((this.#retries.get(environment) ?? 0) > at()) return
     this.#retries.delete(environment)
     let group: Array<string> = []
-    let hasFailed = false
+    let failing = 0
     const settle = Effect.fnUntraced(function* () {
       markTurn("rollover")
       const asked = group.map((userId) => ({ userId, command: tick }))
       group = []
       const refusals = yield* askUsers(environment, asked)
-      if (refusals.some(({ error }) => !isSettled(error))) hasFailed = true
+      for (const { error } of refusals) if (!isSettled(error)) failing++
       yield* yieldToEventLoop
     })
     for (const userIds of cohorts.unsettled(project.durable)) {
@@ -177,7 +185,12 @@ export class LeagueClock<Environment extends LeagueEnvironment> {
       if (group.length >= limits.leagueSettledMax) yield* settle()
     }
     if (group.length > 0) yield* settle()
-    if (hasFailed) this.#retries.set(environment, at() + limits.leagueRetryMs)
+    if (failing === 0) {
+      this.#failing.delete(environment)
+      return
+    }
+    this.#failing.set(environment, failing)
+    this.#retries.set(environment, at() + limits.leagueRetryMs)
   })
 }
 

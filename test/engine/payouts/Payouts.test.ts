@@ -62,6 +62,15 @@ const hide = ({ engine }: Fixture, userId: string, hidden = true) =>
 const merge = ({ engine }: Fixture, userId: string, into: string) =>
   engine.askUser(sandbox, { userId, command: { kind: "merge", into } })
 
+/** Lets time pass meanwhile: an actor restarts after a pause. */
+const passing = Effect.fnUntraced(function* <A, E, R>(work: Effect.Effect<A, E, R>) {
+  const fiber = yield* Effect.forkChild(work)
+  for (let turn = 0; turn < 1_000 && fiber.pollUnsafe() === undefined; turn++) {
+    yield* Effect.andThen(TestClock.adjust(limits.payoutPauseMs), yieldToEventLoop)
+  }
+  return yield* Fiber.join(fiber)
+})
+
 /** Lets payouts go on until none is under way, and snapshots be taken. */
 const paid = Effect.fnUntraced(function* ({ engine }: Fixture, turns = 1_000) {
   for (let turn = 0; turn < turns; turn++) {
@@ -294,6 +303,43 @@ describe("Prizes of a leaderboard", () => {
       }),
     )
   }
+
+  it.effect("of many windows that meet defects in a user leave its other commands alone", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T10:00:00Z")
+      let isDefect = true
+      let defects = 0
+      const explosive: typeof decideUser = (user, project, command, ...rest) => {
+        if (isDefect && command.kind === "payment" && command.to === "bob") {
+          defects++
+          throw new Error("a bug")
+        }
+        return decideUser(user, project, command, ...rest)
+      }
+      const options = { ...quiet, domain: { ...domain, decideUser: explosive } }
+      const fixture = yield* startInMemory({}, options)
+      yield* offer(fixture, [ranks(1, 2, 1)])
+      const windows = 8
+      for (let n = 0; n < windows; n++) {
+        yield* at(`2026-11-${String(4 + n).padStart(2, "0")}T10:00:00Z`)
+        yield* passing(grantAll(fixture, { ada: 5, bob: 5 }))
+      }
+      yield* at("2026-11-12T00:00:00Z")
+      const before = defects
+      for (let turn = 0; turn < 400; turn++) {
+        yield* Effect.andThen(TestClock.adjust(limits.payoutCrashRetryMs / 20), yieldToEventLoop)
+        if (turn % 7 === 0) yield* passing(grantAll(fixture, { bob: 1 }))
+      }
+      expect(defects - before).toBeGreaterThan(10)
+      isDefect = false
+      for (let turn = 0; turn < 40; turn++) {
+        yield* Effect.andThen(TestClock.adjust(limits.payoutCrashRetryMs / 20), yieldToEventLoop)
+      }
+      yield* paid(fixture)
+      expect(yield* pointsOf(fixture, ["ada", "bob"])).toEqual({ ada: windows, bob: windows })
+      yield* fixture.close()
+    }),
+  )
 
   it.effect("go on after a defect, without a restart", () =>
     Effect.gen(function* () {
