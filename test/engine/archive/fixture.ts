@@ -125,16 +125,17 @@ export const seen = Effect.fnUntraced(function* (engine: Engine["Service"], user
 
 /** Erases the records of sandbox's users from the journal, whose snapshot may still have them. */
 export const eraseFrom = (directory: string, ...userIds: ReadonlyArray<string>) =>
+  eraseRecords(directory, (record) => userIds.some((userId) => isOf(record, sandbox, userId)))
+
+/** Erases some records of users from the journal. */
+export const eraseRecords = (directory: string, isErased: (record: JournalRecord) => boolean) =>
   Effect.scoped(
     Effect.gen(function* () {
       const folder = path.join(directory, "journal")
       const bounds = { segmentBytes: limits.segmentBytes, freeSpaceBytesMin: 0 }
       const journal = yield* openJournal({ disk: nodeDisk, folder, ...bounds })
       const records = (yield* Stream.runCollect(journal.readRecords(1))).flat()
-      const theirs = records.filter(({ body }) => {
-        const record = decodeRecord(body)
-        return userIds.some((userId) => isOf(record, sandbox, userId))
-      })
+      const theirs = records.filter(({ body }) => isErased(decodeRecord(body)))
       const { at, sequence } = decodeRecord(records.at(-1)!.body)
       // Another segment begins, so that the first one is sealed.
       yield* journal.prune(0, sequence)

@@ -42,8 +42,13 @@ export interface FoldCheckOptions {
   readonly saved: SavedState
   readonly base: Base | undefined
   readonly fault: Fault
-  /** Called with each user's record that is folded, in order within a pass. */
-  readonly onRecord: (record: UserRecord) => void
+  /**
+   * Called with each user's record that is folded, in order within a pass. `isLost`: an erased record after the
+   * watermark has erased the user before, so the next start passes the record (`LostErasures`).
+   */
+  readonly onRecord: (record: UserRecord, isLost: boolean) => void
+  /** Called with the state that ends so, if another user has the id since. */
+  readonly onReplaced: (environment: string, state: UserState) => void
   /** Called with each erased record that is folded, once in each pass. */
   readonly onErased: (sequence: number) => void
   /** Called with each erased record after the watermark, once. */
@@ -157,7 +162,12 @@ export class FoldCheck {
   #take(name: string, { previous }: FoldedRecord, record: UserRecord): void {
     const fold = this.#foldOf(name, record)
     const { sequence } = record
-    this.#options.onRecord(record)
+    const isLost = this.#isLost(fold, record)
+    this.#options.onRecord(record, isLost)
+    if (isLost) {
+      this.#late.add(name)
+      return
+    }
     if (sequence > (fold.state?.sequence ?? 0)) {
       const before = fold.state
       this.#apply(fold, previous, record)
@@ -169,6 +179,19 @@ export class FoldCheck {
       fold.wasThere = fold.state !== undefined || fold.isPartial
     } else this.#late.add(name)
     compareHere(fold)
+  }
+
+  /**
+   * Whether the user was erased by an erased record after the watermark. Such a user is counted as it was then,
+   * as the stored counts have it, unless another user has the id.
+   */
+  #isLost(fold: Fold, { facts, sequence, subject }: UserRecord): boolean {
+    const { state } = fold
+    if (sequence <= this.#saved.watermark || state === undefined) return false
+    if (sequence <= state.sequence || !this.#ended.has(state.sequence)) return false
+    if (!facts.some(({ kind }) => kind === "user.created")) return true
+    this.#options.onReplaced(subject.environment, state)
+    return false
   }
 
   #foldOf(name: string, { subject }: UserRecord): Fold {

@@ -2,6 +2,8 @@
 
 import { Effect } from "effect"
 import { BoardBuilder, type Leaderboard } from "../../../domain/board/Leaderboard.ts"
+import { deletionOf } from "../../../domain/decide/Decide.ts"
+import { placesOf } from "../../../domain/decide/Leagues.ts"
 import { xpBoard } from "../../../domain/project/BoardDefinition.ts"
 import type { JournalRecord } from "../../../domain/record/Record.ts"
 import type { Remains } from "../../../domain/record/Remains.ts"
@@ -158,6 +160,17 @@ export class CountsCheck {
   /** Adds a record after the snapshot's watermark to its counts. */
   fold(environment: string, record: JournalRecord): void {
     this.#storedOf(environment).fold(record)
+  }
+
+  /** The user is gone, although the record that says so was erased. */
+  replaced(environment: string, user: UserState): void {
+    this.#storedOf(environment).fold({
+      sequence: user.sequence,
+      at: 0,
+      subject: { actor: "user", environment, userId: user.id },
+      cause: { kind: "erasure" },
+      facts: [deletionOf(user, placesOf(user))],
+    })
   }
 
   /** Adds what an erased record after the watermark left. */

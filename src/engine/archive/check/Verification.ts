@@ -23,6 +23,7 @@ import path from "node:path"
 import { Effect, Result, type Scope } from "effect"
 import { environmentId, environmentNames } from "../../../domain/project/Directory.ts"
 import { duplicateKey } from "../../../domain/record/Record.ts"
+import { remainsOf } from "../../../domain/record/Remains.ts"
 import { limits } from "../../../Limits.ts"
 import {
   decodeManifestText,
@@ -166,7 +167,8 @@ class Check {
       base: this.#base,
       fault: this.fault,
       progress: this.#progress,
-      onRecord: (record) => this.#checkRecord(record),
+      onRecord: (record, isLost) => this.#checkRecord(record, isLost),
+      onReplaced: (environment, state) => this.#counts.replaced(environment, state),
       onErased: (sequence) => this.#idCheck.erased(sequence),
       onLateErased: (record) => {
         const remains = remainsIn(record)
@@ -184,13 +186,17 @@ class Check {
   })
 
   /**
-   * Notes a record's caller's id for the index, and counts the record if the stored counts lack it.
+   * Notes a record's caller's id for the index, and counts the record, or what it leaves, if the stored counts
+   * lack it.
    */
-  #checkRecord(record: UserRecord): void {
+  #checkRecord(record: UserRecord, isLost: boolean): void {
     const { cause, sequence, subject } = record
     const { environment, userId } = subject
     if (cause.kind === "erasure") this.#erasures.set(nameOf(subject), sequence)
-    if (sequence > this.#saved.watermark) this.#counts.fold(environment, record)
+    if (isLost) {
+      const remains = remainsOf(record)
+      if (remains !== undefined) this.#counts.left(remains)
+    } else if (sequence > this.#saved.watermark) this.#counts.fold(environment, record)
     const id = duplicateKey(cause)
     if (id !== undefined) this.#idCheck.record(environment, userId, id, sequence)
   }
