@@ -12,7 +12,8 @@
  * - After a crash the pass begins again: who was paid is passed over.
  * - A place that meets a defect or a damaged record, in itself or in one of its users, is logged, counted
  *   (`laurel_payments_failing`), and tried again after `goalRetryMs`. The other users and the other places of the
- *   environment go on meanwhile, and so does a test clock.
+ *   environment go on meanwhile, and so does a test clock. A user who met a defect is not asked for another
+ *   place before that time, as with prizes (`Payouts.ts`).
  *
  * Ownership: this class asks the actors of users and of the project, and changes no state itself.
  *
@@ -130,6 +131,7 @@ export class GoalRewards {
     { changed, failed }: Waiting,
   ): Effect.fn.Return<void, Broken | Ended> {
     const { counts, id } = environment
+    const failedUsers = new Set<string>()
     let retryAt = Number.POSITIVE_INFINITY
     while (true) {
       if (this.#changed.delete(id)) yield* this.#complete(environment)
@@ -142,11 +144,14 @@ export class GoalRewards {
       const next = owed.entries().find(([name]) => !failed.has(name))
       if (next === undefined) {
         if (this.#changed.has(id)) continue
-        if (yield* isOver(retryAt, changed)) failed.clear()
+        if (yield* isOver(retryAt, changed)) {
+          failed.clear()
+          failedUsers.clear()
+        }
         continue
       }
       const [name, place] = next
-      const left = yield* Effect.catchCause(this.#pay(environment, place), (cause) => {
+      const left = yield* Effect.catchCause(this.#pay(environment, place, failedUsers), (cause) => {
         // These must not end the process: they would do so at each start.
         if (!Cause.hasDies(cause) && !isDamagedRecord(Cause.squash(cause))) {
           return Effect.failCause(cause)
@@ -185,13 +190,14 @@ export class GoalRewards {
     this: GoalRewards,
     environment: Environment,
     owed: OwedGoal,
+    failedUsers: Set<string>,
   ): Effect.fn.Return<number, Broken | Ended> {
     const { id } = environment
     let merges: number | undefined
     let paid = 0
     do {
       merges = this.#merges.get(id)
-      const pass = new Pass(this.#parts, environment, owed)
+      const pass = new Pass(this.#parts, environment, owed, failedUsers)
       yield* owed.goal.team === undefined ? pass.everyone : pass.members
       if (pass.failed > 0) return pass.failed
       paid = pass.paid
@@ -217,13 +223,21 @@ class Pass {
   readonly #environment: Environment
   readonly #owed: OwedGoal
   readonly #name: string
+  /** The users who met a defect since the last time at which all were asked. */
+  readonly #failedUsers: Set<string>
   #group: Array<PaymentTo> = []
   /** Users who have the reward. */
   paid = 0
   /** Users who met a defect. */
   failed = 0
 
-  constructor(parts: GoalRewardsParts, environment: Environment, owed: OwedGoal) {
+  constructor(
+    parts: GoalRewardsParts,
+    environment: Environment,
+    owed: OwedGoal,
+    failedUsers: Set<string>,
+  ) {
+    this.#failedUsers = failedUsers
     this.#parts = parts
     this.#environment = environment
     this.#owed = owed
@@ -279,12 +293,15 @@ class Pass {
 
   get #payGroup(): Effect.Effect<void, Ended> {
     return Effect.gen({ self: this }, function* () {
-      const group = this.#group
-      if (group.length === 0) return
+      const failedUsers = this.#failedUsers
+      const group = this.#group.filter(({ userId }) => !failedUsers.has(userId))
+      this.failed += this.#group.length - group.length
       this.#group = []
+      if (group.length === 0) return
       const { failed, paid } = yield* payAll(this.#parts.askUsers, this.#environment.id, group)
       this.paid += paid
       this.failed += failed.length
+      for (const { userId } of failed) failedUsers.add(userId)
       yield* yieldToEventLoop
       const isHasty = isAdvancing(this.#environment.project.state)
       yield* Effect.sleep(isHasty ? limits.testClockPauseMs : limits.payoutPauseMs)

@@ -98,6 +98,35 @@ describe("The rewards of a goal", () => {
     }),
   )
 
+  it.effect("of many goals that meet defects in a user ask it once at each try", () =>
+    Effect.gen(function* () {
+      const goals = Array.from({ length: 8 }, (_, n) => `gol_${n}`)
+      let isDefect = true
+      let defects = 0
+      const explosive: typeof decideUser = (user, project, command, ...others) => {
+        if (isDefect && command.kind === "payment" && command.to === "bob") {
+          defects++
+          throw new Error("a bug")
+        }
+        return decideUser(user, project, command, ...others)
+      }
+      const options = { ...small, domain: { ...domain, decideUser: explosive } }
+      const fixture = yield* startInMemory({}, options)
+      for (const id of goals) yield* createGoal(fixture, { id })
+      yield* earn(fixture, { ada: 60, bob: 60 })
+      yield* turns(300)
+      expect(defects).toBe(1)
+      yield* TestClock.adjust(limits.goalRetryMs)
+      yield* turns(100)
+      expect(defects).toBe(2)
+      isDefect = false
+      yield* TestClock.adjust(limits.goalRetryMs)
+      for (const id of goals) expect(yield* paid(fixture, id)).toBe(2)
+      expect(yield* pointsOf(fixture, ["ada", "bob"])).toEqual({ ada: 80, bob: 80 })
+      yield* fixture.close()
+    }),
+  )
+
   it.effect("are paid although the goal is archived before the payment", () =>
     Effect.gen(function* () {
       const fixture = yield* startInMemory({}, small)
