@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
 import { describe, expect, it, onTestFinished } from "vitest"
+import { freePort } from "../freePorts.ts"
 import { createKey, Output, root, Server, sharedByAll, temporaryFolder } from "./program.ts"
 
 let server: Server
@@ -197,6 +198,16 @@ describe("laurel mcp", () => {
     expect(refused).toMatchObject({ isError: true, reply: { code: "insufficient_scope" } })
     const unknown = await call(client, "read_user", { userId: "nobody" })
     expect(unknown).toMatchObject({ isError: true, reply: { code: "user_not_found" } })
+  })
+
+  it("connects while Laurel does not answer, and says so at each call", async () => {
+    const client = await onStdio(readKey, "--url", `http://127.0.0.1:${await freePort()}`)
+    expect((await client.listTools()).tools.length).toBeGreaterThan(10)
+    const { content, isError } = await client.callTool({ name: "read_definitions" })
+    expect([content, isError]).toEqual([
+      [{ type: "text", text: expect.stringMatching(/^No answer from Laurel: .*ECONNREFUSED/) }],
+      true,
+    ])
   })
 
   it("serves HTTP on loopback with the key of each request, and no page under a foreign name", async () => {

@@ -81,6 +81,8 @@ WHERE leaderboard = 'xp' AND "window" = 'all_time' ORDER BY rank`,
     const command = ["sync", "postgres", "--once"]
     const missing = await run(command, folder, without)
     expect([missing.code, missing.stderr]).toEqual([64, expect.stringContaining("--to")])
+    const wrong = await run(command, folder, { ...without, LAUREL_SYNC_TO: "warehouse" })
+    expect([wrong.code, wrong.stderr]).toEqual([64, expect.stringContaining("--to must be")])
     const nowhere = { ...variables(key), LAUREL_SYNC_TO: "postgres://laurel@127.0.0.1:1/x" }
     const away = await run(command, folder, nowhere)
     expect([away.code, away.stderr]).toEqual([

@@ -182,6 +182,12 @@ const postgres = Command.make(
         `--board-entries must be from 0 to ${countText(syncBoardEntriesMax)}.`,
       )
     }
+    if (!/^postgres(ql)?:\/\//.test(options.to)) {
+      return yield* commandFailed(
+        exitCodes.usage,
+        "--to must be an address such as postgres://user:password@host/database.",
+      )
+    }
     yield* Console.error(`Server: ${options.url}`)
     const stopped = new AbortController()
     const running = Effect.tryPromise({

@@ -50,6 +50,11 @@ const pagesOf = (index: string): ReadonlyArray<{ title: string; path: string; ab
     ([, title, path, about]) => ({ title: title!, path: path!, about: about! }),
   )
 
+const wordsOf = (error: unknown): string => {
+  const { cause, message } = error as Error
+  return cause instanceof Error ? `No answer from Laurel: ${cause.message}` : message
+}
+
 const addTool = (server: McpServer, ask: Ask, tool: Tool): void => {
   const { description, input, name, run, title, writes } = tool
   server.registerTool(
@@ -66,19 +71,25 @@ const addTool = (server: McpServer, ask: Ask, tool: Tool): void => {
         return { content: [{ type: "text", text: JSON.stringify(reply) }] }
       } catch (error) {
         // The agent reads the problem and corrects its call.
-        const { cause, message } = error as Error
-        const words = cause instanceof Error ? `No answer from Laurel: ${cause.message}` : message
-        return { isError: true, content: [{ type: "text", text: words }] }
+        return { isError: true, content: [{ type: "text", text: wordsOf(error) }] }
       }
     },
   )
 }
 
-/** Makes the servers of clients. They share one read of the list of pages. */
-const serverMaker = ({ allowWrites, url }: McpOptions) => {
+/**
+ * Makes the servers of clients. They share one read of the list of pages. If Laurel does not answer,
+ * a client gets the tools without the pages: their calls say so, and succeed once it answers.
+ */
+const serverMaker = ({ allowWrites, onError, url }: McpOptions) => {
   const readIndex = shared(() => readText(url, "/llms.txt"))
-  return async (key: string): Promise<McpServer> =>
-    makeServer(url, key, allowWrites, await readIndex())
+  return async (key: string): Promise<McpServer> => {
+    const index = await readIndex().catch((error: unknown) => {
+      onError(new Error(wordsOf(error)))
+      return ""
+    })
+    return makeServer(url, key, allowWrites, index)
+  }
 }
 
 const makeServer = (url: string, key: string, allowWrites: boolean, index: string): McpServer => {
