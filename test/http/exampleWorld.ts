@@ -90,6 +90,7 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     name: "Hunters",
     score: { currency: "gems" },
     windows: ["all_time", "weekly"],
+    groupBy: "city",
   })
   const teamBoard = await post(server, "/v1/leaderboards", {
     name: "Cup of the clubs",
