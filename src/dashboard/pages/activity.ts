@@ -35,6 +35,47 @@ const change = (now: number, before: number): Html => {
 const compared = (now: number | null, before: number | null): Html =>
   now === null || before === null ? html`–` : html`${count(now)} ${change(now, before)}`
 
+/** The day after the first one whose share says whether users come back. */
+const returnDay = 7
+
+type Cohort = NonNullable<BodyOf<"analytics.retention">["cohorts"]>[number]
+
+/** Of how many users the day has ended, and how many were active on it. */
+const returnedOf = (cohorts: ReadonlyArray<Cohort>) => {
+  const on = cohorts.flatMap(({ days }) => days.filter(({ day }) => day === returnDay))
+  return {
+    of: on.reduce((sum, { of }) => sum + of, 0),
+    users: on.reduce((sum, { users }) => sum + users, 0),
+  }
+}
+
+/** The share of users who came back, beside that of the period before. */
+const returnedText = (now: ReadonlyArray<Cohort>, before: ReadonlyArray<Cohort>): Content => {
+  const [present, past] = [returnedOf(now), returnedOf(before)]
+  if (present.of === 0) return html`– <span class="hint">too early to tell</span>`
+  const share = present.users / present.of
+  if (past.of === 0)
+    return html`${percent(share)} <span class="hint">of ${count(present.of)} users</span>`
+  const then = past.users / past.of
+  const points = Math.round(1_000 * (share - then)) / 10
+  const words = points === 0 ? "as before" : `${points < 0 ? "−" : "+"}${Math.abs(points)} points`
+  return html`${percent(share)} <span class="hint"><span class="${points < 0 ? "down" : "up"}">${words}</span>${points !== 0 && ` from ${percent(then)}`}</span>`
+}
+
+/** Users who began so long ago that their day 7 was in the period, or in the one before. */
+const readReturned = ({ ask }: PlaceVisit, today: number, length: number) => {
+  const query = {
+    by: "day" as const,
+    from: dateOf(today - returnDay - 2 * length + 1),
+    to: dateOf(today - returnDay),
+  }
+  return Effect.map(
+    ask("analytics.retention", { query }),
+    ({ cohorts }): Content =>
+      cohorts === null ? "–" : returnedText(cohorts.slice(length), cohorts.slice(0, length)),
+  )
+}
+
 const average = (days: ReadonlyArray<Day>): number | null => {
   const users = sum(days, ({ dau }) => dau)
   return users === null ? null : Math.round(users / Math.max(1, days.length))
@@ -64,14 +105,21 @@ const pointsOf = (
  */
 export const activitySection = Effect.fnUntraced(function* (
   visit: PlaceVisit,
-  totals: ReadonlyArray<readonly [name: string, value: Content]>,
+  totals: ReadonlyArray<readonly [name: Content, value: Content]>,
 ): Effect.fn.Return<Html, LaurelError> {
   const { ask, base, time } = visit
   const length = periodOf(visit)
   const { timezone } = yield* ask("project.get")
   const today = zoneOf(timezone).dayAt(time())
   const from = dateOf(today - 2 * length + 1)
-  const read = yield* ask("analytics.activity", { query: { from, to: dateOf(today) } })
+  // At once, so that they share a count.
+  const [read, returned] = yield* Effect.all(
+    [
+      ask("analytics.activity", { query: { from, to: dateOf(today) } }),
+      readReturned(visit, today, length),
+    ],
+    { concurrency: "unbounded" },
+  )
   const days = read.days.slice(length)
   const before = read.days.slice(0, length)
   const [now, then] = [days.at(-1)!, before.at(-1)!]
@@ -94,10 +142,11 @@ ${figures([
   ...totals,
   ["Active in 7 days", compared(now.wau, then.wau)],
   ["Active in 30 days", compared(now.mau, then.mau)],
+  [html`<a href="${base}/retention">Came back on day ${returnDay}</a>`, returned],
   ["Badges earned", sums(({ badges }) => badges)],
   ["Quests completed", sums(({ quests }) => quests)],
 ])}
-<p class="hint">The last ${length} days up to today, beside the ${length} days before. A day is that of each user's calendar. ${countedLine(read)} <a href="${base}/activity.csv?from=${from}&amp;to=${dateOf(today)}">Save these days as CSV</a> · <a href="${base}/retention">Retention</a></p>`
+<p class="hint">The last ${length} days up to today, beside the ${length} days before. A day is that of each user's calendar. “Came back on day ${returnDay}”: of the users whose day ${returnDay} after the first one was in these days, those who were active on it. ${countedLine(read)} <a href="${base}/activity.csv?from=${from}&amp;to=${dateOf(today)}">Save these days as CSV</a></p>`
 })
 
 const saved = (visit: PlaceVisit) => {

@@ -51,10 +51,7 @@ const overviewPage = Effect.fnUntraced(function* (
   const lastHour = perMinute.reduce((sum, events) => sum + events, 0)
   const failing = yield* failingWebhooks(visit, webhooks)
   const actions = yield* seenActions(ask)
-  const totals = [
-    ["Users", count(users)],
-    ["Events in the last hour", count(lastHour)],
-  ] as const
+  const totals = [["Users", count(users)]] as const
   return show(
     "Overview",
     html`${archiveAlert(visit)}
@@ -66,8 +63,9 @@ ${users > 0 && (yield* activitySection(visit, totals))}
 ${
   users > 0 &&
   html`<div class="charts">
-<section><h2>Events a minute</h2>
-${lastHour === 0 ? html`<p>No event in the last hour.</p>` : lastMinutes(perMinute)}</section>
+<section><h2>The last hour</h2>
+<p>${count(lastHour)} ${lastHour === 1 ? "event" : "events"}. <a href="${base}/live">Watch them live</a></p>
+${lastHour > 0 && lastMinutes(perMinute)}</section>
 ${week.entries.length > 0 && weekSection(base, week.entries)}</div>`
 }`,
   )
@@ -92,7 +90,7 @@ ${table(
     count(level),
   ]),
 )}
-<p class="after"><a href="${base}/leaderboard?window=weekly">To the leaderboard</a></p></section>`
+<p class="after"><a href="${base}/leaderboard?window=weekly">All ranks of the week</a></p></section>`
 
 /** Archives are of the whole server, so that its owners see it. */
 const archiveAlert = ({ member, prefix, server }: PlaceVisit): Html | undefined => {

@@ -1,37 +1,35 @@
 /** The recap of an environment: what all users did in a range of days. */
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { BodyOf } from "../../http/contract/Operations.ts"
 import { csvFile } from "../request/csvFile.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { countedLine } from "../view/Counted.ts"
-import { html, isolated } from "../view/Html.ts"
+import { type Content, html } from "../view/Html.ts"
 import { figures, table } from "../view/Lists.ts"
-import { count, dayLabel } from "../view/Quantities.ts"
+import { count, dateLabel, datesLabel, dayLabel } from "../view/Quantities.ts"
+import { daysForm, daysIn, orRangeFault } from "../view/Ranges.ts"
 import type { Reply } from "../view/Replies.ts"
-import { userPath } from "../view/Users.ts"
+import { userLink } from "../view/Users.ts"
 
 type Recap = BodyOf<"recaps.environment">
-
-/** The days that the address asks for. */
-const daysOf = ({ request: { query } }: PlaceVisit) => ({
-  from: query.get("from") || undefined,
-  to: query.get("to") || undefined,
-})
 
 const recapPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,
 ): Effect.fn.Return<Reply, LaurelError> {
-  const { ask, base, show } = visit
-  const read = yield* ask("recaps.environment", { query: daysOf(visit) })
+  const { ask, base, request, show } = visit
+  const asked = daysIn(request.query)
+  const found = yield* orRangeFault(ask("recaps.environment", { query: asked }))
+  const address = `${base}/recap`
+  if (Result.isFailure(found)) {
+    return show("Recap", daysForm(address, asked, found.failure), found.failure)
+  }
+  const read = found.success
   return show(
     "Recap",
-    html`<p>What all users did from ${dayLabel(read.from)} to ${dayLabel(read.to)}.</p>
-<form method="get" action="${base}/recap" class="row fields">
-<label>From <input type="date" name="from" value="${read.from}"></label>
-<label>To <input type="date" name="to" value="${read.to}"></label>
-<button>Show</button></form>
-${!read.complete && html`<p>Days before ${dayLabel(read.keptFrom)} are not kept, and are in no number.</p>`}
+    html`<p>What all users did, ${datesLabel(read.from, read.to)}.</p>
+${daysForm(address, read, undefined)}
+${!read.complete && html`<p>Days before ${dateLabel(read.keptFrom)} are not kept, and are in no number.</p>`}
 ${figures([
   ["Active users", read.activeUsers === null ? "–" : count(read.activeUsers)],
   ["New users", read.newUsers === null ? "–" : count(read.newUsers)],
@@ -40,28 +38,28 @@ ${figures([
   ["Quests completed", count(read.totals.quests)],
   ["Best day", bestDayText(read.bestDay)],
 ])}
-<h2>Earned</h2>
+<div class="charts"><section><h2>Earned</h2>
 ${table(
   "Earned",
   ["Currency", "Amount"],
   Object.entries(read.totals.currencies).map(([key, amount]) => [key, count(amount)]),
-)}
+)}</section>
 ${
   read.streaks.length > 0 &&
-  html`<h2>Longest streaks</h2>
+  html`<section><h2>Longest streaks</h2>
 ${table(
   "Longest streaks",
   ["Streak", "In a row"],
   read.streaks.map(({ best, key }) => [key, count(best)]),
-)}`
-}
+)}</section>`
+}</div>
 ${topUsers(base, read.topUsers)}
 <p class="hint">${countedLine(read)} An undo and the erasure of a user change no sum. A user has a recap, too: <code>GET /v1/users/{id}/recap</code>. <a href="${base}/recap.csv?from=${read.from}&amp;to=${read.to}">Save as CSV</a></p>`,
   )
 })
 
-const bestDayText = (best: Recap["bestDay"]): string =>
-  best === null ? "–" : `${dayLabel(best.date)}, ${count(best.xp)} xp`
+const bestDayText = (best: Recap["bestDay"]): Content =>
+  best === null ? "–" : html`${dayLabel(best.date)} <span class="hint">${count(best.xp)} xp</span>`
 
 const topUsers = (base: string, top: Recap["topUsers"]) =>
   top !== null &&
@@ -72,7 +70,7 @@ ${table(
   ["Rank", "User", "Xp"],
   top.map(({ displayName, rank, userId, xp }) => [
     count(rank),
-    html`<a href="${userPath(base, userId)}">${isolated(displayName ?? userId)}</a>`,
+    userLink(base, userId, displayName),
     count(xp),
   ]),
 )}`
@@ -81,7 +79,7 @@ const saved = (visit: PlaceVisit) =>
   csvFile(
     visit,
     "recap",
-    visit.open("recaps.environment", { query: { ...daysOf(visit), format: "csv" } }),
+    visit.open("recaps.environment", { query: { ...daysIn(visit.request.query), format: "csv" } }),
   )
 
 export const recapRoutes: ReadonlyArray<Route> = [

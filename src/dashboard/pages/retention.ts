@@ -1,5 +1,5 @@
 /** Retention: how many users come back, by the day, week or month in which they began. */
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { BodyOf } from "../../http/contract/Operations.ts"
 import { csvFile } from "../request/csvFile.ts"
@@ -7,8 +7,9 @@ import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { lineChart } from "../view/Charts.ts"
 import { countedLine } from "../view/Counted.ts"
 import { type Html, html } from "../view/Html.ts"
-import { figures, tabs } from "../view/Lists.ts"
-import { count, dayLabel, percent } from "../view/Quantities.ts"
+import { figures, tabs, withQuery } from "../view/Lists.ts"
+import { count, datesLabel, dayLabel, percent } from "../view/Quantities.ts"
+import { daysForm, daysIn, orRangeFault } from "../view/Ranges.ts"
 import type { Reply } from "../view/Replies.ts"
 
 type Retention = BodyOf<"analytics.retention">
@@ -31,23 +32,39 @@ const byOf = ({ request }: PlaceVisit): Retention["by"] => {
 /** The days of the figures. */
 const featured = [1, 7, 30] as const
 
+/** A day that only a smaller part of the users has reached says little of all. */
+const fewShare = 0.1
+
 const retentionPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,
 ): Effect.fn.Return<Reply, LaurelError> {
-  const { ask, base, show } = visit
+  const { ask, base, request, show } = visit
   const by = byOf(visit)
-  const read = yield* ask("analytics.retention", { query: { by } })
+  const asked = daysIn(request.query)
+  const found = yield* orRangeFault(ask("analytics.retention", { query: { by, ...asked } }))
+  const path = `${base}/retention`
+  const choice = [
+    tabs(
+      "Cohorts",
+      kinds.map(([kind, label]) => [kind, label, withQuery(path, request.query, { by: kind })]),
+      by,
+    ),
+    daysForm(
+      path,
+      Result.isSuccess(found) ? found.success : asked,
+      Result.isFailure(found) ? found.failure : undefined,
+      { by },
+    ),
+  ]
+  if (Result.isFailure(found)) return show("Retention", choice, found.failure)
+  const read = found.success
   const { cohorts, curve } = read
   return show(
     "Retention",
     html`<p>The share of users who were active again so many days after their first active day.</p>
-${tabs(
-  "Cohorts",
-  kinds.map(([kind, label]) => [kind, label, `${base}/retention?by=${kind}`]),
-  by,
-)}
+${choice}
 ${cohorts !== null && curve !== null && cohortsSection(base, read, cohorts, curve)}
-<p class="hint">From ${dayLabel(read.from)} to ${dayLabel(read.to)}. A day is that of each user's calendar. ${countedLine(read)} <a href="${base}/retention.csv?by=${by}">Save as CSV</a></p>`,
+<p class="hint">${datesLabel(read.from, read.to)}. A day is that of each user's calendar. ${countedLine(read)} <a href="${withQuery(`${path}.csv`, request.query, { by })}">Save as CSV</a></p>`,
   )
 })
 
@@ -59,7 +76,7 @@ const cohortsSection = (
 ): Html => {
   const users = cohorts.reduce((sum, cohort) => sum + cohort.users, 0)
   return users === 0
-    ? html`<p>Nobody began between ${dayLabel(from)} and ${dayLabel(to)}. A user begins with the first event. <a href="${base}/start">Send one</a>.</p>`
+    ? html`<p>Nobody began in the days ${datesLabel(from, to)}. A user begins with the first event. <a href="${base}/start">Send one</a>.</p>`
     : html`${figures([
         ["Users who began", count(users)],
         ...featured.map((day) => [`Came back on day ${day}`, featuredOf(curve[day]!)] as const),
@@ -69,8 +86,13 @@ ${lineChart({
   axis: "Day",
   least: 1,
   shown: percent,
-  points: curve.map(({ day, share }) => ({ at: `Day ${day}`, value: share })),
+  points: curve.map(({ day, of, share }) => ({
+    at: `Day ${day}`,
+    value: share,
+    open: of < fewShare * users,
+  })),
 })}
+<p class="hint">Dotted: fewer than a tenth of these users have reached the day.</p>
 <h2>Cohorts</h2>
 ${cohortTable(by, cohorts)}
 <p class="hint">“So far”: not all users of the cohort have reached the day; the share is that of those who have.</p>`
@@ -83,7 +105,7 @@ const featuredOf = ({ of, share, users }: Returned): Html =>
 
 const cohortTable = (by: Retention["by"], cohorts: ReadonlyArray<Cohort>): Html => {
   const days = cohorts[0]!.days.map(({ day }) => day)
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Cohorts"><table>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Cohorts"><table class="${[2, ...days.map((_, place) => place + 3)].map((column) => `n${column}`).join(" ")}">
 <thead><tr><th scope="col">Began</th><th scope="col">Users</th>${days.map((day) => html`<th scope="col">Day ${day}</th>`)}</tr></thead>
 <tbody>${cohorts
     .toReversed()
@@ -110,7 +132,9 @@ const saved = (visit: PlaceVisit) =>
   csvFile(
     visit,
     "retention",
-    visit.open("analytics.retention", { query: { by: byOf(visit), format: "csv" } }),
+    visit.open("analytics.retention", {
+      query: { by: byOf(visit), ...daysIn(visit.request.query), format: "csv" },
+    }),
   )
 
 export const retentionRoutes: ReadonlyArray<Route> = [

@@ -17,12 +17,20 @@ const isLong = (cell: Content): boolean => {
 
 const cellOf = (cell: Content): Html => html`<td${isLong(cell) && html` class="long"`}>${cell}</td>`
 
+/** The text of a cell without the hint behind it; `undefined` if it is more than a text. */
+const plainText = (cell: Content): string | undefined => {
+  if (typeof cell === "string" || typeof cell === "number") return String(cell)
+  if (!(cell instanceof Html)) return undefined
+  const text = cell.text.replace(/ ?<span class="hint">[^<]*<\/span>$/, "")
+  return /[<&]/.test(text) ? undefined : text
+}
+
 const isAmount = (cell: Content): boolean =>
-  typeof cell === "number" || (typeof cell === "string" && /^[+−-]?[\d,]+(\.\d+)?%?$/.test(cell))
+  /^[+−-]?[\d,]+(\.\d+)?%?$/.test(plainText(cell) ?? "none")
 
 /** A column without a text, such as an empty cell, may be one of numbers. */
 const isEmpty = (cell: Content): boolean =>
-  cell === null || cell === undefined || cell === false || cell === "" || cell === "–"
+  cell === null || cell === undefined || cell === false || /^–?$/.test(plainText(cell) ?? "text")
 
 /**
  * A class for each column of numbers, `n2` for the second, which the style sheet aligns right. The
@@ -69,13 +77,13 @@ export const sortTable = (
 <tbody>${rows.map((cells) => html`<tr>${cells.map(cellOf)}</tr>\n`)}</tbody></table></div>`
 
 /** Names and values that belong together, such as the properties of a user. */
-export const properties = (pairs: ReadonlyArray<readonly [name: string, value: Content]>): Html =>
+export const properties = (pairs: ReadonlyArray<readonly [name: Content, value: Content]>): Html =>
   html`<dl class="properties">${pairs.map(
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
   )}</dl>`
 
 /** The figures at the top of a page. */
-export const figures = (pairs: ReadonlyArray<readonly [name: string, value: Content]>): Html =>
+export const figures = (pairs: ReadonlyArray<readonly [name: Content, value: Content]>): Html =>
   html`<div class="figures">${properties(pairs)}</div>`
 
 /**

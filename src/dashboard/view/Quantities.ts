@@ -28,6 +28,15 @@ const dayAndMonth = new Intl.DateTimeFormat("en", {
 /** Nov 1, of a date such as 2026-11-01. */
 export const dayLabel = (date: string): string => dayAndMonth.format(Date.parse(date))
 
+const wholeDate = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeZone: "UTC" })
+
+/** Nov 1, 2026, of a date such as 2026-11-01. */
+export const dateLabel = (date: string): string => wholeDate.format(Date.parse(date))
+
+/** Oct 24 – Nov 22, 2026, of two dates. */
+export const datesLabel = (from: string, to: string): string =>
+  wholeDate.formatRange(Date.parse(from), Date.parse(to)).replaceAll(/[\u2009\u202f]/g, " ")
+
 /** 12.3, 0.0417: three digits. */
 export const rough = (value: number): string =>
   value >= 1_000 ? whole.format(value) : short.format(value)

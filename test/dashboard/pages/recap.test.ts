@@ -30,6 +30,6 @@ it("The page Recap shows what all users did in the days of its form", async () =
   const november = await read(`${base}/recap?from=2026-11-01&to=2026-11-20`)
   expect(figure(november, "Active users")).toBe("1")
   expect(november).toContain("<td>points</td><td>4</td>")
-  expect(november).toContain('name="from" value="2026-11-01"')
+  expect(november).toContain('name="from" type="date" value="2026-11-01"')
   expect(november).not.toContain("are not kept")
 })

@@ -27,7 +27,7 @@ const figure = (page: string, name: string): string => {
 describe("The activity of an environment", () => {
   it("is asked of nobody who has no users", async () => {
     expect(await read("/dashboard/bank/production")).not.toContain("Daily active users")
-    expect(await read("/dashboard/shop/production/retention")).toContain("Nobody began between")
+    expect(await read("/dashboard/shop/production/retention")).toContain("Nobody began in the days")
   })
 
   it("is on the overview beside the period before, and on the page Retention by cohorts", async () => {
@@ -47,6 +47,10 @@ describe("The activity of an environment", () => {
     expect(figure(overview, "Events")).toBe("7 +75% from 4")
     expect(figure(overview, "Xp earned")).toBe("70 +75% from 40")
     expect(figure(overview, "Badges earned")).toBe("0 as before")
+    // Of those whose day 7 was in the period: Cyd; in the one before: Ada, and not Bob.
+    expect(overview.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ")).toContain(
+      "Came back on day 7 100% +50 points from 50%",
+    )
     expect(overview).toContain('aria-current="true">30 days</a>')
     expect(overview).toMatch(/aria-label="Daily active users from .* highest 1, last 0"/)
     const week = await read(`${base}?days=7`)
@@ -62,6 +66,22 @@ describe("The activity of an environment", () => {
     expect(figure(weeks, "Came back on day 7")).toBe("66.7% 2 of 3")
     expect(figure(weeks, "Came back on day 30")).toBe("50% 1 of 2")
     expect(weeks).toContain('<td class="share5" title="1 of 2">50%')
+  })
+
+  it("is of the days that the address asks for, and says what is wrong with them", async () => {
+    const address = `${base}/retention?by=day&from=${dateIn(-45)}&to=${dateIn(-44)}`
+    const retention = await read(address)
+    expect(figure(retention, "Users who began")).toBe("2")
+    expect(retention).toContain(`value="${dateIn(-45)}"`)
+    const [, file] = /href="([^"]+)">Save as CSV/.exec(retention)!
+    expect((await read(file!.replaceAll("&amp;", "&"))).split("\r\n")).toHaveLength(4)
+    for (const page of ["retention", "recap"]) {
+      const reply = await places.viewer.get(
+        `${base}/${page}?by=day&from=${dateIn(-3)}&to=${dateIn(-4)}`,
+      )
+      expect([page, reply.status]).toEqual([page, 400])
+      expect(reply.text).toContain('id="to-fault">To must not be before from.</p>')
+    }
   })
 
   it("is a file on request", async () => {
