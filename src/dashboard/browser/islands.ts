@@ -21,7 +21,10 @@ const localTime = (element: HTMLTimeElement): void => {
   const at = new Date(element.dateTime)
   element.title = element.dateTime
   const timeStyle = element.dataset.seconds === undefined ? "short" : "medium"
-  element.textContent = at.toLocaleString(undefined, { dateStyle: "medium", timeStyle })
+  const date = at.toLocaleDateString(undefined, { dateStyle: "medium" })
+  const time = at.toLocaleTimeString(undefined, { timeStyle })
+  // A narrow cell breaks it between date and time only.
+  element.textContent = [date, time].map((text) => text.replaceAll(/\s/g, "\u00a0")).join(", ")
 }
 
 /** Copies the text of the element that the button names. */

@@ -32,8 +32,8 @@ import {
   textField,
 } from "../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../view/Html.ts"
-import { offsetPage, table } from "../view/Lists.ts"
-import { count, isoTime } from "../view/Quantities.ts"
+import { offsetPage, table, tabs, withQuery } from "../view/Lists.ts"
+import { capitalized, count, isoTime } from "../view/Quantities.ts"
 import { about, type Reply, redirect } from "../view/Replies.ts"
 
 const path = "/keys"
@@ -156,9 +156,18 @@ const listSection = (visit: PlaceVisit, list: ReadonlyArray<KeyDetails>, allowed
     (key) => status === "all" || (key.status === "in_force") === (status === "in_force"),
   )
   const shown = offsetPage(request.path, request.query, found, limits.pageDefault)
-  return html`<form method="get" class="row">
-${selectField({ name: "status", label: "Status", value: status, options: Object.entries(filters) })}
-<div class="field"><button>Filter</button></div></form>
+  return html`${tabs(
+    "Status",
+    Object.entries(filters).map(([value, label]) => [
+      value,
+      capitalized(label),
+      withQuery(request.path, request.query, {
+        status: value === "in_force" ? undefined : value,
+        offset: undefined,
+      }),
+    ]),
+    status as string,
+  )}
 ${
   shown.items.length === 0
     ? html`<p>No key is ${filters[status]}${found.length > 0 && " on this page"}.</p>`

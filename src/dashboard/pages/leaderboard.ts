@@ -26,7 +26,7 @@ import { confirmButton, otherFaults, textField } from "../view/Forms.ts"
 import { type Html, html, isolated, titled } from "../view/Html.ts"
 import { pager, table, tabs, withQuery } from "../view/Lists.ts"
 import { alert } from "../view/Page.ts"
-import { count, score as scoreText } from "../view/Quantities.ts"
+import { count, datesLabel, score as scoreText } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
 import { entrantHead, entrantLink, entriesOf, rankedKey } from "./definitions/boards.ts"
 import { rewardWords } from "./definitions/conditions.ts"
@@ -87,7 +87,10 @@ const leaderboardPage = Effect.fnUntraced(function* (
           : standingOf(visit, definition, around)
   const path = `${base}/leaderboard`
   return show(
-    isXp(definition) ? "Leaderboard" : definition.name,
+    {
+      text: isXp(definition) ? "Xp leaderboard" : definition.name,
+      action: html`<a class="button" href="${base}/leaderboards/${definition.id}">Definition</a>`,
+    },
     html`${noticeOf(visit)}
 ${kindLinks(path, definition, asked, part("group"))}
 ${error !== undefined && faultsOf(error)}
@@ -383,6 +386,6 @@ const windowLine = (
     })
   return html`<nav class="pager row" aria-label="Previous and next window">
 ${index > open - (definition.keepWindows ?? windowsKept[kind]) && html`<a rel="prev" href="${addressOf(index - 1)}">Previous window</a>`}
-<span>${dateOf(first)}${last > first && html` to ${dateOf(last)}`}, ${timezone}</span>
+<span>${datesLabel(dateOf(first), dateOf(last))}, ${timezone}</span>
 ${index < open && html`<a rel="next" href="${addressOf(index + 1)}">Next window</a>`}</nav>`
 }

@@ -86,7 +86,7 @@ const followersOf = (
 const shareText = ({ forwardedShare: share }: ClusterStatus): string =>
   share === undefined
     ? "No requests in the last 60 s."
-    : `${(100 * share).toFixed(1)} % of the requests of the last 60 s were forwarded.`
+    : `${(100 * share).toFixed(1)}% of the requests of the last 60 s were forwarded.`
 
 /** Links to the page on the partition's owner, which alone has its archives. */
 const partitionLink = (

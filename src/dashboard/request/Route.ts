@@ -14,7 +14,7 @@ import type { PageRequest } from "../../http/pages/Pages.ts"
 import type { StreamedReply } from "../../http/stream/StreamedReply.ts"
 import type { Form } from "../view/Forms.ts"
 import type { Content } from "../view/Html.ts"
-import type { Place } from "../view/Page.ts"
+import type { Place, Title } from "../view/Page.ts"
 import type { Reply } from "../view/Replies.ts"
 import type { Kept } from "./Kept.ts"
 import type { Once } from "./Once.ts"
@@ -62,7 +62,7 @@ export interface Visit extends Services {
    * A page with this title and content, in the frame of the account. `outcome` is its status, or
    * the error that refused a form.
    */
-  readonly show: (title: string, main: Content, outcome?: number | LaurelError | undefined) => Reply
+  readonly show: (title: Title, main: Content, outcome?: number | LaurelError | undefined) => Reply
   /** Sets the cookies of a new session. The audit log names the account. */
   readonly signedIn: (reply: Reply, signedIn: SignedIn) => Reply
   readonly signedOut: (reply: Reply) => Reply

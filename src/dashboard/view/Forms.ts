@@ -250,26 +250,33 @@ ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}</di
 export const idempotencyField = (): Html =>
   html`<input type="hidden" name="idempotencyKey" value="${randomUUID()}">`
 
-/** A group of check boxes with one name. It also shows the faults of members below `name`. */
+type Choice = readonly [value: string, label: Content, hint?: Content]
+
+/**
+ * A group of check boxes with one name, below the titles of its parts. It also shows the faults of
+ * members below `name`.
+ */
 export const choiceField = (
   field: Pick<Field, "faults" | "label" | "name"> & {
     readonly chosen: ReadonlyArray<string>
-    readonly options: ReadonlyArray<readonly [value: string, label: Content, hint?: Content]>
+    readonly parts: ReadonlyArray<readonly [title: string, choices: ReadonlyArray<Choice>]>
   },
 ): Html => {
-  const { chosen, faults = [], label, name, options } = field
+  const { chosen, faults = [], label, name, parts } = field
+  let index = 0
+  const box = ([value, text, hint]: Choice): Html => {
+    const id = `${name}-${index++}`
+    return html`<div class="field check"><label><input type="checkbox" id="${id}" name="${name}" value="${value}"${
+      chosen.includes(value) && html` checked`
+    }${hint !== undefined && html` aria-describedby="${id}-hint"`}> ${text}</label>
+${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}</div>`
+  }
   const own = `/${name}`
   const shown = faults.filter(({ pointer }) => pointer === own || pointer.startsWith(`${own}/`))
   const details = [...new Set(shown.map(({ detail }) => detail))]
   return html`<fieldset id="${name}"${details.length > 0 && html` aria-describedby="${name}-fault"`}><legend>${label}</legend>
 ${details.length > 0 && html`<p class="fault" id="${name}-fault">${label} ${details.join("; ")}.</p>`}
-<div class="choices">${options.map(([value, text, hint], index) => {
-    const id = `${name}-${index}`
-    return html`<div class="field check"><label><input type="checkbox" id="${id}" name="${name}" value="${value}"${
-      chosen.includes(value) && html` checked`
-    }${hint !== undefined && html` aria-describedby="${id}-hint"`}> ${text}</label>
-${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}</div>`
-  })}</div></fieldset>`
+${parts.map(([title, choices]) => html`${title !== "" && html`<h2>${title}</h2>`}<div class="choices">${choices.map(box)}</div>`)}</fieldset>`
 }
 
 /** A group of fields, with the faults of the whole group at `name`. */

@@ -34,20 +34,20 @@ export interface Frame {
 export const placePath = (prefix: string, { environment, project }: Place): string =>
   `${prefix}/${project.name}/${environment}`
 
-/** A link of the side column, marked on its page and on all pages below. */
-const link = (frame: Frame, address: string, label: string): Html => {
+/** A link of the side column, marked on its page, on all pages below, and on the page `also`. */
+const link = (frame: Frame, address: string, label: string, also?: string): Html => {
   const { path, place, prefix } = frame
   const whole = address === prefix || (place !== undefined && address === placePath(prefix, place))
-  const below = !whole && path.startsWith(`${address}/`)
+  const below = !whole && (path.startsWith(`${address}/`) || path === also)
   const mark = path === address ? html` aria-current="page"` : below && html` aria-current="true"`
   return html`<li><a href="${address}"${mark}>${label}</a></li>`
 }
 
-type PlaceLink = readonly [path: string, label: string]
+type PlaceLink = readonly [path: string, label: string, also?: string]
 
 /**
  * Pages of an environment in the side column, in groups: paths relative to the environment's, and
- * labels. The first group needs no title.
+ * labels, and a page that the link stands for, too. The first group needs no title.
  */
 const placeGroups: ReadonlyArray<readonly [title: string, links: ReadonlyArray<PlaceLink>]> = [
   [
@@ -86,8 +86,7 @@ const placeGroups: ReadonlyArray<readonly [title: string, links: ReadonlyArray<P
   [
     "Competition",
     [
-      ["/leaderboard", "Leaderboard"],
-      ["/leaderboards", "Leaderboards"],
+      ["/leaderboards", "Leaderboards", "/leaderboard"],
       ["/leagues", "Leagues"],
     ],
   ],
@@ -163,7 +162,9 @@ ${frame.advancedTo !== undefined && html`<p class="switch">Test clock: ${time(fr
 ${placeGroups.map(([title, links]) =>
   navGroup(
     title,
-    links.filter(isShown).map(([page, label]) => link(frame, `${base}${page}`, label)),
+    links
+      .filter(isShown)
+      .map(([page, label, also]) => link(frame, `${base}${page}`, label, also && `${base}${also}`)),
   ),
 )}`
 }
@@ -172,8 +173,12 @@ ${placeGroups.map(([title, links]) =>
 export const badge = (environment: EnvironmentName): Html =>
   html`<span class="badge ${environment}">${environment}</span>`
 
-export const page = (frame: Frame, title: string, main: Content): Html => {
+/** The title of a page; of a list, with its one main action beside it. */
+export type Title = string | { readonly text: string; readonly action: Content }
+
+export const page = (frame: Frame, titled: Title, main: Content): Html => {
   const { account, assets, place } = frame
+  const { action = undefined, text: title } = typeof titled === "string" ? { text: titled } : titled
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -189,7 +194,7 @@ export const page = (frame: Frame, title: string, main: Content): Html => {
 <a class="skip" href="#main">Skip to content</a>
 ${account !== undefined && sideColumn(frame)}
 <main id="main" tabindex="-1">
-<h1>${title}</h1>
+${action ? html`<div class="head"><h1>${title}</h1><p>${action}</p></div>` : html`<h1>${title}</h1>`}
 ${main}
 </main>
 </body>

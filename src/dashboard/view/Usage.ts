@@ -45,7 +45,7 @@ export const usageLine = (
           noun === "quest" && completed !== null && `${count(completed)} completed it`,
           completions !== null &&
             `${count(completions)} ${completions === 1 ? "time" : "times"} in ${days.length} days`,
-          xp !== null && `${count(xp)} xp`,
+          xp !== null && xp > 0 && `${count(xp)} xp`,
         ].filter((part) => part !== false)
         return html`<p>${parts.length > 0 && `${parts.join(", ")}. `}<a href="${base}/mechanics/${noun}/${id}">What it did</a></p>`
       })
@@ -65,7 +65,7 @@ const happened: Readonly<Record<MechanicNoun, readonly [one: string, many: strin
   goal: ["contributor", "contributors"],
 }
 
-/** What the lists say of each definition below its key, on lines of their own; nothing for a kind that does nothing by itself. */
+/** What the lists say of each definition below its key; nothing for a kind that does nothing by itself. */
 export const usageCells = (
   base: string,
   noun: Noun,
@@ -73,27 +73,25 @@ export const usageCells = (
     name: "analytics.mechanics",
     parts: { readonly query: { readonly kind: MechanicNoun; readonly limit: string } },
   ) => Effect.Effect<Rows, LaurelError>,
-): Effect.Effect<
-  { readonly hint: Html; readonly cell: (id: string) => Html | undefined } | undefined,
-  LaurelError
-> => {
+): Effect.Effect<((id: string) => Html | undefined) | undefined, LaurelError> => {
   // The lists of items and goals have units and contributors of their own.
   if (!isMechanic(noun) || noun === "item" || noun === "goal") return Effect.succeed(undefined)
   const query = { kind: noun, limit: String(limits.mechanicRowsMax) }
   return Effect.map(ask("analytics.mechanics", { query }), ({ mechanics }) => {
     const byId = new Map(mechanics.map((row) => [row.id, row]))
-    return {
-      hint: html`<p class="hint">Below a key: what happened in ${limits.mechanicDaysDefault} days.</p>`,
-      cell: (id) => {
-        const row = byId.get(id)
-        if (row === undefined) return undefined
-        const { completions, users, xp } = row
-        // An entry of a leaderboard is a user with a score.
-        const times = noun === "leaderboard" ? users : completions
-        const [one, many] = happened[noun]
-        if (times === null) return undefined
-        return html`<br><a href="${base}/mechanics/${noun}/${id}">${count(times)} ${times === 1 ? one : many}</a>${xp !== null && html`<br><span class="hint">${count(xp)} xp</span>`}`
-      },
+    return (id) => {
+      const row = byId.get(id)
+      if (row === undefined) return undefined
+      const { completions, key, users, xp } = row
+      const [one, many] = happened[noun]
+      // An entry of a leaderboard is a user with a score.
+      if (noun === "leaderboard") {
+        if (users === null) return undefined
+        const address = `${base}/leaderboard?board=${encodeURIComponent(key)}`
+        return html`<br><a class="hint" href="${address}">${count(users)} ${users === 1 ? one : many}</a>`
+      }
+      if (completions === null) return undefined
+      return html`<br><span class="hint"><a href="${base}/mechanics/${noun}/${id}">${count(completions)} ${completions === 1 ? one : many}</a>${xp !== null && xp > 0 && `, ${count(xp)} xp`} in ${limits.mechanicDaysDefault} days</span>`
     }
   })
 }

@@ -149,9 +149,9 @@ describe("The leaderboard", () => {
 
 describe("A window of the leaderboard", () => {
   it.each([
-    ["daily", "2026-11-22, UTC", limits.boardDailyWindowsKept],
-    ["weekly", "2026-11-16 to 2026-11-22, UTC", limits.boardWeeklyWindowsKept],
-    ["monthly", "2026-11-01 to 2026-11-30, UTC", limits.boardMonthlyWindowsKept],
+    ["daily", "Nov 22, 2026, UTC", limits.boardDailyWindowsKept],
+    ["weekly", "Nov 16 – 22, 2026, UTC", limits.boardWeeklyWindowsKept],
+    ["monthly", "Nov 1 – 30, 2026, UTC", limits.boardMonthlyWindowsKept],
   ])(
     "%s links back to the oldest kept window, and forward to the open one",
     async (kind, days, kept) => {

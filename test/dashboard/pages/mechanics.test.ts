@@ -80,19 +80,21 @@ describe("The page Mechanics", () => {
 
 describe("The list of a kind", () => {
   const cellsIn = (page: string) =>
-    [...page.matchAll(/<\/code>(<br><a href="[^"]+\/mechanics\/.*?)<\/td>/g)].map(([, cell]) =>
-      textOf(cell!).trim(),
+    [...page.matchAll(/<\/code>(<br><(?:span|a) class="hint".*?)<\/td>/g)].map(([, cell]) =>
+      cell!.replaceAll(/<[^>]+>/g, ""),
     )
 
   it("says what each definition did in 30 days, and links to it", async () => {
     const rules = await read(`${base}/rules`)
-    expect(textOf(rules)).toContain("Below a key: what happened in 30 days.")
     expect(rules).toContain(`<a href="${base}/mechanics/rule/${ruleId}">3 uses</a>`)
-    expect(cellsIn(rules).toSorted()).toEqual(["1 use 100 xp", "3 uses 30 xp"])
-    expect(cellsIn(await read(`${base}/quests`))).toEqual(["1 time 2 xp"])
+    expect(cellsIn(rules).toSorted()).toEqual([
+      "1 use, 100 xp in 30 days",
+      "3 uses, 30 xp in 30 days",
+    ])
+    expect(cellsIn(await read(`${base}/quests`))).toEqual(["1 time, 2 xp in 30 days"])
     expect(cellsIn(await read(`${base}/badges`))).toEqual([expect.stringMatching(/^3 awards/)])
     expect(cellsIn(await read(`${base}/leaderboards`))).toEqual(["2 entries"])
-    expect(await read(`${base}/metrics`)).not.toContain("Below a key")
+    expect(await read(`${base}/metrics`)).not.toContain("in 30 days")
   })
 })
 
@@ -106,7 +108,7 @@ describe("The page of a mechanic", () => {
     expect(text).toContain("1 or more 1 50%")
     expect(text).toContain("2, all 1 50%")
     expect(text).toContain("tap 2 2 1 1")
-    expect(text).toContain("Half of the users, within")
+    expect(text).toContain("A tenth of the users, within")
     expect(text).toContain("This shows no cause")
     expect(text).toContain("The first week of nobody who began since")
     expect(page).toMatch(/aria-label="Completions from .* highest 1, last 1"/)

@@ -127,7 +127,7 @@ describe("Operations", () => {
       ["10.0.0.5:8082", "250 ms ago", "1", "", "1.1.0", "12,000", "0"],
       ["10.0.0.6:8082", "90 s ago", "", "1", "unknown", "unknown", "unknown"],
     ])
-    expect(text).toContain("12.3 % of the requests of the last 60 s were forwarded.")
+    expect(text).toContain("12.3% of the requests of the last 60 s were forwarded.")
     const since = expect.stringContaining("2026")
     expect(cells.slice(2, 4)).toEqual([
       ["1", "10.0.0.5:8082", "7", since, "12,345", "10.0.0.6:8082: 1,234 records, 3 s", "2"],

@@ -20,7 +20,7 @@ const noonIn = (days: number) =>
 
 describe("The page Reminders", () => {
   it("says that none was sent, then how many were, who came back, and that it shows no cause", async () => {
-    expect(await read(`${base}/reminders`)).toContain("No reminder was sent between")
+    expect(await read(`${base}/reminders`)).toContain("No reminder was sent in the days")
     const sandbox = places.api("shop", "sandbox")
     await sandbox("PATCH", "/project", { reminders: { inactiveDays: [1], hour: 10 } })
     await sandbox("POST", "/test-clock", { advanceTo: noonIn(1) })

@@ -342,7 +342,7 @@ describe("Deliveries", () => {
     ])
     const failed = (await owner.get(`${address}?status=failed&limit=2`)).text
     expect(rowsOf(failed)).toEqual([all[0], all[2]])
-    expect(failed).toMatch(/aria-current="true">failed</)
+    expect(failed).toMatch(/aria-current="true">Failed</)
     const [, older] = /rel="next" href="([^"]+)"/.exec(failed)!
     const rest = (await owner.get(older!.replaceAll("&amp;", "&"))).text
     expect(rowsOf(rest)).toEqual([all[4]])

@@ -49,7 +49,7 @@ const progress = (
   const percent = total === 0 ? 100 : Math.floor((100 * Math.min(checked, total)) / total)
   return html`${
     status !== "finished" &&
-    html`<p><label for="progress">${status === "waiting" ? "Waiting for another backfill" : "Running"}: ${percent} %</label>
+    html`<p><label for="progress">${status === "waiting" ? "Waiting for another backfill" : "Running"}: ${percent}%</label>
 <progress id="progress" max="100" value="${percent}"></progress> <a href="${address}#backfill">Refresh</a></p>`
   }${properties([
     ["Status", status],

@@ -168,17 +168,18 @@ const windowFaults = (form: Form, faults: Draft["faults"]): Draft["faults"] => {
   })
 }
 
-const windowFields = ({ faults: all, form }: Draft): Content => {
+const windowFields = (draft: Draft): Content => {
+  const { faults: all, form } = draft
   const faults = windowFaults(form, all)
   return group({ legend: "Windows", name: "windows", faults }, [
-    boardWindows.map((window) =>
+    html`<div class="choices">${boardWindows.map((window) =>
       checkField({
         name: `windows.${window}`,
         label: windowLabels[window],
         checked: form.optional(`windows.${window}`) !== undefined,
         faults,
       }),
-    ),
+    )}</div>`,
     numberField({
       name: "windowDays",
       label: "Days of a span",
@@ -194,6 +195,9 @@ const windowFields = ({ faults: all, form }: Draft): Content => {
       hint: "Spans follow each other before and after this day.",
       faults,
     }),
+    zoneField(draft),
+    graceField(draft),
+    keepField(draft),
   ])
 }
 
@@ -239,71 +243,77 @@ const announceField = ({ faults, form }: Draft): Content =>
     faults,
   })
 
+const keepField = ({ faults, form }: Draft): Content =>
+  numberField({
+    name: "keepWindows",
+    label: "Past windows to keep",
+    value: form.text("keepWindows"),
+    hint: "Of each kind. Entries of older ones are deleted. If empty: 31 days, 12 weeks, 12 months and 12 spans of days.",
+    faults,
+  })
+
+const scoreFields = ({ faults, form }: Draft): Content => [
+  selectField({
+    name: "ranks",
+    label: "Ranks by",
+    value: form.text("ranks"),
+    options: rankedLabels,
+    faults,
+  }),
+  textField({
+    name: "by",
+    label: "Key",
+    value: form.text("by"),
+    hint: html`Of a currency without a refill, such as <code>xp</code> or <code>points</code>, of a metric, or of a streak. A streak, or a metric that neither counts nor sums, has only the window of all time.`,
+    required: true,
+    faults: faults?.map((fault) =>
+      fault.pointer.startsWith("/score") ? { ...fault, pointer: "/by" } : fault,
+    ),
+  }),
+  textField({
+    name: "teamKind",
+    label: "Kind of teams",
+    value: form.text("teamKind"),
+    hint: html`Ranks the teams of this kind, such as <code>club</code>, by the amounts that their members earn. If empty, it ranks users.`,
+    faults,
+  }),
+  selectField({
+    name: "order",
+    label: "Order",
+    value: form.text("order"),
+    options: boardOrders.map((order) => [order, orderLabels[order]] as const),
+    faults,
+  }),
+  selectField({
+    name: "ties",
+    label: "Equal scores",
+    value: form.text("ties"),
+    options: boardTies.map((ties) => [ties, tieLabels[ties]] as const),
+    faults,
+  }),
+]
+
 const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
   const { faults, form } = draft
   return [
     textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
     headFields(draft, isNew, "name"),
     html`<p class="hint">Whom and what it ranks by, windows, calendar, order, groups, grace, segment and start change only while the leaderboard is a draft.</p>`,
-    selectField({
-      name: "ranks",
-      label: "Ranks by",
-      value: form.text("ranks"),
-      options: rankedLabels,
-      faults,
-    }),
-    textField({
-      name: "by",
-      label: "Key",
-      value: form.text("by"),
-      hint: html`Of a currency without a refill, such as <code>xp</code> or <code>points</code>, of a metric, or of a streak. A streak, or a metric that neither counts nor sums, has only the window of all time.`,
-      required: true,
-      faults: faults?.map((fault) =>
-        fault.pointer.startsWith("/score") ? { ...fault, pointer: "/by" } : fault,
-      ),
-    }),
-    textField({
-      name: "teamKind",
-      label: "Kind of teams",
-      value: form.text("teamKind"),
-      hint: html`Ranks the teams of this kind, such as <code>club</code>, by the amounts that their members earn. If empty, it ranks users.`,
-      faults,
-    }),
+    group({ legend: "What it ranks", name: "ranking" }, scoreFields(draft)),
     windowFields(draft),
-    zoneField(draft),
-    selectField({
-      name: "order",
-      label: "Order",
-      value: form.text("order"),
-      options: boardOrders.map((order) => [order, orderLabels[order]] as const),
-      faults,
-    }),
-    selectField({
-      name: "ties",
-      label: "Equal scores",
-      value: form.text("ties"),
-      options: boardTies.map((ties) => [ties, tieLabels[ties]] as const),
-      faults,
-    }),
-    textField({
-      name: "attributes",
-      label: "Attributes",
-      value: form.text("attributes"),
-      hint: html`The users' attributes that entries show, such as <code>avatarUrl</code>. Callers with a publishable key see them too.`,
-      faults,
-      below: true,
-    }),
-    groupField(draft),
-    graceField(draft),
+    group({ legend: "What is shown and told", name: "shown" }, [
+      textField({
+        name: "attributes",
+        label: "Attributes",
+        value: form.text("attributes"),
+        hint: html`The users' attributes that entries show, such as <code>avatarUrl</code>. Callers with a publishable key see them too.`,
+        faults,
+        below: true,
+      }),
+      groupField(draft),
+      announceField(draft),
+    ]),
     prizeFields(draft),
-    numberField({
-      name: "keepWindows",
-      label: "Past windows to keep",
-      value: form.text("keepWindows"),
-      hint: "Of each kind. Entries of older ones are deleted. If empty: 31 days, 12 weeks, 12 months and 12 spans of days.",
-      faults,
-    }),
-    announceField(draft),
     tailFields(
       draft,
       "Then its windows close for good, with their prizes. It can move until then.",
@@ -382,9 +392,9 @@ const topShown = 5
 const topOf = (visit: PlaceVisit, board: Board): Effect.Effect<Content, never> =>
   Effect.map(Effect.result(entriesOf(visit, board, { limit: String(topShown) })), (found): Html => {
     const key = encodeURIComponent(board.key)
-    const link = html`<p><a href="${visit.base}/leaderboard?board=${key}">Show the entries</a></p>`
+    const link = html`<p class="after"><a href="${visit.base}/leaderboard?board=${key}">All entries and windows</a></p>`
     if (found._tag === "Failure" || found.success.entries.length === 0) {
-      return html`<h2>Entries</h2><p>Nobody has a score here yet.</p>${link}<h2>Definition</h2>`
+      return html`<h2>Entries</h2><p>Nobody has a score here yet.</p>${link}`
     }
     const rows = found.success.entries.map(({ displayName, rank, score, userId }) => [
       count(rank),
@@ -392,7 +402,7 @@ const topOf = (visit: PlaceVisit, board: Board): Effect.Effect<Content, never> =
       scoreText(score),
     ])
     const heads = ["Rank", entrantHead(board), rankedKey(board)]
-    return html`<h2>Entries</h2>${table("First entries", heads, rows)}${link}<h2>Definition</h2>`
+    return html`<h2>Entries</h2>${table("First entries", heads, rows)}${link}`
   })
 
 const forWhom = ({ segment, teamKind }: Board): Content => {

@@ -15,6 +15,7 @@ import { type Form, group, jsonOf, numberField, selectField, textField } from ".
 import { type Html, html } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
 import { pathWarning } from "../../view/Paths.ts"
+import { count } from "../../view/Quantities.ts"
 
 export const operatorLabels: Readonly<Record<Condition["op"], string>> = {
   eq: "is",
@@ -131,9 +132,9 @@ export const conditionWords = (conditions: ReadonlyArray<Condition>): string =>
         ? `${path} ${operatorLabels[op]}`
         : op === "exists"
           ? `${path} has no value`
-          : `${path} ${operatorLabels[op]} ${textOfValue(value)}`,
+          : `${path} ${operatorLabels[op]} ${Array.isArray(value) ? value.join(", ") : textOfValue(value)}`,
     )
-    .join(", ")
+    .join("; ")
 
 /* The reward of a rule, a quest or a badge: its fields and their values. */
 
@@ -323,8 +324,8 @@ export const rewardWords = (
 ): string => {
   const name = badges?.find(([id]) => id === badgeId)?.[1] ?? badgeId
   const parts = [
-    xp > 0 && `${xp} xp`,
-    points > 0 && `${points} points`,
+    xp > 0 && `${count(xp)} xp`,
+    points > 0 && `${count(points)} ${points === 1 ? "point" : "points"}`,
     currencies !== undefined && amountsText(currencies),
     badgeId !== null && `badge ${name}`,
     freezes !== undefined && `freezes ${amountsText(freezes)}`,

@@ -25,9 +25,11 @@ export const listPage = (visit: PlaceVisit, list: DefinitionList): Reply => {
   const { above, below, create, empty, heads, page, path, rows, title } = list
   const allowed = mayChange(visit)
   return show(
-    title,
-    html`${allowed && html`<p><a class="button main" href="${base}${path}/new">${create}</a></p>`}
-${above}
+    {
+      text: title,
+      action: allowed && html`<a class="button main" href="${base}${path}/new">${create}</a>`,
+    },
+    html`${above}
 ${rows.length === 0 ? html`<p>${empty}</p>` : table(title, allowed ? [...heads, "Actions"] : heads, rows)}
 ${cursorPager(`${base}${path}`, request.query, page)}
 ${below}`,

@@ -164,7 +164,7 @@ const words = {
     quests
       .map(({ progress, status, title }) =>
         status === "in_progress"
-          ? `${title}: ${Math.round(progress * 100)} %`
+          ? `${title}: ${Math.round(progress * 100)}%`
           : `${title}: ${status.replace("_", " ")}`,
       )
       .join(", "),
@@ -178,7 +178,7 @@ const words = {
       .map(({ contributed, key, reached }) =>
         reached === undefined
           ? `${key}: +${contributed}`
-          : `${key}: +${contributed}, ${reached} % reached`,
+          : `${key}: +${contributed}, ${reached}% reached`,
       )
       .join("; "),
 }

@@ -67,7 +67,8 @@ const range = (
 
 const resultsView = (results: Results): Html => {
   const { leftOut, measure, variants } = results
-  const title = html`<h3>Users ${measure === "share" ? "with" : "by"} ${whatOf(results)}</h3>`
+  const joined = results.retention !== null ? "" : measure === "share" ? "with " : "by "
+  const title = html`<h3>Users ${joined}${whatOf(results)}</h3>`
   if (variants === null) return html`${title}<p class="hint">${countedLine(results)}</p>`
   const forms = formsOf(results)
   const rows = variants.map(({ difference, exposed, interval, key, users, value }) => [

@@ -6,7 +6,7 @@ import type { BodyOf } from "../../../http/contract/Operations.ts"
 import type { PlaceVisit, Route } from "../../request/Route.ts"
 import { lineChart } from "../../view/Charts.ts"
 import type { Draft } from "../../view/Editing.ts"
-import { type Form, numberField, selectField, textField } from "../../view/Forms.ts"
+import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
 import { type Content, html, isolated } from "../../view/Html.ts"
 import { figures, table } from "../../view/Lists.ts"
 import { count, dayLabel } from "../../view/Quantities.ts"
@@ -143,7 +143,7 @@ const fields = (draft: Draft, badges: BadgeChoices, isNew: boolean): Content => 
   return [
     textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
     headFields(draft, isNew, "name"),
-    scoreFields(draft),
+    group({ legend: "What counts", name: "counts" }, scoreFields(draft)),
     numberField({
       name: "target",
       label: "Target",
@@ -190,7 +190,7 @@ const rewardedWords = ({ completedAt, rewarded }: Progress): string => {
 const progressOf = (goal: Goal, progress: Progress): Content =>
   figures([
     ["Total", `${amount(progress.total)} of ${count(goal.target)}`],
-    ["Reached", `${progress.percent} %`],
+    ["Reached", `${progress.percent}%`],
     ["Contributors", count(progress.contributors)],
     ["Reward paid", rewardedWords(progress)],
   ])
@@ -223,7 +223,7 @@ const teamsOf = (visit: PlaceVisit, goal: Goal): Effect.Effect<Content> => {
     const rows = teams.map(({ team, ...progress }) => [
       html`<a href="${visit.base}/teams/${encodeURIComponent(team.id)}">${isolated(team.name)}</a>`,
       amount(progress.total),
-      `${progress.percent} %`,
+      `${progress.percent}%`,
       count(progress.contributors),
       rewardedWords(progress),
     ])
@@ -300,7 +300,7 @@ const goalKind: KindPages<Goal, BadgeChoices> = {
       html`${count(goal.target)} ${goal.score.currency ?? goal.score.metric ?? ""}<br>of ${whoseWords(goal)}`,
       goal.progress == null
         ? ""
-        : html`${goal.progress.percent} %<br>${count(goal.progress.contributors)} users`,
+        : html`${goal.progress.percent}%<br>${count(goal.progress.contributors)} users`,
       rewardWords(goal.reward, badges),
       goal.segment === null ? "everyone" : isolated(goal.segment),
       [

@@ -138,7 +138,7 @@ const editorOf = <Definition extends Shown, Choices>(
       return Effect.zipWith(
         usageLine(visit.base, noun, definition, visit.ask),
         more === undefined ? Effect.succeed(undefined) : more(visit, definition, allowed),
-        (usage, further) => [row, usage, further],
+        (usage, further) => [row, usage, further, html`<h2>Definition</h2>`],
       )
     },
   }
@@ -188,7 +188,7 @@ const statusTabs = (visit: PlaceVisit, path: string, shown: ReadonlyArray<Status
     "Status",
     ["", ...shown].map((status) => [
       status,
-      status || "not archived",
+      capitalized(status || "not archived"),
       withQuery(`${visit.base}${path}`, query, { status, cursor: undefined }),
     ]),
     query.get("status") ?? "",
@@ -216,10 +216,10 @@ const listOf = Effect.fnUntraced(function* <Definition extends Shown, Choices>(
     create: `Create ${noun}`,
     page,
     above: statusTabs(visit, path, lifecycle === "period" ? statuses : ["active", "archived"]),
-    below: [usage?.hint, below === undefined ? undefined : yield* below(visit)],
+    below: below === undefined ? undefined : yield* below(visit),
     heads: [capitalized(noun), "Status", ...heads],
     rows: (page[plurals[noun]] as ReadonlyArray<Definition>).map((definition) => [
-      html`<a href="${visit.base}${path}/${definition.id}">${isolated(nameOf(definition))}</a><br><code>${definition.key}</code>${usage?.cell(definition.id)}`,
+      html`<a href="${visit.base}${path}/${definition.id}">${isolated(nameOf(definition))}</a><br><code>${definition.key}</code>${usage?.(definition.id)}`,
       definition.status,
       ...cells(definition),
       ...(allowed ? [html`<div class="row">${buttonsOf(kind, visit, definition)}</div>`] : []),

@@ -29,20 +29,21 @@ const outcomeWords = { promoted: "moves up", stayed: "stays", demoted: "moves do
 
 const cohortTable = (visit: PlaceVisit, league: League, { entries, id }: Cohort): Html => {
   const changes = mayChange(visit)
-  return table(
-    `Users of the cohort ${id}`,
-    ["Rank", "User", rankedKey(league), "If it closed now", ...(changes ? ["Ranks"] : [])],
-    entries.map((entry) => {
-      const { disqualified, displayName, outcome, rank, score, userId } = entry
-      return [
-        rank === null ? "" : count(rank),
-        userLink(visit.base, userId, displayName),
-        scoreText(score),
-        disqualified ? "disqualified" : outcomeWords[outcome],
-        ...(changes ? [disqualifyButton(visit, league, entry)] : []),
-      ]
-    }),
-  )
+  return html`<h2>${isolated(id)}</h2>
+${table(
+  `Users of the cohort ${id}`,
+  ["Rank", "User", rankedKey(league), "If it closed now", ...(changes ? ["Actions"] : [])],
+  entries.map((entry) => {
+    const { disqualified, displayName, outcome, rank, score, userId } = entry
+    return [
+      rank === null ? "" : count(rank),
+      userLink(visit.base, userId, displayName),
+      scoreText(score),
+      disqualified ? "disqualified" : outcomeWords[outcome],
+      ...(changes ? [disqualifyButton(visit, league, entry)] : []),
+    ]
+  }),
+)}`
 }
 
 const disqualifyButton = (
@@ -91,7 +92,9 @@ const disqualify =
 const closeText = ({ closesAt, settling, unsettled, window }: Page): Html =>
   settling
     ? html`<p>The window until ${isoTime(window.endsAt)} is closed. ${count(unsettled)} users are not settled yet.</p>`
-    : html`<p>The window ends at ${isoTime(window.endsAt)} and closes at ${isoTime(closesAt)}.</p>`
+    : closesAt === window.endsAt
+      ? html`<p>The window ends and closes at ${isoTime(closesAt)}.</p>`
+      : html`<p>The window ends at ${isoTime(window.endsAt)} and closes at ${isoTime(closesAt)}.</p>`
 
 const cohortsPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,
@@ -117,12 +120,13 @@ const cohortsPage = Effect.fnUntraced(function* (
   const links = league.divisions.map(
     ({ key, name }) => [key, name, `${path}?division=${encodeURIComponent(key)}`] as const,
   )
-  const rows = page.cohorts.map(
-    (one): ReadonlyArray<Content> => [
-      html`<a href="${withQuery(path, query, { cohort: one.id })}">${isolated(one.id)}</a>`,
+  const rows = page.cohorts.map((one): ReadonlyArray<Content> => {
+    const mark = one.id === chosen && html` aria-current="true"`
+    return [
+      html`<a href="${withQuery(path, query, { cohort: one.id })}"${mark}>${isolated(one.id)}</a>`,
       count(one.size),
-    ],
-  )
+    ]
+  })
   return show(
     `Cohorts of ${titled(league.name)}`,
     html`${noticeOf(visit)}<p><a href="${base}/leagues/${league.id}">${isolated(league.name)}</a></p>
@@ -146,7 +150,7 @@ export const cohortsLine = (visit: PlaceVisit, league: League): Effect.Effect<Co
     .pipe(
       Effect.map(
         (page): Content =>
-          html`<h2>Cohorts</h2>${closeText(page)}<p><a href="${visit.base}/leagues/${league.id}/cohorts">Show the cohorts</a></p><h2>Definition</h2>`,
+          html`<h2>Cohorts</h2>${closeText(page)}<p><a href="${visit.base}/leagues/${league.id}/cohorts">Users of each cohort</a></p>`,
       ),
       Effect.catch(() => Effect.undefined),
     )

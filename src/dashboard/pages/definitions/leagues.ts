@@ -111,49 +111,53 @@ const divisionsGroup = (draft: Draft): Html => {
   ])
 }
 
+const competitionFields = ({ faults, form }: Draft): Content => [
+  selectField({
+    name: "ranks",
+    label: "Ranks by",
+    value: form.text("ranks"),
+    options: rankedLabels,
+    faults,
+  }),
+  textField({
+    name: "by",
+    label: "Key",
+    value: form.text("by"),
+    hint: html`Of a currency without a refill, such as <code>xp</code> or <code>points</code>, or of a metric that counts or sums. What users earn of it, or events add to it, is the score.`,
+    required: true,
+    faults: faults?.map((fault) =>
+      fault.pointer.startsWith("/score") ? { ...fault, pointer: "/by" } : fault,
+    ),
+  }),
+  selectField({
+    name: "window",
+    label: "Users compete for",
+    value: form.text("window"),
+    options: windowKinds.map((window) => [window, windowLabels[window]] as const),
+    faults,
+  }),
+  numberField({
+    name: "graceMinutes",
+    label: "Grace in minutes",
+    value: form.text("graceMinutes"),
+    hint: "For so long after its end a window takes events that occurred in it. Then it closes.",
+    faults,
+  }),
+  numberField({
+    name: "cohortSize",
+    label: "Users in a cohort",
+    value: form.text("cohortSize"),
+    faults,
+  }),
+]
+
 const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
   const { faults, form } = draft
   return [
     textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
     headFields(draft, isNew, "name"),
     html`<p class="hint">What it ranks by, window, grace, segment and start change only while the league is a draft.</p>`,
-    selectField({
-      name: "ranks",
-      label: "Ranks by",
-      value: form.text("ranks"),
-      options: rankedLabels,
-      faults,
-    }),
-    textField({
-      name: "by",
-      label: "Key",
-      value: form.text("by"),
-      hint: html`Of a currency without a refill, such as <code>xp</code> or <code>points</code>, or of a metric that counts or sums. What users earn of it, or events add to it, is the score.`,
-      required: true,
-      faults: faults?.map((fault) =>
-        fault.pointer.startsWith("/score") ? { ...fault, pointer: "/by" } : fault,
-      ),
-    }),
-    selectField({
-      name: "window",
-      label: "Users compete for",
-      value: form.text("window"),
-      options: windowKinds.map((window) => [window, windowLabels[window]] as const),
-      faults,
-    }),
-    numberField({
-      name: "graceMinutes",
-      label: "Grace in minutes",
-      value: form.text("graceMinutes"),
-      hint: "For so long after its end a window takes events that occurred in it. Then it closes.",
-      faults,
-    }),
-    numberField({
-      name: "cohortSize",
-      label: "Users in a cohort",
-      value: form.text("cohortSize"),
-      faults,
-    }),
+    group({ legend: "Competition", name: "competition" }, competitionFields(draft)),
     divisionsGroup(draft),
     rewardFields(draft),
     tailFields(draft, "What occurs from then on does not count."),

@@ -208,8 +208,8 @@ export const tailFields = ({ faults, form }: Draft, endHint: string, forAll = fa
   }),
 ]
 
-export const periodWords = ({ endsAt, startsAt }: Shown): Content => [
-  startsAt !== null && html`from ${isoTime(startsAt)}`,
-  startsAt !== null && endsAt !== null && html`<br>`,
-  endsAt !== null && html`to ${isoTime(endsAt)}`,
-]
+export const periodWords = ({ endsAt, startsAt }: Shown): Content => {
+  if (startsAt !== null && endsAt !== null) return html`${isoTime(startsAt)} – ${isoTime(endsAt)}`
+  if (startsAt !== null) return html`from ${isoTime(startsAt)}`
+  return endsAt !== null && html`to ${isoTime(endsAt)}`
+}

@@ -169,10 +169,9 @@ export const ruleRoutes: ReadonlyArray<Route> = kindRoutes<Rule, BadgeChoices>({
   trial: eventTrial("rule", (form) => ({ action: form.text("action") }), draftOf),
   draftOf,
   patchOf,
-  heads: ["Action", "Conditions", "Gives", "Limit", "Period"],
+  heads: ["Conditions", "Gives", "Limit", "Period"],
   cellsIn: (visit) =>
     Effect.map(badgeChoices(visit), (badges) => (rule) => [
-      html`<code>${rule.action}</code>`,
       conditionWords(rule.where),
       [
         rewardWords(rule.reward, badges),

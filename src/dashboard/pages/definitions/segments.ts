@@ -132,7 +132,7 @@ const conditionWords = (condition: SegmentCondition): string => {
   const { name } = conditionKinds[kind]
   const what = name === undefined ? kindLabels[kind] : `${kindLabels[kind]} ${condition[name]}`
   if (op === "exists") return `${value === false ? "no " : ""}${what}`
-  return `${what} ${operatorLabels[op]} ${textOfValue(value)}`
+  return `${what} ${operatorLabels[op]} ${Array.isArray(value) ? value.join(", ") : textOfValue(value)}`
 }
 
 const words = ({ conditions, match }: Pick<Segment, "conditions" | "match">): string =>

@@ -8,7 +8,7 @@ import type { PlaceVisit } from "../../request/Route.ts"
 import { countedLine } from "../../view/Counted.ts"
 import { type Content, html, isolated } from "../../view/Html.ts"
 import { type SortHead, sortTable, tabs, withQuery } from "../../view/Lists.ts"
-import { capitalized, count, dayLabel, percent, score } from "../../view/Quantities.ts"
+import { capitalized, count, datesLabel, percent, score } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
 
 type Row = BodyOf<"analytics.mechanics">["mechanics"][number]
@@ -128,6 +128,6 @@ ${
       )
 }
 ${total > mechanics.length && html`<p class="hint">The first ${count(mechanics.length)} of ${count(total)} are shown.</p>`}
-<p class="hint">From ${dayLabel(read.from)} to ${dayLabel(read.to)}, of ${count(read.allUsers)} users. A dash: not known; the page of the mechanic says why. ${countedLine(read)} An undo takes users away, and nothing of the days. <a href="${withQuery(`${path}.csv`, query, { kind, sort, days })}">Save as CSV</a></p>`,
+<p class="hint">${datesLabel(read.from, read.to)}, of ${count(read.allUsers)} users. A dash: not known; the page of the mechanic says why. ${countedLine(read)} An undo takes users away, and nothing of the days. <a href="${withQuery(`${path}.csv`, query, { kind, sort, days })}">Save as CSV</a></p>`,
   )
 })

@@ -9,7 +9,7 @@ import { lineChart, shareBar } from "../../view/Charts.ts"
 import { countedLine } from "../../view/Counted.ts"
 import { type Content, type Html, html, isolated, titled } from "../../view/Html.ts"
 import { figures, table } from "../../view/Lists.ts"
-import { count, dayLabel, duration, percent, score } from "../../view/Quantities.ts"
+import { count, dateLabel, dayLabel, duration, percent, score } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
 import { daysOf, periodTabs } from "./list.ts"
 
@@ -47,7 +47,7 @@ const reached: Readonly<Record<Mechanic["kind"], string>> = {
   leaderboard: "Users with a score",
   league: "Users who had a place",
   boost: "Users",
-  item: "Users who own it",
+  item: "Users who bought it",
   goal: "Users who contributed",
 }
 
@@ -173,9 +173,9 @@ const timeSection = ({ kind, timeToComplete: times }: Mechanic): Content => {
   const shown = (seconds: number) => (seconds === 0 ? "at once" : duration(1_000 * seconds))
   return html`<h2>Time to ${kind === "badge" ? "the award" : "completion"}</h2>
 ${figures([
-  ["Half of the users, within", shown(times.median)],
-  ["A tenth, within", shown(times.p10)],
+  ["A tenth of the users, within", shown(times.p10)],
   ["A quarter, within", shown(times.p25)],
+  ["Half, within", shown(times.median)],
   ["Three quarters, within", shown(times.p75)],
   ["Nine tenths, within", shown(times.p90)],
 ])}
@@ -200,14 +200,14 @@ const firstWeekSection = ({ firstWeek, kind }: Mechanic): Content => {
 <p>Users who ${did} in their first week beside those who did not. ${note}</p>
 ${
   reached.every(({ of }) => of === 0) && others.every(({ of }) => of === 0)
-    ? html`<p>The first week of nobody who began since ${dayLabel(since)} has ended.</p>`
+    ? html`<p>The first week of nobody who began since ${dateLabel(since)} has ended.</p>`
     : table(
         "Who comes back",
         ["Day", `Of those who ${did}`, "Of the others"],
         reached.map((row, n) => [`Day ${row.day}`, cameBack(row), cameBack(others[n]!)]),
       )
 }
-<p class="hint">Of users who began on ${dayLabel(since)}, the first day of the definition, or later, and for whom the day has ended. They came back on that very day after their first one.</p>`
+<p class="hint">Of users who began on ${dateLabel(since)}, the first day of the definition, or later, and for whom the day has ended. They came back on that very day after their first one.</p>`
 }
 
 const cameBack = ({ of, share, users }: Returned): Html =>

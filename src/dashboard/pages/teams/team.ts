@@ -91,9 +91,9 @@ const forms = (
   const name = textOf("name", team.name)
   const attributes = textOf("attributes", JSON.stringify(team.attributes, null, 2))
   const version = isEdit ? form.text("version") : String(team.version)
-  return html`<form method="post" action="${path}/members" class="row">${idempotencyField()}
+  return html`<form method="post" action="${path}/members" class="row fields">${idempotencyField()}
 ${textField({ name: "userId", label: "Id of a user", hint: "The user leaves the former team of this kind.", value: form.text("userId"), charactersMax: limits.idCharactersMax, faults })}
-<div class="field row"><button class="main">Add member</button></div></form>
+<button>Add member</button></form>
 <h2>Edit</h2>
 <form method="post" action="${path}">${idempotencyField()}<input type="hidden" name="version" value="${version}">
 ${textField({ name: "name", label: "Name", value: name, charactersMax: limits.titleCharactersMax, faults })}

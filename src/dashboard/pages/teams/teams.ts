@@ -31,7 +31,7 @@ export const teamsPage = Effect.fnUntraced(function* (
 ${refusal(error, newFields)}
 <form method="get" action="${path}" class="row">
 ${textField({ name: "kind", label: "Kind", value: kind ?? "", charactersMax: limits.keyCharactersMax })}
-<div class="field row"><button class="main">Filter</button></div></form>
+<div class="field"><button>Filter</button></div></form>
 ${page.teams.length === 0 ? emptyList(query) : teamTable(base, page.teams)}
 ${cursorPager(path, query, page)}
 ${mayChange(visit) && createForm(visit, error)}`,
@@ -47,10 +47,9 @@ const emptyList = (query: URLSearchParams): Html =>
 const teamTable = (base: string, teams: BodyOf<"teams.list">["teams"]): Html =>
   table(
     "Teams",
-    ["Team", "Name", "Kind", "Last change"],
+    ["Team", "Kind", "Last change"],
     teams.map(({ id, kind, name, updatedAt }) => [
-      html`<a href="${teamPath(base, id)}">${isolated(id)}</a>`,
-      isolated(name),
+      html`<a href="${teamPath(base, id)}">${isolated(name)}</a> <span class="quiet">${isolated(id)}</span>`,
       html`<code>${kind}</code>`,
       isoTime(updatedAt),
     ]),

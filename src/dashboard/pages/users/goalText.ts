@@ -16,7 +16,7 @@ export const goalText = (fact: GoalFact, base: string): Content => {
       return html`${goal}: ${fact.amount < 0 ? "−" : "+"}${Math.abs(fact.amount)}${total}`
     }
     case "goal.progressed":
-      return html`${goal}: ${count(fact.percent)} % reached`
+      return html`${goal}: ${count(fact.percent)}% reached`
     case "goal.completed":
       return html`${goal}: complete`
     case "goal.rewarded":

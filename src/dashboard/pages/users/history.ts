@@ -31,7 +31,7 @@ type Outcome = Pick<
 >
 
 const signed = (amount: number): string => (amount > 0 ? `+${count(amount)}` : count(amount))
-const percent = (share: number): string => `${Math.floor(share * 100)} %`
+const percent = (share: number): string => `${Math.floor(share * 100)}%`
 
 /** "xp +50 (1,250), level 4 → 5"; empty if nothing changed. */
 export const outcomeText = ({

@@ -279,7 +279,7 @@ const levelLine = ({ level, levelProgress }: Progress): Html => {
   return html`<p><label for="level">Level ${count(level)}${
     xpToNext === null ? ", the highest" : html`, ${count(xpToNext)} xp to level ${count(level + 1)}`
   }</label>
-<progress id="level" max="1" value="${ratio}">${Math.floor(ratio * 100)} %</progress></p>`
+<progress id="level" max="1" value="${ratio}">${Math.floor(ratio * 100)}%</progress></p>`
 }
 
 const attributesSection = ({ attributes }: User): Html | undefined => {

@@ -8,7 +8,7 @@ import { mayChange, type PlaceVisit } from "../../request/Route.ts"
 import { idempotencyField, refusal } from "../../view/Forms.ts"
 import { type Content, type Html, html, textBox } from "../../view/Html.ts"
 import { cursorPager, newestFirst, properties, table, tabs, withQuery } from "../../view/Lists.ts"
-import { count, isoTimeWithSeconds } from "../../view/Quantities.ts"
+import { capitalized, count, isoTimeWithSeconds } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
 import { type Counted, deliveryAddress, ofPage, urlOf, webhookAddress } from "./webhook.ts"
 
@@ -54,7 +54,7 @@ const filter = (visit: PlaceVisit, webhook: Counted, chosen: string | null): Htm
     "Deliveries by status",
     ["", ...statuses].map((status) => [
       status,
-      status || "all",
+      capitalized(status || "all"),
       withQuery(address, query, { status, cursor: undefined }),
     ]),
     chosen ?? "",

@@ -24,7 +24,7 @@ import {
 } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { cursorPager, listQuery, properties, table } from "../../view/Lists.ts"
-import { isoTime, isoTimeWithSeconds } from "../../view/Quantities.ts"
+import { capitalized, isoTime, isoTimeWithSeconds } from "../../view/Quantities.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 import { deliveriesSection, failureAlert } from "./deliveries.ts"
 import {
@@ -92,12 +92,13 @@ const listPage = Effect.fnUntraced(function* (
     { concurrency: "unbounded" },
   )
   return show(
-    "Webhooks",
+    {
+      text: "Webhooks",
+      action:
+        mayChange(visit) &&
+        html`<a class="button main" href="${listAddress(visit)}/new">Create webhook</a>`,
+    },
     html`${noticeOf(visit)}
-${
-  mayChange(visit) &&
-  html`<p><a class="button main" href="${listAddress(visit)}/new">Create webhook</a></p>`
-}
 ${
   page.total === 0
     ? html`<p>A webhook sends a signed message to your server when something happens here, such as a level that changed or a badge that was earned. ${place.environment} has no webhook yet.</p>`
@@ -175,6 +176,7 @@ ${confirmButton({
   id: "rotate",
   button: "Rotate secret",
   keep: "Keep the secret",
+  danger: false,
   title: `Rotate the secret of ${host} in ${environment}?`,
   detail: "New messages are signed with a new secret, which is shown once.",
   fields: selectField({
@@ -258,42 +260,47 @@ const savedDraft = ({ description, events, url }: Counted): Draft => ({
   events,
 })
 
-type Choice = readonly [pattern: string, label: Content, hint: string]
+type Choice = readonly [pattern: string, label: Content, hint: Content]
 
-/** All messages, each family of several kinds, each kind, then other patterns of the webhook. */
+/** A description of the contract, whose names of members stand between backticks. */
+const described = (description: string): Content =>
+  description.split("`").map((part, place) => (place % 2 === 1 ? html`<code>${part}</code>` : part))
+
+type Part = readonly [title: string, choices: ReadonlyArray<Choice>]
+
+/** All messages and other patterns of the webhook, then each family with its kinds. */
 const choicesOf = Effect.fnUntraced(function* (
   { ask }: PlaceVisit,
   { events }: Draft,
-): Effect.fn.Return<ReadonlyArray<Choice>, LaurelError> {
+): Effect.fn.Return<ReadonlyArray<Part>, LaurelError> {
   const { kinds } = yield* ask("webhooks.catalogue")
   const families = Map.groupBy(kinds, ({ kind }) => kind.slice(0, kind.indexOf(".")))
-  const offered: ReadonlyArray<Choice> = [
+  const parts = Array.from(families, ([name, own]): Part => {
+    const all: Choice = [
+      `${name}.*`,
+      html`<code>${name}.*</code>`,
+      `All ${own.length} kinds of ${name}.`,
+    ]
+    const each = own.map(
+      ({ description, kind }): Choice => [kind, html`<code>${kind}</code>`, described(description)],
+    )
+    return [capitalized(name), own.length > 1 ? [all, ...each] : each]
+  })
+  const known = new Set(parts.flatMap(([, choices]) => choices.map(([pattern]) => pattern)))
+  const others = events
+    .filter((pattern) => pattern !== "*" && !known.has(pattern))
+    .slice(0, limits.webhookKindsMax)
+  const whole: ReadonlyArray<Choice> = [
     ["*", html`<code>*</code>`, "Every message, also of kinds that a later version adds."],
-    ...[...families]
-      .filter(([, { length }]) => length > 1)
-      .map(
-        ([name, { length }]): Choice => [
-          `${name}.*`,
-          html`<code>${name}.*</code>`,
-          `All ${length} kinds of ${name}.`,
-        ],
-      ),
-    ...kinds.map(
-      ({ description, kind }): Choice => [kind, html`<code>${kind}</code>`, description],
-    ),
-  ]
-  const known = new Set(offered.map(([pattern]) => pattern))
-  const others = events.filter((pattern) => !known.has(pattern)).slice(0, limits.webhookKindsMax)
-  return [
-    ...offered,
     ...others.map((pattern): Choice => [pattern, html`<code>${pattern}</code>`, "Chosen before."]),
   ]
+  return [["", whole], ...parts]
 })
 
 const fields = (
   { place }: PlaceVisit,
   draft: Draft,
-  choices: ReadonlyArray<Choice>,
+  parts: ReadonlyArray<Part>,
   faults: ReadonlyArray<Fault> | undefined,
 ): Html => html`${textField({
   name: "url",
@@ -317,7 +324,7 @@ ${textField({
   hint: "For your team; the receiver does not get it.",
   faults,
 })}
-${choiceField({ name: "events", label: "Events", options: choices, chosen: draft.events, faults })}`
+${choiceField({ name: "events", label: "Events", parts, chosen: draft.events, faults })}`
 
 const names = ["url", "description", "events"]
 

@@ -67,10 +67,8 @@ describe("The form of a leaderboard", () => {
     const { name, windows } = (await world.api("GET", `/v1/leaderboards/${board.id}`)).json
     expect([name, windows]).toEqual(["Sprints", ["all_time", span]])
     const shown = await world.owner.get(`${base}/leaderboard?board=sprint&window=days`)
-    const [, first, last] = /<span>(\S+) to (\S+), /.exec(shown.text)!
-    const dayMs = 86_400_000
-    expect((Date.parse(last!) - Date.parse(first!)) / dayMs).toBe(13)
-    expect(((Date.parse(first!) - Date.parse(span.anchor)) / dayMs) % 14).toBe(0)
+    // 22 spans after the anchor.
+    expect(shown.text).toContain("<span>Nov 9 – 22, 2026, ")
     for (const [field, bad] of Object.entries({ windowDays: "1", windowAnchor: "soon" })) {
       const given = { ...fields, name: "Bad", windowDays: "14", windowAnchor: span.anchor }
       expectMarked(await world.owner.post(`${boards}/new`, { ...given, [field]: bad }), field, bad)

@@ -95,7 +95,7 @@ describe("The page of a goal", () => {
     await world.api("POST", "/v1/users/ada/rewards", { type: "xp", amount: 10 })
     const shown = async () => (await world.owner.get(`${goals}/${goal.id}`)).text
     expect(await shown()).toContain("<dt>Total</dt><dd>10 of 40</dd>")
-    expect(await shown()).toContain("<dt>Reached</dt><dd>25 %</dd>")
+    expect(await shown()).toContain("<dt>Reached</dt><dd>25%</dd>")
     expect(await shown()).toContain("<dt>Reward paid</dt><dd>not yet</dd>")
     await world.api("POST", "/v1/users/bob/rewards", { type: "xp", amount: 30 })
     await vi.waitUntil(
@@ -103,7 +103,7 @@ describe("The page of a goal", () => {
       { timeout: 30_000 },
     )
     expect(await shown()).toContain("<dt>Reward paid</dt><dd>2 users</dd>")
-    expect((await world.owner.get(goals)).text).toContain("100 %")
+    expect((await world.owner.get(goals)).text).toContain("100%")
     expect(await shown()).toContain("Top contributors of Shown")
     const history = (await world.owner.get(`${base}/users/ada`)).text
     expect(history).toContain(`/goals/${goal.id}"><bdi>Shown</bdi></a>: reward`)
@@ -155,6 +155,6 @@ describe("The page of a goal", () => {
     await world.api("POST", "/v1/users/owl/rewards", { type: "xp", amount: 30 })
     const page = (await world.owner.get(`${goals}/${goal.id}`)).text
     expect(page).toContain("<bdi>Owls</bdi></a>")
-    expect(page).toContain("30 %")
+    expect(page).toContain("30%")
   })
 })
