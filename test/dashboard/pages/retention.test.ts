@@ -75,12 +75,13 @@ describe("The activity of an environment", () => {
     expect(retention).toContain(`value="${dateIn(-45)}"`)
     const [, file] = /href="([^"]+)">Save as CSV/.exec(retention)!
     expect((await read(file!.replaceAll("&amp;", "&"))).split("\r\n")).toHaveLength(4)
-    for (const page of ["retention", "recap"]) {
-      const reply = await places.viewer.get(
-        `${base}/${page}?by=day&from=${dateIn(-3)}&to=${dateIn(-4)}`,
-      )
-      expect([page, reply.status]).toEqual([page, 400])
-      expect(reply.text).toContain('id="to-fault">To must not be before from.</p>')
+    for (const [page, fault] of [
+      ["retention", 'id="to-fault">To must not be before from.</p>'],
+      ["recap", 'id="from-fault">From must not be after to.</p>'],
+    ]) {
+      const query = `by=day&from=${dateIn(-3)}&to=${dateIn(-4)}`
+      const { status, text } = await places.viewer.get(`${base}/${page}?${query}`)
+      expect([page, status, text.includes(fault!)]).toEqual([page, 400, true])
     }
   })
 
