@@ -368,6 +368,7 @@ export const definitionsFile = {
       name: "Gem hunters",
       score: { currency: "gems" },
       windows: ["all_time", "weekly"],
+      groupBy: "city",
     },
   ],
   experiments: [
