@@ -356,7 +356,7 @@ export const sourceRoutes: ReadonlyArray<Route> = [
     purpose:
       "A source is another service, such as Stripe, GitHub or any that signs by Standard Webhooks, whose signed webhooks become events without code of yours, or a tracker, Segment or PostHog, whose messages it reads by rules of yours.",
     choices: () => Effect.undefined,
-    blank: new Map(mappingTexts([sampleMapping])),
+    blank: new Map([["kind", "stripe"], ...mappingTexts([sampleMapping])]),
     textsOf,
     preset: ["op"],
     fields,

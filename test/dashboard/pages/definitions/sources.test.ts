@@ -52,6 +52,7 @@ const deliver = (path: string, secret: string, body: object, deliveryId = "deliv
 describe("The form of a source", () => {
   it("creates the typed source, and only one however often it is sent", async () => {
     const page = await world.owner.get(`${sources}/new`)
+    expect(page.text).toContain("Such as invoice.paid. Every kind, if empty.")
     const fields = { ...fieldsOf(page.text, `${sources}/new`), ...simple }
     const source = await create(fields)
     expect(source).toMatchObject({ name: "Code", kind: "github", mappings: [merged] })
