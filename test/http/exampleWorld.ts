@@ -233,6 +233,8 @@ export const realPath = (path: string, real: RealIds): string =>
   path
     .replace("/users/{id}/merge", "/users/visitor-7/merge")
     .replace("/streaks/{key}/", "/streaks/daily/")
+    .replace("/leaderboards/{id}/teams", `/leaderboards/${real["club-cup"]}/teams`)
+    .replace("{teamId}", real.tea!)
     .replace("/users/{id}/opening", "/users/newcomer-3/opening")
     .replace("{eventId}", real.evt!)
     .replace("{rewardId}", real.rwd!)
