@@ -101,12 +101,12 @@ describe("The guide to trackers", () => {
     expect(await server.stop()).toBe(0)
   })
 
-  it("has sources whose deliveries become events, as Stripe and GitHub sign them", async () => {
+  it("has sources for messages of trackers, and for webhooks as Stripe and GitHub sign them", async () => {
     const server = await Server.start(await temporaryFolder())
     const env = { ...process.env, LAUREL_KEY: await server.createKey("sources") }
     const text = readFileSync(join(root, "src/client/trackers.md"), "utf8")
     const blocks = [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block]) => block!)
-    expect(blocks.length).toBe(2)
+    expect(blocks.length).toBe(3)
     for (const block of blocks) {
       await run(env, "sh", "-c", strict + block.replaceAll("http://127.0.0.1:8080", server.url))
     }
@@ -148,6 +148,15 @@ describe("The guide to trackers", () => {
       "ORDER_PAID",
       "PULL_REQUEST_MERGED",
     ])
+    const batch = [
+      { type: "page", messageId: "m1", userId: "ada", name: "Home" },
+      { type: "track", messageId: "m2", userId: "ada", event: "Order Completed", properties: {} },
+    ]
+    const sent = await server.request(env.LAUREL_KEY, "POST", "/v1/ingest/segment/batch", { batch })
+    expect(sent.status).toBe(200)
+    const counts = (await server.request(env.LAUREL_KEY, "GET", "/v1/actions")).body.actions
+    expect(counts).toContainEqual(expect.objectContaining({ action: "PAGE_SEEN", count: 1 }))
+    expect(counts).toContainEqual(expect.objectContaining({ action: "ORDER_PAID", count: 1 }))
     expect(await server.stop()).toBe(0)
   })
 })
