@@ -247,7 +247,7 @@ const GraceMinutes = integer(0, limits.boardGraceMinutesMax).annotate({
 })
 
 const AnnounceRanks = integer(1, limits.boardRanksAnnouncedMax).annotate({
-  description: `Users in the first so many places of an open window get the message \`leaderboard.rank_changed\` when they come there, move or leave. Ranks are looked at every two seconds at most, so a change there and back in between sends nothing. Each window, and a leaderboard that begins to announce, first announces the users who are there. When a window closes, its messages end. Not for teams. Default: no messages.`,
+  description: `Users in the first so many places of an open window get the message \`leaderboard.rank_changed\` when they come there, move or leave. Ranks are compared every ${limits.boardRanksLookMs / 1_000} seconds at most: a rank that changes and changes back in between sends nothing. Each window, and a leaderboard that begins to announce, first announces the users who are there. When a window closes, its messages end. Not for teams. Default: no messages.`,
   examples: [10],
 })
 

@@ -376,7 +376,7 @@ const causeText = (cause: Cause): Content => {
     case "goal":
       return html`Goal ${isolated(cause.name)}`
     case "ranks":
-      return "Look at the first ranks"
+      return "Comparison of the first places"
     case "opening":
       return "Opening balances"
     case "profile":
