@@ -189,7 +189,6 @@ describe("A source of a tracker", () => {
       track("Order Completed", { total: 5 }),
       { type: "page" },
       { type: "track", event: "No User", messageId: "n" },
-      { type: "identify", userId: "ada", traits: { name: "Ada" } },
     ])
     const { receipts } = (await place.get("/v1/sources/web")).json
     expect(receipts).toMatchObject({

@@ -249,7 +249,7 @@ describe("The board of a window", () => {
     }),
   )
 
-  it.effect("closes at the next start if it ended while the server was down", () =>
+  it.effect("closes once, at the next start, if it ended while the server was down", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T20:00:00Z")
       const state = new MemoryStorage.MemoryState()
