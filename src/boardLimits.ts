@@ -11,7 +11,7 @@ export const boardLimits = {
   boardPrizeRankMax: 10_000,
   /** What `announceRanks` of a leaderboard may ask for. */
   boardRanksAnnouncedMax: 100,
-  /** The shortest time between two looks at the first places. */
+  /** The shortest time between two looks at the first ranks. */
   boardRanksLookMs: 2_000,
   /** How long after a defect the rank of a user is announced again. */
   boardRanksRetryMs: 5_000,
@@ -31,7 +31,7 @@ export const boardLimits = {
   payoutRetryMs: 1_000,
   /** How many users of a payout may have met a defect while the others are paid. */
   payoutFailedMax: 1_000,
-  /** How long after a defect a payout is tried again. Sooner tries would make the actor refuse all commands. */
+  /** How long after a defect a payout is tried again: so long that its tries never make the actor refuse all. */
   payoutCrashRetryMs: 90_000,
 
   /** Shares of closed windows that a user's state keeps on a board of teams until their prizes are paid. */

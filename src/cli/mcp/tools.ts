@@ -165,7 +165,7 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
     input: object({
       leaderboard: text("The key or id of a leaderboard; absent: the one of all xp"),
       window: {
-        enum: boardWindows,
+        enum: ["all_time", "daily", "weekly", "monthly", "days"],
         description: "Absent: all time. `days`: the window of a fixed number of days",
       },
       at: text("A time in the window to read; absent: now"),
@@ -180,7 +180,7 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
     name: "read_league",
     title: "Read a league",
     description:
-      "The cohorts of a league in its present window, by division; with `cohort` the entries of one. `read_user` with the part `leagues` has those of a user.",
+      "The cohorts of a league in its present period, by division; with `cohort` the entries of one. `read_user` with the part `leagues` has those of a user.",
     input: object(
       {
         league: text("The key or id of the league"),
@@ -228,7 +228,7 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
       ["leaderboard"],
     ),
     run: (ask, input) => {
-      const path = `/v1/leaderboards/${segment(input.leaderboard)}/groups`
+      const path = `/v1/leaderboards/${encodeURIComponent(String(input.leaderboard))}/groups`
       return ask("GET", withQuery(path, input, ["window", "at", "limit", "cursor"]))
     },
   },
@@ -286,7 +286,7 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
     name: "read_experiment",
     title: "Read the results of an experiment",
     description:
-      "Users in each variant, and a metric or retention beside the control, with 95% intervals. They are computed in the background: while `counting` is true, read again.",
+      "Users in each variant, and a metric or retention beside the control, with intervals of 95 %. They are computed in the background: while `counting` is true, read again.",
     input: object(
       {
         experiment: text("The key or id of the experiment"),

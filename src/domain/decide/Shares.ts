@@ -46,7 +46,7 @@ const lostBy = (share: TeamShare, fact: FactOf<"board.scored">): ReadonlyArray<K
 
 /**
  * What keeps shares of closed windows when the user leaves the team with this number, behind the fact that
- * says so. Shares of open windows win nothing any more.
+ * says so. Those of open windows are no prize's any more.
  */
 export const keptByLeaving = (
   user: User,
@@ -65,7 +65,7 @@ export const keptByLeaving = (
   return facts
 }
 
-/** What takes the shares of closed windows from a user who joins the team again: no member at the close. */
+/** What takes the shares of closed windows from a user who joins the team again: it was not in it at the close. */
 export const goneByJoining = (
   user: User | undefined,
   project: ProjectState,
@@ -82,7 +82,7 @@ export const goneByJoining = (
 }
 
 /**
- * What takes away the shares of a window that is paid. After a merge there may be shares for two teams: a user
+ * What takes the shares of a window away that is paid. After a merge there may be shares for two teams: a user
  * wins once.
  */
 export const withoutShares = (

@@ -1,6 +1,6 @@
 /** The schema of `data` for each kind of message. `MessageCatalogue.ts` has examples. */
 import { Schema } from "effect"
-import { boardWindow } from "./boardMembers.ts"
+import { closedWindow } from "./boardMembers.ts"
 import { factMembers, granted, Reward } from "./FactMembers.ts"
 import { goalContents } from "./GoalMembers.ts"
 import { leagueContents } from "./LeagueMessages.ts"
@@ -50,7 +50,7 @@ const user = {
   }).annotate({
     identifier: "MessageCause",
     description:
-      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took a user off a leaderboard or out of the ranks of a league, or back. `ranks`: a comparison of the first places of a leaderboard with the last messages. `join` and `leave`: requests that changed the user's team. `prize`: a closed window of a leaderboard. `goal`: a shared goal that is complete. `clock`: the passing of time.",
+      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took a user off a leaderboard or out of the ranks of a league, or back. `ranks`: a look at the first ranks of a leaderboard. `join` and `leave`: requests that changed the user's team. `prize`: a closed window of a leaderboard. `goal`: a shared goal that is complete. `clock`: the passing of time.",
   }),
 }
 
@@ -158,7 +158,7 @@ const data = {
   "item.refunded": content({ ...user, ...purchaseData.refunded }),
   "leaderboard.window_closed": content({
     ...sequence,
-    ...boardWindow,
+    ...closedWindow,
     startsAt: time("Start of the window; of all time, of the leaderboard."),
     endsAt: time("End of the window; of all time, of the leaderboard."),
     total: count("Number of users on its board."),
@@ -171,7 +171,7 @@ const data = {
   "leaderboard.prize_won": content({ ...user, ...factMembers["leaderboard.prize_won"] }),
   "leaderboard.prizes_paid": content({
     ...sequence,
-    ...boardWindow,
+    ...closedWindow,
     winners: count("Number of users who got a prize."),
   }),
   "user.created": content(user),

@@ -17,7 +17,7 @@ export const boardEntries = {
   },
   "leaderboard.rank_changed": {
     description:
-      "On a leaderboard with `announceRanks`, a user has come into the first places of an open window, moved within them, or left them. Ranks are compared every two seconds at most: a rank that changes and changes back in between sends nothing. When a window closes, its messages end, and none tells of leaving.",
+      "On a leaderboard with `announceRanks`, a user has come into the first places of an open window, moved there, or left them. Ranks are looked at every two seconds at most, so a change there and back within that time sends nothing. When a window closes, its messages end, and none tells of leaving.",
     example: {
       sequence,
       userId: "user-42",

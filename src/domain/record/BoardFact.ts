@@ -33,7 +33,7 @@ export interface RankChange {
   readonly score: number | null
 }
 
-/** A look at the first places of leaderboards. */
+/** A look at the first ranks of leaderboards. */
 export interface RankLook {
   readonly kind: "ranks"
   /** Only in a command: what it announces, and to whom. */

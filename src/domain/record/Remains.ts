@@ -1,8 +1,8 @@
 /**
  * What is left of a record when its user is erased: the unit of an item that it sold or took back, what
  * it did to the totals of shared goals, and what it scored for teams. All of it stays
- * (`engine/actor/Sales.ts`, `engine/actor/GoalTotals.ts`, `engine/boards/TeamScores.ts`), and names no
- * user. A journal that is folded into a snapshot from before the erasure counts it from here.
+ * (`engine/actor/Sales.ts`, `engine/actor/GoalTotals.ts`, `engine/boards/TeamScores.ts`), and names no user. A journal that is folded into a snapshot from before
+ * the erasure counts them from here.
  */
 import { isOfTotal, type TotalFact } from "./foldGoal.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"

@@ -5,10 +5,10 @@
  *
  * - `reminded` in the state has the last window of each league that a reminder was sent for. So each
  *   is sent once, over a crash, an edit of the settings, and a merge.
- * - A user who has had an event since the hour needs no reminder for it, such as one who joins on the last
- *   day after the hour. The next hour before the end counts again.
- * - Hidden and disqualified users, who have no rank, get none.
- * - The end of the window counts, or that of the league if it is earlier. The grace does not.
+ * - A user who has had an event since the hour needs no reminder for it: who joins on the last
+ *   day after the hour gets none. The next hour before the end counts again.
+ * - Who has no rank whatever the score, hidden or disqualified, gets none.
+ * - The grace of a window is no time to play: what counts is its end, or the end of the league.
  *
  * Cost: a user without a place in a league costs nothing. A due time costs a look at each place.
  */

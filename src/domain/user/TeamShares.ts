@@ -1,5 +1,5 @@
 /**
- * A team's prize is paid to each user who scored for the team in the window, was in the team when the window
+ * Whom a team's prize is paid to: who scored for the team in the window, was in the team when the window
  * closed, and scored for no other team in between.
  *
  * A state has what the user scored for its latest team in two windows of a kind (`TeamShare`). A payment
@@ -10,7 +10,7 @@
  * - the user is merged into another one.
  *
  * A payment takes the share away. So no share is paid twice, in whatever user it ends up. A user who joins a
- * team again loses the shares of windows that closed while the user was away.
+ * team again loses the shares of windows that closed while it was away.
  *
  * A state keeps at most `boardSharesKeptMax` shares on a board. The next decision that touches the shares drops those
  * whose prizes cannot come any more.

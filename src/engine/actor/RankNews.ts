@@ -3,9 +3,9 @@
  * the ranks that were announced last, and asks each user whose rank differs for a record.
  *
  * Invariants:
- * - The announced ranks are the fold of durable records (`boards/AnnouncedRanks.ts`). A look begins when all
- *   requests of the look before are answered. So a kill neither repeats a change nor loses one: the next look
- *   finds what the boards have and the records lack.
+ * - The announced ranks are the fold of durable records (`boards/AnnouncedRanks.ts`). A look begins when all that the one
+ *   before asked for is answered. So a kill neither repeats a change nor loses one: the next look finds what the
+ *   boards have and the records lack.
  * - After a look without changes in between, the announced ranks of each open window are its first places.
  * - Each record has the rank of the look. A rank that changes back between two looks is not announced.
  *

@@ -10,6 +10,7 @@
  * - The ranks of a closed window do not move. Who is settled has the rank in the state; who is gone
  *   left it in the counts (`LostSeats`); the others have the ranks between, in the order of their
  *   scores. These cannot change, since a command settles them first (`decide/Leagues.ts`).
+ *
  * - The ranks of an open window (`standing`) follow from the latest states, durable or not: so they are those of all
  *   records before the one that is decided. They are kept until a record of a member is appended.
  *
@@ -236,9 +237,9 @@ export class Cohorts implements LeagueSeats {
   appended({ cause, facts, subject }: JournalRecord): void {
     if (subject.actor !== "user") return
     const { userId } = subject
-    let onlyReminds = true
+    let isTold = true
     for (const fact of facts) {
-      if (fact.kind !== "league.closing") onlyReminds = false
+      if (fact.kind !== "league.closing") isTold = false
       if (fact.kind !== "league.joined") continue
       const { cohort, leagueId, window } = fact
       const found = this.#make({ leagueId, window, division: fact.division.index, cohort })
@@ -246,7 +247,7 @@ export class Cohorts implements LeagueSeats {
       found.present = undefined
     }
     // A reminder moves no rank, and one member after the other gets it.
-    if (onlyReminds && cause.kind === "tick") return
+    if (isTold && cause.kind === "tick") return
     for (const [leagueId, { division, entry }] of this.#parts.standing(userId)?.leagues ?? []) {
       if (entry === null) continue
       const { cohort, window } = entry

@@ -13,6 +13,7 @@
  *   (`Unlisted`), so that a team that is listed again has its scores in the windows that are open.
  * - A deleted team leaves all boards at once, closed ones too. A fact counts only for the team with its
  *   number: a new team with the id of a deleted one begins without a score.
+ *
  * - The tombstone of an erased record keeps what it scored for teams (`domain/record/Remains.ts`): a journal
  *   that is folded into a snapshot from before the erasure counts it from there.
  *

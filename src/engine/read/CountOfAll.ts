@@ -1,9 +1,9 @@
 /**
  * A count over all users of an environment, made in the background from their states. A read gets the
  * last result, and asks for a new one if that is old. If a result takes at most `activityWaitMs`, the
- * read waits for the new one, and so does the first read: for `countWaitMs` at most (`waitFor`), since a
- * pass may take long, and other passes may come before it. Then the read gets the last result, or none yet. A
- * pass sees each user as of the moment at which it reaches that user: so an undone event and an erased user are in no number. Nothing is
+ * read waits for the new one, and so does the first read: for `countWaitMs` at most (`waitFor`), since a pass
+ * may take long, and passes of others may come before it. Then it gets the last result, or none yet. A pass sees each user as of the moment at
+ * which it reaches that user: so an undone event and an erased user are in no number. Nothing is
  * stored: the states have all that is needed.
  *
  * Cost: passes run in turns of `segmentCountTurnMs` or of one bucket of users, and use at most one part in

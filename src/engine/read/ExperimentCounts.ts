@@ -2,8 +2,8 @@
  * The results of experiments, computed in the background from the states of all users
  * (`ExperimentTally.ts`). A read gets the last result, and asks for a new one if that is old or the
  * experiment was edited since. If a result took at most `activityWaitMs`, the read waits for the new
- * one, and so does the first read, for as long as reads of `CountOfAll` do. A pass sees each user as of the
- * moment at which it reaches that user, so undone events and erased users are in no number. Nothing is stored.
+ * one, and so does the first read, as long as reads of `CountOfAll` do. A pass sees each user as of the moment at which it reaches that
+ * user, so undone events and erased users are in no number. Nothing is stored.
  *
  * Cost: a decode of each user's state, once for all questions of an environment that were asked by
  * then. A pass yields to the event loop after `segmentCountTurnMs`. A result is as old as

@@ -292,13 +292,12 @@ const ContributorList = Schema.Struct({
   examples: [contributorList],
 })
 
-/** How many days a read without `from` has. */
-export const goalDaysDefault = 30
+const daysDefault = 30
 
 const daysQuery = {
   from: Schema.optionalKey(
     DateText.annotate({
-      description: `The first day, at most ${limits.goalDaysMax - 1} days before today. Default: ${goalDaysDefault - 1} days before \`to\`.`,
+      description: `The first day, at most ${limits.goalDaysMax - 1} days before today. Default: ${daysDefault - 1} days before \`to\`.`,
       examples: ["2026-10-31"],
     }),
   ),
@@ -479,7 +478,7 @@ ${statusWords}`,
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read a goal by day",
-          description: `Returns what was contributed on each of the last ${limits.goalDaysMax} days of the project's calendar: in all periods of a recurring goal, and by all teams of a goal of teams. A contribution counts on the day on which its event occurred. A revoked event counts on no day. Contributions of erased users stay.`,
+          description: `Returns what was contributed on each day of the project's calendar, of the last ${limits.goalDaysMax}: of a recurring goal in all periods, and of a goal of teams by all teams. A contribution counts on the day on which its event occurred. A revoked event counts on no day; what users contributed who were erased since stays.`,
         }),
       ),
     HttpApiEndpoint.get("ofUser", "/v1/users/:id/goals", {

@@ -177,7 +177,7 @@ const Attributes = list(text(1, limits.attributeNameCharactersMax), 0, limits.bo
 
 const GroupBy = text(1, limits.attributeNameCharactersMax).annotate({
   description:
-    "The name of an attribute of users, such as `city`: users with the same value are a group, in which they have a rank too. The value counts as text; who lacks the attribute has no group. When the attribute changes, the user takes the whole score to the other group; closed windows keep the group that the user had at the close. Entries show the group, also to callers with a publishable key. Prizes go by the rank on the whole leaderboard. Not for teams. Default: none.",
+    "The name of an attribute of users, such as `city`: users with the same value are a group, in which they have a rank too. The value counts as text; who lacks the attribute, or has an empty text there, has no group. When the attribute changes, the user takes the whole score to the other group; closed windows keep the group that the user had at the close. Entries show the group, also to callers with a publishable key. Prizes go by the rank on the whole leaderboard. Not for teams. Default: none.",
   examples: ["city"],
 })
 
@@ -247,7 +247,7 @@ const GraceMinutes = integer(0, limits.boardGraceMinutesMax).annotate({
 })
 
 const AnnounceRanks = integer(1, limits.boardRanksAnnouncedMax).annotate({
-  description: `Users in the first so many places of an open window get the message \`leaderboard.rank_changed\` when they come there, move or leave. Ranks are compared every ${limits.boardRanksLookMs / 1_000} seconds at most: a rank that changes and changes back in between sends nothing. Each window, and a leaderboard that begins to announce, first announces the users who are there. When a window closes, its messages end. Not for teams. Default: no messages.`,
+  description: `Users in the first so many places of an open window get the message \`leaderboard.rank_changed\` when they come there, move or leave. Ranks are looked at every two seconds at most, so a change there and back in between sends nothing. Each window, and a leaderboard that begins to announce, first announces the users who are there. When a window closes, its messages end. Not for teams. Default: no messages.`,
   examples: [10],
 })
 

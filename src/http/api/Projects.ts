@@ -248,7 +248,7 @@ export const PreviewRequest = Schema.Struct({
   .annotate({
     identifier: "PreviewRequest",
     description:
-      "An event, and drafts of settings, a currency, a metric, a badge, a streak, a boost, a quest, a rule and a goal.",
+      "An event, and drafts of settings, a currency, a badge, a streak, a boost, a quest, a rule and a goal.",
     examples: [
       {
         event: { userId: "user-42", action: "LESSON_DONE", metadata: { score: 93 } },
@@ -360,7 +360,7 @@ A new level curve applies to every user at once, without a message; xp stay. A n
         OpenApi.annotations({
           summary: "Simulate an event with drafts",
           description:
-            "Returns the outcome that the event would have once the drafts were saved, and changes nothing. A draft with an id replaces every member of that definition but key and metadata, and the status if the draft has none; `settings` is merged. A `metric` is a new one, since the others never change what they count. A new definition has the id `rul_draft`, `qst_draft`, `bdg_draft`, `bst_draft`, `cur_draft`, `mtr_draft`, `stk_draft` or `gol_draft` in the reply. It is refused where a draft or the event would be refused; faults of a draft have pointers below `/rule`, `/quest`, `/badge`, `/boost`, `/currency`, `/metric`, `/streak`, `/goal` or `/settings`, those of the event below `/event`. An `Idempotency-Key` is ignored.",
+            "Returns the outcome that the event would have once the drafts were saved, and changes nothing. A draft with an id replaces every member of that definition but key and metadata, and the status if the draft has none; `settings` is merged. A `metric` is a new one, since the others never change what they count. A new definition has the id `rul_draft`, `qst_draft`, `bdg_draft`, `bst_draft`, `cur_draft`, `mtr_draft` or `gol_draft` in the reply. It is refused where a draft or the event would be refused; faults of a draft have pointers below `/rule`, `/quest`, `/badge`, `/boost`, `/currency`, `/metric`, `/goal` or `/settings`, those of the event below `/event`. An `Idempotency-Key` is ignored.",
         }),
       ),
   )

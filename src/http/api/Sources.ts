@@ -220,23 +220,14 @@ const SourceFailure = Schema.Struct({
 
 const Receipts = Schema.Struct({
   since: Time.annotate({ description: "The start of the server, since which it counts." }),
-  deliveries: count(
-    "Deliveries with a valid signature; of a tracker, batches.",
-    receipts.deliveries,
-  ),
+  deliveries: count("Deliveries with a valid signature.", receipts.deliveries),
   events: count("Events made of them.", receipts.events),
   duplicates: count("Events that were there already.", receipts.duplicates),
-  ignored: count(
-    "Deliveries that matched no mapping; of a tracker, messages that were ignored.",
-    receipts.ignored,
-  ),
-  refused: count(
-    "Mappings that matched, and whose event was refused; of a tracker, messages that were refused.",
-    receipts.refused,
-  ),
+  ignored: count("Deliveries that matched no mapping.", receipts.ignored),
+  refused: count("Mappings that matched, and whose event was refused.", receipts.refused),
   forged: count("Deliveries without a valid signature.", receipts.forged),
   lastReceivedAt: Schema.NullOr(Time).annotate({
-    description: "The latest delivery with a valid signature, or batch; null: none.",
+    description: "The latest delivery with a valid signature; null: none.",
   }),
   failures: Schema.Array(SourceFailure).annotate({
     description: `The latest ${limits.sourceFailuresMax} failures, the newest first.`,

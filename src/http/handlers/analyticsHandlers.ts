@@ -104,7 +104,7 @@ const dayShown = (
   { badges, events, quests, xp }: DayCount,
   whole: number,
 ) => {
-  const { daily, fresh, monthly, weekly } = activity?.on(day) ?? uncounted
+  const { daily, fresh, monthly, weekly } = activity?.on(day) ?? nobodyKnown
   return {
     date: dateOf(day),
     complete: day <= whole,
@@ -121,7 +121,7 @@ const dayShown = (
   }
 }
 
-const uncounted = { daily: null, fresh: null, monthly: null, weekly: null }
+const nobodyKnown = { daily: null, fresh: null, monthly: null, weekly: null }
 
 /* Retention. */
 

@@ -166,11 +166,11 @@ const ratioOf = (
   const { chiSquare, p } = chiSquareTest(sizes, weights)
   const all = sizes.reduce((sum, size) => sum + size, 0)
   const whole = weights.reduce((sum, weight) => sum + weight, 0)
-  const isLargeEnough = (all * Math.min(...weights)) / whole >= meantUsersMin
+  const isTold = (all * Math.min(...weights)) / whole >= meantUsersMin
   return {
     chiSquare: rounded(chiSquare),
     p: rounded(p),
-    mismatch: isLargeEnough && p < mismatchBelow,
+    mismatch: isTold && p < mismatchBelow,
   }
 }
 

@@ -7,13 +7,16 @@ import { dateOf, dayOf, zoneOf } from "../../domain/values/Calendar.ts"
 import { type Fault, invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
 import type { GoalTotals } from "../../engine/actor/GoalTotals.ts"
 import { limits } from "../../Limits.ts"
-import { type GoalDaysQuery, goalDaysDefault } from "../api/Goals.ts"
+import type { GoalDaysQuery } from "../api/Goals.ts"
 
 interface Reading {
   readonly project: ProjectState
   readonly now: number
   readonly days: GoalTotals["days"]
 }
+
+/** How many days a read without `from` has. */
+const defaultCount = 30
 
 /** The first and the last day that a request asks for. */
 const rangeOf = (
@@ -26,7 +29,7 @@ const rangeOf = (
   const lastDay = endsAt === null ? today : Math.min(today, zone.dayAt(endsAt - 1))
   const earliest = today - limits.goalDaysMax + 1
   const last = to === undefined ? Math.max(earliest, lastDay) : dayOf(to)!
-  const first = from === undefined ? Math.max(earliest, last - goalDaysDefault + 1) : dayOf(from)!
+  const first = from === undefined ? Math.max(earliest, last - defaultCount + 1) : dayOf(from)!
   const faults: Array<Fault> = []
   const add = (pointer: string, detail: string) =>
     void faults.push({ pointer, code: "out_of_range", detail })
@@ -42,7 +45,7 @@ const rangeOf = (
         : "must not be before from",
     )
   }
-  // Tomorrow has begun in time zones ahead of the project's.
+  // The day has begun in every time zone.
   if (last > today + 1) add("query/to", "must not be in the future")
   return faults.length > 0 ? Effect.fail(invalidRequest(faults)) : Effect.succeed([first, last])
 }

@@ -155,7 +155,7 @@ const note = (log: SourceLog, sourceId: string, items: Items, reply: Reply, at: 
   const receipts = log.of(sourceId)
   receipts.deliveries++
   receipts.lastReceivedAt = at
-  receipts.events += acceptedEvents(items, reply)
+  receipts.events += reply.accepted
   receipts.duplicates += reply.duplicates
   receipts.ignored += reply.ignored
   receipts.refused += reply.rejected
@@ -174,13 +174,6 @@ const note = (log: SourceLog, sourceId: string, items: Items, reply: Reply, at: 
       detail: why,
     })
   }
-}
-
-/** How many events were accepted. Duplicates are events; changes of profiles and merges are not. */
-const acceptedEvents = (items: Items, { duplicates, refusals }: Reply): number => {
-  const refused = new Set(refusals.map(({ index }) => index))
-  const events = items.filter(({ kind }, index) => kind === "event" && !refused.has(index))
-  return events.length - duplicates
 }
 
 /** `messages`: those of the items that are not ignored; `answers`: to those that were sent. */

@@ -124,10 +124,6 @@ ${textField({ name: `${row}.value`, label: "Value", value: form.text(`${row}.val
 ${removeButton(row, `condition ${place}`, address)}</div>`
 }
 
-/** The value of a condition in words. */
-export const valueWords = (value: ConditionValue | undefined): string =>
-  Array.isArray(value) ? value.join(", ") : textOfValue(value)
-
 /** Conditions in words, for lists. */
 export const conditionWords = (conditions: ReadonlyArray<Condition>): string =>
   conditions
@@ -136,7 +132,7 @@ export const conditionWords = (conditions: ReadonlyArray<Condition>): string =>
         ? `${path} ${operatorLabels[op]}`
         : op === "exists"
           ? `${path} has no value`
-          : `${path} ${operatorLabels[op]} ${valueWords(value)}`,
+          : `${path} ${operatorLabels[op]} ${Array.isArray(value) ? value.join(", ") : textOfValue(value)}`,
     )
     .join("; ")
 

@@ -37,7 +37,6 @@ import {
   tailFields,
 } from "./lifecycle.ts"
 import {
-  isOfTracker,
   mappingFields,
   mappingNames,
   mappingsOf,
@@ -72,6 +71,8 @@ const textsOf = (source: Source) =>
 
 /** The fields of the sample that a try reads. */
 const [bodyField, eventField] = ["sample.body", "sample.event"] as const
+
+const isKindOfTracker = (form: Form): boolean => isTracker(form.text("kind") as Source["kind"])
 
 /** The members of a source alone, unchecked. */
 const membersOf = (form: Form) => {
@@ -125,7 +126,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
     trackerFields(draft),
     tailFields(
       draft,
-      isOfTracker(form)
+      isKindOfTracker(form)
         ? "From then on messages become what they do without a source."
         : "From then on deliveries are accepted and ignored.",
       true,
@@ -136,7 +137,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
 const names = (form: Form) => [
   ...["name", "kind", ...sharedNames],
   ...mappingNames(form),
-  ...(isOfTracker(form) ? trackerNames : []),
+  ...(isKindOfTracker(form) ? trackerNames : []),
 ]
 
 /* A try: the events that a delivery would become. */
@@ -353,7 +354,7 @@ export const sourceRoutes: ReadonlyArray<Route> = [
     lifecycle: "period",
     loss: "Its address is gone, and its secret is forgotten. Events that it made stay.",
     purpose:
-      "A source is another service, such as Stripe, GitHub or any that signs by Standard Webhooks, whose signed webhooks become events without code of yours, or a tracker, Segment or PostHog, whose messages become events as your mappings say.",
+      "A source is another service, such as Stripe, GitHub or any that signs by Standard Webhooks, whose signed webhooks become events without code of yours, or a tracker, Segment or PostHog, whose messages it reads by rules of yours.",
     choices: () => Effect.undefined,
     blank: new Map([["kind", "stripe"], ...mappingTexts([sampleMapping])]),
     textsOf,

@@ -376,7 +376,7 @@ const causeText = (cause: Cause): Content => {
     case "goal":
       return html`Goal ${isolated(cause.name)}`
     case "ranks":
-      return "Comparison of the first places"
+      return "Look at the first ranks"
     case "opening":
       return "Opening balances"
     case "profile":

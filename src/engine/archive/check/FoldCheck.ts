@@ -16,6 +16,7 @@
  * Memory: the states of `verificationUsersMax` users. More users are folded in several passes over
  * the segments. Cost: decodes each record once per pass; with a base, those since the base.
  */
+
 import { Effect } from "effect"
 import { applyUser } from "../../../domain/record/applyUser.ts"
 import type { Fact, JournalRecord } from "../../../domain/record/Record.ts"
