@@ -10,7 +10,7 @@
  * `activityPassShare` of the time. The results of the `activityResultsMax` environments that were read
  * last are kept. A count may have a key, as a range of days: then each key has a result.
  */
-import { Cause, Deferred, Effect, Latch } from "effect"
+import { Cause, Deferred, Effect, Latch, Option } from "effect"
 import { timeIn } from "../../domain/project/Project.ts"
 import { limits } from "../../Limits.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
@@ -34,11 +34,15 @@ export const notCounted: NotCounted = { result: null, countedAt: null, counting:
 /** How long a read waits: `briefly`, for `countWaitMs` at most, or until all is `counted`, as for a table. */
 export type Wait = "briefly" | "counted"
 
-export const waitFor = (done: Deferred.Deferred<void>, wait: Wait): Effect.Effect<void> => {
+/** What the pass ends with; `undefined`: it has not ended yet, or has no result. */
+export const waitFor = <Result = void>(
+  done: Deferred.Deferred<Result>,
+  wait: Wait,
+): Effect.Effect<Result | undefined> => {
   const waiting = Deferred.await(done)
   return wait === "counted"
     ? waiting
-    : Effect.asVoid(Effect.timeoutOption(waiting, limits.countWaitMs))
+    : Effect.map(Effect.timeoutOption(waiting, limits.countWaitMs), Option.getOrUndefined)
 }
 
 interface Kept<Result> {
@@ -65,11 +69,11 @@ interface CountParts<Result> {
 }
 
 /** An environment, and the key of its count. */
-interface Asked {
+interface Asked<Result> {
   readonly environment: string
   readonly key: string
-  /** Gets the result of the next pass. */
-  readonly done: Deferred.Deferred<void>
+  /** Gets the result of the next pass, or nothing if that fails. */
+  readonly done: Deferred.Deferred<Kept<Result> | undefined>
 }
 
 export class CountOfAll<Result> {
@@ -77,7 +81,7 @@ export class CountOfAll<Result> {
   /** The results, the one that was read last at the end. */
   readonly #kept = new Map<string, Kept<Result>>()
   /** What to count, by its name. */
-  readonly #asked = new Map<string, Asked>()
+  readonly #asked = new Map<string, Asked<Result>>()
   /** The name of what is being counted. */
   #running: string | undefined
   readonly #woken = Latch.makeUnsafe(false)
@@ -97,7 +101,8 @@ export class CountOfAll<Result> {
       }
       if (last === undefined || last.tookMs <= limits.activityWaitMs) {
         const { done } = this.#ask(name, id, key)
-        return Effect.map(waitFor(done, wait), () => this.#shown(name))
+        // Later passes may have dropped the result before this fiber goes on.
+        return Effect.map(waitFor(done, wait), (made) => this.#shown(name, made))
       }
       if (this.#running !== name) this.#ask(name, id, key)
       return Effect.succeed(this.#shown(name))
@@ -113,16 +118,16 @@ export class CountOfAll<Result> {
     this.#kept.delete(oldest!)
   }
 
-  #shown(name: string): Counted<Result> {
+  #shown(name: string, made?: Kept<Result>): Counted<Result> {
     const counting = this.#running === name || this.#asked.has(name)
-    const last = this.#kept.get(name)
+    const last = this.#kept.get(name) ?? made
     if (last === undefined && counting) return notCounted
     if (last === undefined) throw new Error(`The ${this.#parts.what} could not be counted`)
     const { countedAt, result } = last
     return { result, countedAt, counting }
   }
 
-  #ask(name: string, environment: string, key: string): Asked {
+  #ask(name: string, environment: string, key: string): Asked<Result> {
     const asked = this.#asked.get(name) ?? { environment, key, done: Deferred.makeUnsafe() }
     this.#asked.set(name, asked)
     this.#woken.openUnsafe()
@@ -139,13 +144,16 @@ export class CountOfAll<Result> {
         this.#asked.delete(name)
         this.#running = name
         // A defect in one user's state must not end the process: it would do so at each read.
-        yield* Effect.catchCause(this.#pass(name, asked), (cause) =>
+        const made = yield* Effect.catchCause(this.#pass(name, asked), (cause) =>
           Cause.hasDies(cause)
-            ? Effect.logError(`The ${this.#parts.what} could not be counted`, cause)
+            ? Effect.as(
+                Effect.logError(`The ${this.#parts.what} could not be counted`, cause),
+                undefined,
+              )
             : Effect.failCause(cause),
         )
         this.#running = undefined
-        Deferred.doneUnsafe(asked.done, Effect.void)
+        Deferred.doneUnsafe(asked.done, Effect.succeed(made))
       }
     }
   })
@@ -153,7 +161,7 @@ export class CountOfAll<Result> {
   readonly #pass = Effect.fnUntraced(function* (
     this: CountOfAll<Result>,
     name: string,
-    asked: Asked,
+    asked: Asked<Result>,
   ) {
     const environment = this.#parts.environments.of(asked.environment)
     const began = performance.now()
@@ -169,6 +177,8 @@ export class CountOfAll<Result> {
     const tookMs = performance.now() - began
     const countedAt = timeIn(environment.project.durable, this.#parts.now())
     const oldAt = this.#parts.now() + tookMs * (limits.activityPassShare - 1)
-    this.#keep(name, { result, countedAt, tookMs, oldAt })
+    const made = { result, countedAt, tookMs, oldAt }
+    this.#keep(name, made)
+    return made
   })
 }

@@ -243,4 +243,19 @@ describe("Active users", () => {
       expect(yield* read(1)).not.toBe(second)
     }),
   )
+
+  it.effect("of more ranges at once than are kept are all counted", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(now)
+      const { engine } = yield* startInMemory()
+      yield* engine.askUser(sandbox, event("ada", "TAP"))
+      const ranges = Array.from({ length: 3 * limits.activityResultsMax }, (_, ago) => today - ago)
+      const counts = yield* Effect.forEach(
+        ranges,
+        (from) => engine.readUsersOfRange(sandbox, from, today, "counted"),
+        { concurrency: "unbounded" },
+      )
+      expect(counts.map(({ result }) => result?.users)).toEqual(ranges.map(() => 1))
+    }),
+  )
 })
