@@ -238,6 +238,12 @@ describe("GET /v1/users in an order and with filters", () => {
     expect(lines[3]).toContain(`bob,"'=1+1,""x""",1,20,`)
     const some = await get("/v1/users?format=csv&badge=taps", key)
     expect(some.text.split("\r\n")).toHaveLength(4)
+    // Spreadsheets in Japanese take full-width signs for formulas, too.
+    for (const displayName of ["+1", "-1", "@SUM(A1)", "＝1+1", "＋1", "－1", "＠SUM(A1)"]) {
+      await server.call("PUT", "/v1/users/bob", { key, body: { displayName } })
+      const { text } = await get("/v1/users?format=csv", key)
+      expect(text).toContain(`\r\nbob,'${displayName},`)
+    }
   })
 
   it("has more users in a table than are decoded at once, in both orders", async () => {

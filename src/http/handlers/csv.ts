@@ -6,7 +6,7 @@ type Cell = string | number | boolean | null | undefined
 
 const cellText = (cell: Cell): string => {
   if (typeof cell !== "string") return `${cell ?? ""}`
-  const text = /^[=+\-@\t]/.test(cell) ? `'${cell}` : cell
+  const text = /^[=+\-@\t\r＝＋－＠]/.test(cell) ? `'${cell}` : cell
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
