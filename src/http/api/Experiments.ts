@@ -235,7 +235,7 @@ const VariantResult = Schema.Struct({
     }),
   ).annotate({
     description:
-      "The difference to the control, with its 95 % interval: by Newcombe's hybrid of Wilson intervals for a share, by Welch for a mean. Null: it is the control, or there are too few users.",
+      "The difference to the control, with its 95 % interval: by Newcombe's hybrid of Wilson intervals for a share, by Welch for a mean. Null: it is the control, there are too few users, or each variant has one value for all its users.",
   }),
 }).annotate({ identifier: "VariantResult", description: "The result of a variant." })
 

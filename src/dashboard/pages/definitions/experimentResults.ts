@@ -37,13 +37,21 @@ const whatOf = ({ atLeast, metric, retention, since }: Results): Content => {
 const sentence = (results: Results, [control]: Variants, variant: Variant): Html => {
   const forms = formsOf(results)
   const name = isolated(variant.key)
-  if (variant.value === null || control!.value === null || variant.difference === null) {
-    return html`<li>${name}: there are too few users to compare it with ${isolated(control!.key)}.</li>`
+  const than = isolated(control!.key)
+  if (variant.value === null || variant.difference === null) {
+    const why =
+      Math.min(variant.users, control!.users) < 2
+        ? html`there are too few users to compare it with ${than}`
+        : html`all its users have the same value, and so have those of ${than}, so there is no interval of the difference`
+    return html`<li>${name}: ${why}.</li>`
   }
   const { excludesZero, high, low, value } = variant.difference
-  const side = value > 0 ? "higher" : value < 0 ? "lower" : "no different"
+  const distance =
+    value === 0
+      ? html`as much as ${than}`
+      : html`${forms.difference(Math.abs(value))}${forms.unit} ${value > 0 ? "higher" : "lower"} than ${than} with ${forms.value(control!.value!)}`
   const interval = html`The 95% interval of the difference, ${forms.difference(low)} to ${forms.difference(high)}${forms.unit},`
-  return html`<li>${name} has ${forms.value(variant.value)}, ${forms.difference(Math.abs(value))}${forms.unit} ${side} than ${isolated(control!.key)} with ${forms.value(control!.value)}. ${interval} ${
+  return html`<li>${name} has ${forms.value(variant.value)}, ${distance}. ${interval} ${
     excludesZero
       ? "leaves out 0: chance alone rarely makes such a difference."
       : "includes 0: the users so far do not tell whether it does better or worse."

@@ -116,4 +116,23 @@ describe("The pages of experiments", () => {
     expect(text).toMatch(/The 95% interval of the difference, \S+ to \S+, (includes|leaves out) 0/)
     expect(text).toContain("Users by <bdi>taps</bdi> of a user, since they entered")
   })
+
+  it("tell that variants do not differ, and why means have no interval", async () => {
+    const metric = { key: "calls", name: "Calls", aggregate: "count", actions: ["CALL"] }
+    await world.api("POST", "/v1/metrics", metric)
+    const { id } = await create({ ...simple, name: "Alike", metric: "calls" })
+    for (let user = 0; user < 20; user++) {
+      await world.api("POST", "/v1/events", { userId: `alike-${user}`, action: "CALL" })
+    }
+    const clock = await world.api("GET", "/v1/test-clock")
+    const advanceTo = new Date(Date.parse(clock.json.now) + 3 * 86_400_000).toISOString()
+    await world.api("POST", "/v1/test-clock", { advanceTo })
+    const { text } = await world.owner.get(`${experiments}/${id}`)
+    expect(text).toContain(
+      "<bdi>goal</bdi>: all its users have the same value, and so have those of <bdi>control</bdi>, so there is no interval of the difference.",
+    )
+    expect(text).toContain(
+      "<bdi>goal</bdi> has 0%, as much as <bdi>control</bdi>. The 95% interval",
+    )
+  })
 })
