@@ -30,11 +30,15 @@ const listed = (items: ReadonlyArray<Content>, most: number): Html =>
     items.length > most && html`<li>and ${count(items.length - most)} more</li>`
   }</ul>`
 
+/** Whether two definitions have one name: rules of one action may. */
+const isNamedAlike = (one: AnyDefinition, other: AnyDefinition): boolean =>
+  one !== other && one.noun === other.noun && nameOf(one) === nameOf(other)
+
 const definitionLinks = (base: string, all: ReadonlyArray<AnyDefinition>): Html =>
   listed(
     all.map(
       (one) =>
-        html`${one.noun} <a href="${base}/${plurals[one.noun]}/${one.definition.id}">${isolated(nameOf(one))}</a>`,
+        html`${one.noun} <a href="${base}/${plurals[one.noun]}/${one.definition.id}">${isolated(nameOf(one))}</a>${all.some((other) => isNamedAlike(one, other)) && html` <code>${one.definition.key}</code>`}`,
     ),
     namedMax,
   )

@@ -53,6 +53,16 @@ describe("The page Actions", () => {
     )
   })
 
+  it("tells rules of one action apart by their keys", async () => {
+    const sandbox = places.api("shop", "sandbox")
+    for (const key of ["drag", "drag-bonus"]) {
+      await sandbox("POST", "/rules", { key, action: "DRAG", reward: { xp: 1 } })
+    }
+    await sandbox("POST", "/events", { userId: "ada", action: "DRAG" })
+    const { text } = await places.viewer.get(`${base}/actions`)
+    expect(rowOf(text, "DRAG")).toMatch(/ UTC rule DRAG drag rule DRAG drag-bonus$/)
+  })
+
   it("leads admins to the form of a rule with the action", async () => {
     const { text } = await places.admin.get(`${base}/actions?named=no`)
     const [, address] = /href="([^"]+action=BYU)">Create a rule</.exec(text)!

@@ -141,4 +141,15 @@ describe("The page of a definition", () => {
       "2 users rewarded (100%), 3 times in 30 days, 30 xp.",
     )
   })
+
+  it("tells rules of one action apart by their keys", async () => {
+    const sandbox = places.api("shop", "sandbox")
+    for (const key of ["drag", "drag-bonus"]) {
+      await sandbox("POST", "/rules", { key, action: "DRAG", reward: { xp: 1 } })
+    }
+    const text = textOf(await read(`${base}/mechanics?kind=rule`))
+    expect(text).toContain("DRAG drag rule 0")
+    expect(text).toContain("DRAG drag-bonus rule 0")
+    expect(text).toContain("SWIPE rule 1")
+  })
 })

@@ -70,6 +70,16 @@ const cellsOf = ({
   perhaps(xp, count),
 ]
 
+/** How many of the items have each name. */
+const countBy = <Item>(
+  items: ReadonlyArray<Item>,
+  nameOf: (item: Item) => string,
+): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>()
+  for (const item of items) counts.set(nameOf(item), (counts.get(nameOf(item)) ?? 0) + 1)
+  return counts
+}
+
 const rowsShown = String(limits.mechanicRowsMax)
 
 export const listPage = Effect.fnUntraced(function* (
@@ -101,6 +111,7 @@ export const listPage = Effect.fnUntraced(function* (
     head("Xp", "xp"),
   ]
   const { mechanics, total } = read
+  const named = countBy(mechanics, ({ kind, name }) => `${kind} ${name}`)
   return show(
     "Mechanics",
     html`<p>What each definition did: whom it reached, and how often it happened. Choose one to see where people stop, how long it takes, and who comes back.</p>
@@ -121,7 +132,7 @@ ${
         "Mechanics",
         heads,
         mechanics.map((row) => [
-          html`<a href="${base}/mechanics/${row.kind}/${row.id}?days=${days}">${isolated(row.name)}</a>${row.status !== "active" && html` <span class="hint">${row.status}</span>`}`,
+          html`<a href="${base}/mechanics/${row.kind}/${row.id}?days=${days}">${isolated(row.name)}</a>${named.get(`${row.kind} ${row.name}`)! > 1 && html` <code class="hint">${row.key}</code>`}${row.status !== "active" && html` <span class="hint">${row.status}</span>`}`,
           row.kind,
           ...cellsOf(row),
         ]),
