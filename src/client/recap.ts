@@ -78,14 +78,14 @@ export const recapPicture = (
     return line(x, 330, size, accent, number(value), 700) + line(x, 376, 26, text, label)
   })
   const notes = notesOf(recap, words, number, language).map((note, row) =>
-    line(margin, 460 + row * 46, 30, text, shortened(note, 66)),
+    line(margin, 460 + row * 46, 30, text, shortened(note, 30)),
   )
   const name = given ?? nameOf(recap, words)
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(recapText(recap, { ...(language !== undefined && { language }), name, words }))}"`,
     ` font-family="system-ui,sans-serif" direction="${rightToLeft ? "rtl" : "ltr"}">`,
     `<rect width="${width}" height="${height}" fill="${escaped(ground)}"/>`,
-    line(margin, 130, 60, text, shortened(name, 28), 700),
+    line(margin, 130, 60, text, shortened(name, 60), 700),
     line(margin, 184, 30, accent, rangeText(recap, language)),
     ...columns,
     ...notes,
@@ -170,9 +170,23 @@ const rangeText = ({ from, to }: AnyRecap, language: string | undefined): string
     : `${dateText(from, language)} – ${dateText(to, language)}`
 }
 
-const shortened = (text: string, most: number): string => {
-  const characters = [...text]
-  return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}…`
+/** About how wide a character is, by the size of the font. */
+const widthOf = (character: string): number => {
+  if (/\p{M}/u.test(character)) return 0
+  if (/[MW\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\p{ExtPict}]/u.test(character)) return 1
+  return /[\p{Lu}\d_]/u.test(character) ? 0.7 : 0.57
+}
+
+/** As much of the text as fits into a line of letters of this size. */
+const shortened = (text: string, size: number): string => {
+  let left = (width - 2 * margin) / size
+  let kept = ""
+  for (const character of text) {
+    left -= widthOf(character)
+    if (left < 0) return `${kept}…`
+    kept += character
+  }
+  return text
 }
 
 /** XML has no form for control characters, and half of a pair is no character. */

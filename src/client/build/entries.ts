@@ -11,7 +11,7 @@ export const entries = {
   queue: 1_250,
   react: 2_000,
   "react-elements": 11_500,
-  recap: 1_600,
+  recap: 1_650,
   "text-storage": 500,
   webhook: 700,
 } as const

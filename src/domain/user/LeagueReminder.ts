@@ -5,8 +5,9 @@
  *
  * - `reminded` in the state has the last window of each league that a reminder was sent for. So each
  *   is sent once, over a crash, an edit of the settings, and a merge.
- * - A user who has had an event since the hour needs no reminder for it: who joins on the last
- *   day after the hour gets none. The next hour before the end counts again.
+ * - A user who has had an event since the hour needs no reminder for it: a user who joins with an event
+ *   on the last day after the hour gets none. The next hour before the end counts again. A user who
+ *   joins by a reward gets the reminder at once: the state does not tell when a place was taken.
  * - Who has no rank whatever the score, hidden or disqualified, gets none.
  * - The grace of a window is no time to play: what counts is its end, or the end of the league.
  *
