@@ -139,9 +139,10 @@ export class BoardWriter {
         const at = { ...place, index }
         const found = yield* removalOf(this.#options.storage, at, window, userId)
         if (found !== undefined) {
-          yield* write(found.entries)
+          // Before the write: a read that does not find the row any more must know its gap.
           window.gaps.add(found.position)
           if (found.of !== undefined) addGap(window.groupGaps, found.of)
+          yield* write(found.entries)
         }
         window.removed.delete(userId)
         yield* nextTurnOf("board")

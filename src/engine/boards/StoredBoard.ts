@@ -253,24 +253,30 @@ type OpenedWindow = StoredWindow & {
   readonly removed: ReadonlySet<string>
 }
 
-/** The gaps of a window with those of users whose rows are still on disk. */
+/** The gaps of a window with those of users whose rows may still be on disk. */
 const allGaps = Effect.fnUntraced(function* (
   storage: Store,
   place: BoardPlace,
   window: OpenedWindow,
 ) {
-  const { groupGaps, removed } = window
-  if (removed.size === 0) return window
-  const gaps = new Gaps([...window.gaps])
-  const all = new Map([...groupGaps].map(([group, of]) => [group, new Gaps([...of])] as const))
-  for (const userId of removed) {
+  if (window.removed.size === 0) return window
+  const onDisk: Array<{ readonly position: number; readonly of: InGroup | undefined }> = []
+  for (const userId of window.removed) {
     const found = yield* findRow(storage, place, window, userId)
     if (found === undefined) continue
-    gaps.add(found.row.position)
-    const of = yield* placeInGroup(storage, place, found.row)
-    if (of !== undefined) addGap(all, of)
+    const { row } = found
+    onDisk.push({ position: row.position, of: yield* placeInGroup(storage, place, row) })
   }
-  return { gaps, groupGaps: all }
+  // Copied last: a snapshot may have removed a row before it was looked for. Then its gap is known.
+  const gaps = new Gaps([...window.gaps])
+  const groupGaps = new Map(
+    [...window.groupGaps].map(([group, of]) => [group, new Gaps([...of])] as const),
+  )
+  for (const { of, position } of onDisk) {
+    gaps.add(position)
+    if (of !== undefined) addGap(groupGaps, of)
+  }
+  return { gaps, groupGaps }
 })
 
 /** The page that has the row at `position`; `undefined`: there is none. */

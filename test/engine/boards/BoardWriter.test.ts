@@ -219,6 +219,53 @@ describe("A board that is stored", () => {
   )
 })
 
+describe("A row that a snapshot removes", () => {
+  const removing = Effect.gen(function* () {
+    const { environment, storage } = yield* stored(idsOf(3))
+    const [first, hidden, last] = idsOf(3)
+    environment.boards.hide(hidden!, 2)
+    const writer = new BoardWriter({ storage, environments: [environment], now: () => 0 })
+    const listed = (from: Storage["Service"]) =>
+      Effect.map(readBack(environment, from), ({ rows, source }) => {
+        expect(source.gaps.size).toBe(1)
+        return rows.map(({ userId }) => userId)
+      })
+    return { listed, others: [first!, last!], storage, writer }
+  })
+
+  it.effect("is in no read between its write and the next step", () =>
+    Effect.gen(function* () {
+      const { listed, others, storage, writer } = yield* removing
+      const reads: Array<ReadonlyArray<string>> = []
+      yield* writer.write((entries) =>
+        Effect.gen(function* () {
+          yield* storage.writeEntries(entries)
+          reads.push(yield* Effect.orDie(listed(storage)))
+        }),
+      )
+      expect(reads).toEqual([others])
+    }),
+  )
+
+  it.effect("is in no read that began before the removal", () =>
+    Effect.gen(function* () {
+      const { listed, others, storage, writer } = yield* removing
+      let isRemoved = false
+      const late: Storage["Service"] = {
+        ...storage,
+        readEntry: (...entry) =>
+          Effect.gen(function* () {
+            if (!isRemoved) yield* Effect.orDie(writer.write(storage.writeEntries))
+            isRemoved = true
+            return yield* Effect.suspend(() => storage.readEntry(...entry))
+          }),
+      }
+      expect(yield* listed(late)).toEqual(others)
+      expect(isRemoved).toBe(true)
+    }),
+  )
+})
+
 describe("A board that lists fewer users than it counts", () => {
   it.effect("is not stored, and the failure names both numbers", () =>
     Effect.gen(function* () {
