@@ -28,8 +28,9 @@ import { pager, table, tabs, withQuery } from "../view/Lists.ts"
 import { alert } from "../view/Page.ts"
 import { count, datesLabel, score as scoreText } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
-import { entrantHead, entrantLink, entriesOf, rankedKey } from "./definitions/boards.ts"
+import { entrantHead, entrantLink, entriesOf } from "./definitions/boards.ts"
 import { rewardWords } from "./definitions/conditions.ts"
+import { rankedKey } from "./definitions/ranked.ts"
 
 type Definition = BodyOf<"leaderboards.get">
 type BoardKind = BoardWindow

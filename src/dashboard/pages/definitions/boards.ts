@@ -39,28 +39,11 @@ import {
   tailFields,
 } from "./lifecycle.ts"
 import { prizeFields, prizeNames, prizesOf, prizeTexts } from "./prizes.ts"
+import { rankedFields, rankedKey, rankedOf, rankedTexts } from "./ranked.ts"
 
 type Board = BodyOf<"leaderboards.get">
 
 const isXp = ({ key }: Board): boolean => key === "xp"
-
-const rankedTexts = ({ score }: Board): ReadonlyArray<readonly [string, string]> => {
-  const [ranks = "currency", by = ""] = Object.entries(score)[0] ?? []
-  return [
-    ["ranks", ranks],
-    ["by", by],
-  ]
-}
-
-/** The key of what the board ranks by. */
-export const rankedKey = ({ score }: Board): string =>
-  score.currency ?? score.metric ?? score.streak ?? ""
-
-const rankedLabels = [
-  ["currency", "a currency"],
-  ["metric", "a metric"],
-  ["streak", "a streak"],
-] as const
 
 type Window = Board["windows"][number]
 
@@ -107,7 +90,7 @@ const textsOf = (board: Board) =>
 
 /** The members that change only while the board is a draft, unchecked. */
 const scoringOf = (form: Form) => ({
-  score: { [form.text("ranks")]: form.text("by") },
+  score: rankedOf(form),
   entrants: form.optional("teamKind") === undefined ? "users" : "teams",
   teamKind: form.optional("teamKind") ?? null,
   windows: windowsOf(form),
@@ -252,46 +235,35 @@ const keepField = ({ faults, form }: Draft): Content =>
     faults,
   })
 
-const scoreFields = ({ faults, form }: Draft): Content => [
-  selectField({
-    name: "ranks",
-    label: "Ranks by",
-    value: form.text("ranks"),
-    options: rankedLabels,
-    faults,
-  }),
-  textField({
-    name: "by",
-    label: "Key",
-    value: form.text("by"),
-    hint: html`Of a currency without a refill, such as <code>xp</code> or <code>points</code>, of a metric, or of a streak. A streak, or a metric that neither counts nor sums, has only the window of all time.`,
-    required: true,
-    faults: faults?.map((fault) =>
-      fault.pointer.startsWith("/score") ? { ...fault, pointer: "/by" } : fault,
-    ),
-  }),
-  textField({
-    name: "teamKind",
-    label: "Kind of teams",
-    value: form.text("teamKind"),
-    hint: html`Ranks the teams of this kind, such as <code>club</code>, by the amounts that their members earn. If empty, it ranks users.`,
-    faults,
-  }),
-  selectField({
-    name: "order",
-    label: "Order",
-    value: form.text("order"),
-    options: boardOrders.map((order) => [order, orderLabels[order]] as const),
-    faults,
-  }),
-  selectField({
-    name: "ties",
-    label: "Equal scores",
-    value: form.text("ties"),
-    options: boardTies.map((ties) => [ties, tieLabels[ties]] as const),
-    faults,
-  }),
-]
+const rankedHint = html`Of a currency without a refill, such as <code>xp</code> or <code>points</code>, of a metric, or of a streak. A streak, or a metric that neither counts nor sums, has only the window of all time.`
+
+const scoreFields = (draft: Draft): Content => {
+  const { faults, form } = draft
+  return [
+    ...rankedFields(draft, ["currency", "metric", "streak"], rankedHint),
+    textField({
+      name: "teamKind",
+      label: "Kind of teams",
+      value: form.text("teamKind"),
+      hint: html`Ranks the teams of this kind, such as <code>club</code>, by the amounts that their members earn. If empty, it ranks users.`,
+      faults,
+    }),
+    selectField({
+      name: "order",
+      label: "Order",
+      value: form.text("order"),
+      options: boardOrders.map((order) => [order, orderLabels[order]] as const),
+      faults,
+    }),
+    selectField({
+      name: "ties",
+      label: "Equal scores",
+      value: form.text("ties"),
+      options: boardTies.map((ties) => [ties, tieLabels[ties]] as const),
+      faults,
+    }),
+  ]
+}
 
 const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
   const { faults, form } = draft

@@ -17,13 +17,11 @@ import { cursorPager, listQuery, table, tabs, withQuery } from "../../view/Lists
 import { count, isoTime, score as scoreText } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
 import { userLink } from "../../view/Users.ts"
+import { rankedKey } from "./ranked.ts"
 
 type League = BodyOf<"leagues.get">
 type Page = BodyOf<"leagues.cohorts">
 type Cohort = BodyOf<"leagues.cohort">
-
-/** The key of what the league ranks by. */
-export const rankedKey = ({ score }: League): string => score.currency ?? score.metric ?? ""
 
 const outcomeWords = { promoted: "moves up", stayed: "stays", demoted: "moves down" } as const
 

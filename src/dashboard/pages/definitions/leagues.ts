@@ -11,7 +11,7 @@ import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
 import { withoutNulls } from "./editor.ts"
 import { kindRoutes } from "./kindPages.ts"
-import { cohortsLine, leagueCohortRoutes, rankedKey } from "./leagueCohorts.ts"
+import { cohortsLine, leagueCohortRoutes } from "./leagueCohorts.ts"
 import { rewardFields, rewardNames, rewardsOf, rewardTexts } from "./leagueRewards.ts"
 import {
   headFields,
@@ -22,6 +22,7 @@ import {
   sharedTexts,
   tailFields,
 } from "./lifecycle.ts"
+import { rankedFields, rankedKey, rankedOf, rankedTexts } from "./ranked.ts"
 
 type League = BodyOf<"leagues.get">
 
@@ -31,8 +32,7 @@ const textsOf = (league: League) =>
   new Map([
     ["name", league.name],
     ...sharedTexts(league),
-    ["ranks", league.score.metric === undefined ? "currency" : "metric"],
-    ["by", rankedKey(league)],
+    ...rankedTexts(league),
     ["window", league.window],
     ["cohortSize", String(league.cohortSize)],
     ["graceMinutes", String(league.graceMinutes)],
@@ -64,7 +64,7 @@ const divisionsOf = (form: Form) =>
 
 const membersOf = (form: Form) => ({
   name: form.text("name"),
-  score: { [form.text("ranks")]: form.text("by") },
+  score: rankedOf(form),
   divisions: divisionsOf(form),
   cohortSize: form.number("cohortSize") ?? null,
   window: form.text("window"),
@@ -78,11 +78,6 @@ const patchOf = (form: Form, league: League) => ({
   ...membersOf(form),
   ...sharedPatch(form, league),
 })
-
-const rankedLabels = [
-  ["currency", "a currency"],
-  ["metric", "a metric"],
-] as const
 
 const windowLabels = { daily: "a day", weekly: "a week", monthly: "a month" } as const
 
@@ -111,45 +106,34 @@ const divisionsGroup = (draft: Draft): Html => {
   ])
 }
 
-const competitionFields = ({ faults, form }: Draft): Content => [
-  selectField({
-    name: "ranks",
-    label: "Ranks by",
-    value: form.text("ranks"),
-    options: rankedLabels,
-    faults,
-  }),
-  textField({
-    name: "by",
-    label: "Key",
-    value: form.text("by"),
-    hint: html`Of a currency without a refill, such as <code>xp</code> or <code>points</code>, or of a metric that counts or sums. What users earn of it, or events add to it, is the score.`,
-    required: true,
-    faults: faults?.map((fault) =>
-      fault.pointer.startsWith("/score") ? { ...fault, pointer: "/by" } : fault,
-    ),
-  }),
-  selectField({
-    name: "window",
-    label: "Users compete for",
-    value: form.text("window"),
-    options: windowKinds.map((window) => [window, windowLabels[window]] as const),
-    faults,
-  }),
-  numberField({
-    name: "graceMinutes",
-    label: "Grace in minutes",
-    value: form.text("graceMinutes"),
-    hint: "For so long after its end a window takes events that occurred in it. Then it closes.",
-    faults,
-  }),
-  numberField({
-    name: "cohortSize",
-    label: "Users in a cohort",
-    value: form.text("cohortSize"),
-    faults,
-  }),
-]
+const rankedHint = html`Of a currency without a refill, such as <code>xp</code> or <code>points</code>, or of a metric that counts or sums. What users earn of it, or events add to it, is the score.`
+
+const competitionFields = (draft: Draft): Content => {
+  const { faults, form } = draft
+  return [
+    ...rankedFields(draft, ["currency", "metric"], rankedHint),
+    selectField({
+      name: "window",
+      label: "Users compete for",
+      value: form.text("window"),
+      options: windowKinds.map((window) => [window, windowLabels[window]] as const),
+      faults,
+    }),
+    numberField({
+      name: "graceMinutes",
+      label: "Grace in minutes",
+      value: form.text("graceMinutes"),
+      hint: "For so long after its end a window takes events that occurred in it. Then it closes.",
+      faults,
+    }),
+    numberField({
+      name: "cohortSize",
+      label: "Users in a cohort",
+      value: form.text("cohortSize"),
+      faults,
+    }),
+  ]
+}
 
 const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
   const { faults, form } = draft
