@@ -98,31 +98,50 @@ export const conditionFields = (
   name: string,
   actions: ReadonlyArray<string>,
 ): Html => {
+  const pathField = (field: string): Html => {
+    const { faults, form } = draft
+    const value = form.text(field)
+    const warning = pathWarning(draft, actions, value)
+    return textField({ name: field, label: "Path", value, warning, faults })
+  }
+  return conditionGroup(
+    draft,
+    { legend: "Conditions on the metadata", name },
+    pathField,
+    metadataHint,
+  )
+}
+
+const metadataHint = html`<p class="hint">All must hold. A path leads into the event's metadata, such as <code>cart.total</code>. A value is a number, <code>true</code>, <code>false</code>, <code>null</code>, a list such as <code>["a", 2]</code>, or a text; type a text that looks like one of these in quotes: <code>"42"</code>.</p>`
+
+/** The rows of conditions named below `name`. `pathField`: the field of the path with a name. */
+export const conditionGroup = (
+  draft: Draft,
+  { legend, name }: { readonly legend: string; readonly name: string },
+  pathField: (name: string) => Html,
+  hint?: Html,
+): Html => {
   const { address, faults, form } = draft
-  return group({ legend: "Conditions on the metadata", name, faults }, [
-    html`<p class="hint">All must hold. A path leads into the event's metadata, such as <code>cart.total</code>. A value is a number, <code>true</code>, <code>false</code>, <code>null</code>, a list such as <code>["a", 2]</code>, or a text; type a text that looks like one of these in quotes: <code>"42"</code>.</p>`,
+  return group({ legend, name, faults }, [
+    hint,
     form
       .indices(name, rowsMax)
-      .map((index, place) => conditionRow(draft, `${name}.${index}`, place + 1, actions)),
+      .map((index, place) => conditionRow(draft, `${name}.${index}`, place + 1, pathField)),
     rowCount(form, name) < limits.conditionsMax && addButton(name, "Add condition", address),
   ])
 }
 
 const conditionRow = (
-  draft: Draft,
+  { address, faults, form }: Draft,
   row: string,
   place: number,
-  actions: ReadonlyArray<string>,
-): Html => {
-  const { address, faults, form } = draft
-  const path = form.text(`${row}.path`)
-  const warning = pathWarning(draft, actions, path)
-  return html`<div class="row fields" role="group" aria-label="Condition ${place}">
-${textField({ name: `${row}.path`, label: "Path", value: path, warning, faults })}
+  pathField: (name: string) => Html,
+): Html =>
+  html`<div class="row fields" role="group" aria-label="Condition ${place}">
+${pathField(`${row}.path`)}
 ${selectField({ name: `${row}.op`, label: "Comparison", value: form.text(`${row}.op`) || "eq", options: conditionOperators.map((op) => [op, operatorLabels[op]]), faults })}
 ${textField({ name: `${row}.value`, label: "Value", value: form.text(`${row}.value`), faults, below: true })}
 ${removeButton(row, `condition ${place}`, address)}</div>`
-}
 
 /** Conditions in words, for lists. */
 export const conditionWords = (conditions: ReadonlyArray<Condition>): string =>

@@ -2,7 +2,7 @@
  * The rows of a source's mappings, and the fields for the rest of a tracker's messages. Fields for parts of
  * a delivery suggest the JSON Pointers of the form's sample delivery.
  */
-import { type Condition, conditionOperators } from "../../../domain/project/Definition.ts"
+import type { Condition } from "../../../domain/project/Definition.ts"
 import type { SourceKind } from "../../../domain/project/Source.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
@@ -10,14 +10,13 @@ import type { Draft } from "../../view/Editing.ts"
 import { areaField, type Form, group, jsonOf, selectField, textField } from "../../view/Forms.ts"
 import { type Html, html } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
-import { conditionNames, conditionsOf, conditionTexts, operatorLabels } from "./conditions.ts"
+import { conditionGroup, conditionNames, conditionsOf, conditionTexts } from "./conditions.ts"
 
 type Source = BodyOf<"sources.get">
 type Mapping = Source["mappings"][number]
 
 /** One more than a source may have, so that the schema refuses too many. */
 const rowsMax = limits.sourceMappingsMax + 1
-const conditionRowsMax = limits.conditionsMax + 1
 
 /* Pointers as texts. An empty pointer, which leads to the whole document, is a text in quotes. */
 
@@ -168,23 +167,6 @@ const eventHints: Readonly<Record<SourceKind, string>> = {
   posthog: "Such as order completed; $pageview for page views.",
 }
 
-const conditionRow = ({ address, faults, form }: Draft, row: string, place: number): Html =>
-  html`<div class="row fields" role="group" aria-label="Condition ${place}">
-${textField({ name: `${row}.path`, label: "JSON Pointer", value: form.text(`${row}.path`), list: pointersList, faults })}
-${selectField({ name: `${row}.op`, label: "Comparison", value: form.text(`${row}.op`) || "eq", options: conditionOperators.map((op) => [op, operatorLabels[op]]), faults })}
-${textField({ name: `${row}.value`, label: "Value", value: form.text(`${row}.value`), faults, below: true })}
-${removeButton(row, `condition ${place}`, address)}</div>`
-
-const conditionGroup = (draft: Draft, name: string): Html => {
-  const { address, faults, form } = draft
-  return group({ legend: "Conditions on the delivery", name, faults }, [
-    form
-      .indices(name, conditionRowsMax)
-      .map((index, place) => conditionRow(draft, `${name}.${index}`, place + 1)),
-    rowCount(form, name) < limits.conditionsMax && addButton(name, "Add condition", address),
-  ])
-}
-
 const mappingRow = (draft: Draft, row: string, place: number): Html => {
   const { address, faults, form } = draft
   const kind = form.text("kind")
@@ -212,7 +194,9 @@ ${areaField({
   below: true,
   hint: html`A line for each member: its name and a JSON Pointer, such as <code>amount /data/object/amount_total</code>.${isTracker && " All properties, if empty."}`,
 })}
-${conditionGroup(draft, `${row}.where`)}</fieldset>`
+${conditionGroup(draft, { legend: "Conditions on the delivery", name: `${row}.where` }, (name) =>
+  textField({ name, label: "JSON Pointer", value: form.text(name), list: pointersList, faults }),
+)}</fieldset>`
 }
 
 export const mappingFields = (draft: Draft): Html => {
