@@ -37,7 +37,8 @@ export type Tracker = (typeof trackerKinds)[number]
 export const sourceKinds = [...signedKinds, ...trackerKinds] as const
 export type SourceKind = SignedKind | Tracker
 
-export const isTracker = (kind: SourceKind): kind is Tracker =>
+/** Forms have any text as their kind. */
+export const isTracker = (kind: string): kind is Tracker =>
   trackerKinds.some((tracker) => tracker === kind)
 
 /** Members that are pointers lead into the body of a delivery, or into a message of a tracker. */

@@ -3,7 +3,7 @@
  * a delivery suggest the JSON Pointers of the form's sample delivery.
  */
 import type { Condition } from "../../../domain/project/Definition.ts"
-import type { SourceKind } from "../../../domain/project/Source.ts"
+import { isTracker, type SourceKind } from "../../../domain/project/Source.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import type { Draft } from "../../view/Editing.ts"
@@ -99,8 +99,6 @@ export const mappingNames = (form: Form): ReadonlyArray<string> => [
   }),
 ]
 
-const isOfTracker = (kind: string): boolean => kind === "segment" || kind === "posthog"
-
 export const trackerTexts = ({ tracker }: Pick<Source, "tracker">) =>
   [
     ["tracker.unmapped", tracker?.unmapped ?? ""],
@@ -112,7 +110,7 @@ export const trackerTexts = ({ tracker }: Pick<Source, "tracker">) =>
 
 /** The typed rules of a tracker, unchecked; `undefined` for other kinds. */
 export const trackerOf = (form: Form) => {
-  if (!isOfTracker(form.text("kind"))) return undefined
+  if (!isTracker(form.text("kind"))) return undefined
   const displayName = pointerOf(form, "tracker.traits.displayName")
   const attributes = pointersOf(form, "tracker.traits.attributes")
   return given({
@@ -170,7 +168,7 @@ const eventHints: Readonly<Record<SourceKind, string>> = {
 const mappingRow = (draft: Draft, row: string, place: number): Html => {
   const { address, faults, form } = draft
   const kind = form.text("kind")
-  const isTracker = isOfTracker(kind)
+  const isOfTracker = isTracker(kind)
   const field = (name: string, label: string, hint?: string) => ({
     name: `${row}.${name}`,
     label,
@@ -183,8 +181,8 @@ const mappingRow = (draft: Draft, row: string, place: number): Html => {
   return html`<fieldset><legend>Mapping ${place}</legend><div class="row fields">
 ${textField(field("event", "Kind of event", `${eventHints[kind as SourceKind] ?? ""} Every kind, if empty.`))}
 ${textField(field("action", "Action"))}
-${pointer("userId", "User", isTracker ? "The user of the message, if empty." : "A JSON Pointer such as /data/object/id.")}
-${pointer("id", "Id of the event", isTracker ? "That of the message, if empty." : "That of the delivery, if empty.")}
+${pointer("userId", "User", isOfTracker ? "The user of the message, if empty." : "A JSON Pointer such as /data/object/id.")}
+${pointer("id", "Id of the event", isOfTracker ? "That of the message, if empty." : "That of the delivery, if empty.")}
 ${pointer("occurredAt", "Time", "That of the service, if empty.")}
 ${removeButton(row, `mapping ${place}`, address)}</div>
 ${areaField({
@@ -192,7 +190,7 @@ ${areaField({
   rows: 3,
   code: true,
   below: true,
-  hint: html`A line for each member: its name and a JSON Pointer, such as <code>amount /data/object/amount_total</code>.${isTracker && " All properties, if empty."}`,
+  hint: html`A line for each member: its name and a JSON Pointer, such as <code>amount /data/object/amount_total</code>.${isOfTracker && " All properties, if empty."}`,
 })}
 ${conditionGroup(draft, { legend: "Conditions on the delivery", name: `${row}.where` }, (name) =>
   textField({ name, label: "JSON Pointer", value: form.text(name), list: pointersList, faults }),
@@ -201,9 +199,9 @@ ${conditionGroup(draft, { legend: "Conditions on the delivery", name: `${row}.wh
 
 export const mappingFields = (draft: Draft): Html => {
   const { address, faults, form } = draft
-  const isTracker = isOfTracker(form.text("kind"))
+  const isOfTracker = isTracker(form.text("kind"))
   return group({ legend: "Mappings", name: "mappings", faults }, [
-    html`<p class="hint">${isTracker ? "The first mapping that matches a message makes its event. Pointers lead into the message, such as /properties/total." : "Each mapping that matches a delivery makes one event. Pointers lead into the body."} A sample delivery below suggests them.</p>`,
+    html`<p class="hint">${isOfTracker ? "The first mapping that matches a message makes its event. Pointers lead into the message, such as /properties/total." : "Each mapping that matches a delivery makes one event. Pointers lead into the body."} A sample delivery below suggests them.</p>`,
     form
       .indices("mappings", rowsMax)
       .map((index, place) => mappingRow(draft, `mappings.${index}`, place + 1)),
@@ -214,7 +212,7 @@ export const mappingFields = (draft: Draft): Html => {
 
 /** What becomes of the messages of a tracker that no mapping matches. */
 export const trackerFields = ({ faults, form }: Draft): Html | undefined => {
-  if (!isOfTracker(form.text("kind"))) return undefined
+  if (!isTracker(form.text("kind"))) return undefined
   const value = (name: string) => ({ name, value: form.text(name), faults })
   return group({ legend: "Other messages", name: "tracker", faults }, [
     selectField({

@@ -72,8 +72,6 @@ const textsOf = (source: Source) =>
 /** The fields of the sample that a try reads. */
 const [bodyField, eventField] = ["sample.body", "sample.event"] as const
 
-const isKindOfTracker = (form: Form): boolean => isTracker(form.text("kind") as Source["kind"])
-
 /** The members of a source alone, unchecked. */
 const membersOf = (form: Form) => {
   const tracker = trackerOf(form)
@@ -126,7 +124,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
     trackerFields(draft),
     tailFields(
       draft,
-      isKindOfTracker(form)
+      isTracker(form.text("kind"))
         ? "From then on messages become what they do without a source."
         : "From then on deliveries are accepted and ignored.",
       true,
@@ -137,7 +135,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
 const names = (form: Form) => [
   ...["name", "kind", ...sharedNames],
   ...mappingNames(form),
-  ...(isKindOfTracker(form) ? trackerNames : []),
+  ...(isTracker(form.text("kind")) ? trackerNames : []),
 ]
 
 /* A try: the events that a delivery would become. */
