@@ -146,9 +146,8 @@ ${warning !== undefined && html`<p class="warning" id="${name}-warning">${warnin
 ${details.length > 0 && html`<p class="fault" id="${name}-fault">${label} ${details.join("; ")}.</p>`}</div>`
 }
 
-/** The list of suggestions for a field, by the last part of its name. Mappings have other paths. */
+/** The list of suggestions for a field, by the last part of its name. */
 const suggestionsFor = (name: string): string | undefined => {
-  if (name.startsWith("mappings.") && !name.endsWith(".action")) return undefined
   const last = name.slice(name.lastIndexOf(".") + 1)
   return last === "action" ? actionsList : /^path$|Path$/.test(last) ? metadataPathsList : undefined
 }
