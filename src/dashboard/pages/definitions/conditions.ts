@@ -55,6 +55,10 @@ export const textOfValue = (value: ConditionValue | undefined): string => {
   return plain ? value : JSON.stringify(value)
 }
 
+/** A value in words, for lists. */
+export const wordsOfValue = (value: ConditionValue | undefined): string =>
+  Array.isArray(value) ? value.join(", ") : textOfValue(value)
+
 /** The fields of conditions, named below `name`. */
 export const conditionTexts = (
   name: string,
@@ -151,7 +155,7 @@ export const conditionWords = (conditions: ReadonlyArray<Condition>): string =>
         ? `${path} ${operatorLabels[op]}`
         : op === "exists"
           ? `${path} has no value`
-          : `${path} ${operatorLabels[op]} ${Array.isArray(value) ? value.join(", ") : textOfValue(value)}`,
+          : `${path} ${operatorLabels[op]} ${wordsOfValue(value)}`,
     )
     .join("; ")
 

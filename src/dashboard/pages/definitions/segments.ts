@@ -16,7 +16,7 @@ import { areaField, type Form, group, jsonField, selectField, textField } from "
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount, table } from "../../view/Lists.ts"
 import { count, isoTime } from "../../view/Quantities.ts"
-import { operatorLabels, textOfValue, typedValue } from "./conditions.ts"
+import { operatorLabels, textOfValue, typedValue, wordsOfValue } from "./conditions.ts"
 import { newUserId, type Trial, withoutNulls } from "./editor.ts"
 import { kindRoutes } from "./kindPages.ts"
 import { metadataOf, metadataPatchOf } from "./lifecycle.ts"
@@ -132,7 +132,7 @@ const conditionWords = (condition: SegmentCondition): string => {
   const { name } = conditionKinds[kind]
   const what = name === undefined ? kindLabels[kind] : `${kindLabels[kind]} ${condition[name]}`
   if (op === "exists") return `${value === false ? "no " : ""}${what}`
-  return `${what} ${operatorLabels[op]} ${Array.isArray(value) ? value.join(", ") : textOfValue(value)}`
+  return `${what} ${operatorLabels[op]} ${wordsOfValue(value)}`
 }
 
 const words = ({ conditions, match }: Pick<Segment, "conditions" | "match">): string =>
