@@ -8,7 +8,7 @@ import { limits } from "../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { type SeenAction, seenActions, unmatchedOf } from "../view/Actions.ts"
 import { type Content, type Html, html, isolated } from "../view/Html.ts"
-import { offsetPage, type SortHead, sortTable, tabs, withQuery } from "../view/Lists.ts"
+import { offsetPage, repeated, type SortHead, sortTable, tabs, withQuery } from "../view/Lists.ts"
 import { pathWarning } from "../view/Paths.ts"
 import { count, isoTime, percent } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
@@ -30,18 +30,19 @@ const listed = (items: ReadonlyArray<Content>, most: number): Html =>
     items.length > most && html`<li>and ${count(items.length - most)} more</li>`
   }</ul>`
 
-/** Whether two definitions have one name: rules of one action may. */
-const isNamedAlike = (one: AnyDefinition, other: AnyDefinition): boolean =>
-  one !== other && one.noun === other.noun && nameOf(one) === nameOf(other)
+const nameIn = (one: AnyDefinition): string => `${one.noun} ${nameOf(one)}`
 
-const definitionLinks = (base: string, all: ReadonlyArray<AnyDefinition>): Html =>
-  listed(
+/** Rules of one action may have one name. */
+const definitionLinks = (base: string, all: ReadonlyArray<AnyDefinition>): Html => {
+  const alike = repeated(all.map(nameIn))
+  return listed(
     all.map(
       (one) =>
-        html`${one.noun} <a href="${base}/${plurals[one.noun]}/${one.definition.id}">${isolated(nameOf(one))}</a>${all.some((other) => isNamedAlike(one, other)) && html` <code>${one.definition.key}</code>`}`,
+        html`${one.noun} <a href="${base}/${plurals[one.noun]}/${one.definition.id}">${isolated(nameOf(one))}</a>${alike.has(nameIn(one)) && html` <code>${one.definition.key}</code>`}`,
     ),
     namedMax,
   )
+}
 
 /**
  * The paths of the action's metadata: those that definitions read and no event had, then those that events

@@ -7,6 +7,12 @@ import { type Form, formOf } from "./Forms.ts"
 import { type Content, Html, html } from "./Html.ts"
 import { count } from "./Quantities.ts"
 
+/** The texts that occur more than once, such as names that need a key beside them. */
+export const repeated = (texts: ReadonlyArray<string>): ReadonlySet<string> => {
+  const same = Map.groupBy(texts, (text) => text)
+  return new Set(texts.filter((text) => same.get(text)!.length > 1))
+}
+
 /** Longer texts may wrap at any character, since names may have no space. */
 const fixedCharactersMax = 20
 

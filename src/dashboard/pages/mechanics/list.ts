@@ -7,7 +7,7 @@ import { limits } from "../../../Limits.ts"
 import type { PlaceVisit } from "../../request/Route.ts"
 import { countedLine } from "../../view/Counted.ts"
 import { type Content, html, isolated } from "../../view/Html.ts"
-import { type SortHead, sortTable, tabs, withQuery } from "../../view/Lists.ts"
+import { repeated, type SortHead, sortTable, tabs, withQuery } from "../../view/Lists.ts"
 import { capitalized, count, datesLabel, percent, score } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
 
@@ -70,15 +70,7 @@ const cellsOf = ({
   perhaps(xp, count),
 ]
 
-/** How many of the items have each name. */
-const countBy = <Item>(
-  items: ReadonlyArray<Item>,
-  nameOf: (item: Item) => string,
-): ReadonlyMap<string, number> => {
-  const counts = new Map<string, number>()
-  for (const item of items) counts.set(nameOf(item), (counts.get(nameOf(item)) ?? 0) + 1)
-  return counts
-}
+const nameIn = ({ kind, name }: Row): string => `${kind} ${name}`
 
 const rowsShown = String(limits.mechanicRowsMax)
 
@@ -111,7 +103,7 @@ export const listPage = Effect.fnUntraced(function* (
     head("Xp", "xp"),
   ]
   const { mechanics, total } = read
-  const named = countBy(mechanics, ({ kind, name }) => `${kind} ${name}`)
+  const alike = repeated(mechanics.map(nameIn))
   return show(
     "Mechanics",
     html`<p>What each definition did: whom it reached, and how often it happened. Choose one to see where people stop, how long it takes, and who comes back.</p>
@@ -132,7 +124,7 @@ ${
         "Mechanics",
         heads,
         mechanics.map((row) => [
-          html`<a href="${base}/mechanics/${row.kind}/${row.id}?days=${days}">${isolated(row.name)}</a>${named.get(`${row.kind} ${row.name}`)! > 1 && html` <code class="hint">${row.key}</code>`}${row.status !== "active" && html` <span class="hint">${row.status}</span>`}`,
+          html`<a href="${base}/mechanics/${row.kind}/${row.id}?days=${days}">${isolated(row.name)}</a>${alike.has(nameIn(row)) && html` <code class="hint">${row.key}</code>`}${row.status !== "active" && html` <span class="hint">${row.status}</span>`}`,
           row.kind,
           ...cellsOf(row),
         ]),
