@@ -22,7 +22,7 @@ import { percentDecode } from "../../http/request/RequestParts.ts"
 import { limits } from "../../Limits.ts"
 import { noticeOf, redirectWithNotice } from "../request/notice.ts"
 import { mayChange, type PlaceVisit, placeForm, placePage, type Route } from "../request/Route.ts"
-import { confirmButton, otherFaults, textField } from "../view/Forms.ts"
+import { confirmButton, otherFaults, queryFaults, textField } from "../view/Forms.ts"
 import { type Html, html, isolated, titled } from "../view/Html.ts"
 import { pager, table, tabs, withQuery } from "../view/Lists.ts"
 import { alert } from "../view/Page.ts"
@@ -243,11 +243,7 @@ const kindLinks = (
 const faultsOf = (error: LaurelError): ReadonlyArray<Html> =>
   error.errors === undefined
     ? [alert(error.detail)]
-    : otherFaults(formFaults(error), ["at", "around", "group"]).map(alert)
-
-/** Faults of query parameters, as faults of the fields with the same names. */
-const formFaults = ({ errors }: LaurelError): LaurelError["errors"] =>
-  errors?.map((fault) => ({ ...fault, pointer: fault.pointer.replace(/^query/, "") }))
+    : otherFaults(queryFaults(error.errors), ["at", "around", "group"]).map(alert)
 
 const choice = (
   path: string,
@@ -256,7 +252,7 @@ const choice = (
   { entrants, groupBy }: Definition,
   error: LaurelError | undefined,
 ): Html => {
-  const faults = error && formFaults(error)
+  const faults = error?.errors && queryFaults(error.errors)
   return html`<form method="get" action="${path}" class="row">
 <input type="hidden" name="window" value="${asked}">
 ${query.has("board") && html`<input type="hidden" name="board" value="${query.get("board") ?? ""}">`}

@@ -115,6 +115,10 @@ interface Field {
 
 const pointerOf = (name: string): string => `/${name.replaceAll(".", "/")}`
 
+/** Faults of query parameters, as faults of the fields with the same names. */
+export const queryFaults = (faults: ReadonlyArray<Fault>): ReadonlyArray<Fault> =>
+  faults.map((fault) => ({ ...fault, pointer: fault.pointer.replace(/^query/, "") }))
+
 /** The details of the faults at a field. */
 const faultsAt = ({
   below = false,

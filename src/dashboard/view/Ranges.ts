@@ -1,7 +1,7 @@
 /** The days that a page of analytics asks for: two fields, and the faults of a range that cannot be read. */
 import { Effect, Result } from "effect"
 import type { LaurelError } from "../../domain/values/Errors.ts"
-import { textField } from "./Forms.ts"
+import { queryFaults, textField } from "./Forms.ts"
 import { type Html, html } from "./Html.ts"
 
 export interface Days {
@@ -24,8 +24,7 @@ export const orRangeFault = Effect.fnUntraced(function* <A>(
   const { errors = [] } = found.failure
   const isRange = errors.every(({ pointer }) => /^query\/(from|to)$/.test(pointer))
   if (!isRange || errors.length === 0) return yield* Effect.fail(found.failure)
-  const own = errors.map((fault) => ({ ...fault, pointer: fault.pointer.replace(/^query/, "") }))
-  return Result.fail<LaurelError>({ ...found.failure, errors: own })
+  return Result.fail<LaurelError>({ ...found.failure, errors: queryFaults(errors) })
 })
 
 /** `kept`: other parameters of the address. */
