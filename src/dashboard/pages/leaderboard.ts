@@ -65,12 +65,13 @@ const leaderboardPage = Effect.fnUntraced(function* (
   const id = part("board") ?? "xp"
   const definition = yield* ask("leaderboards.get", { params: { id } })
   const asked = part("window") ?? kindOfWindow(definition.windows[0]!)
+  const at = asked === "all_time" ? undefined : part("at")
   const around = part("around")
   const found = yield* boardOf(visit, definition, {
     window: asked,
     limit: part("limit"),
     offset: around === undefined ? part("offset") : undefined,
-    at: asked === "all_time" ? undefined : part("at"),
+    at,
     around,
     group: definition.groupBy === null ? undefined : part("group"),
   }).pipe(
@@ -78,7 +79,6 @@ const leaderboardPage = Effect.fnUntraced(function* (
     Effect.catch((error) => Effect.succeed({ error })),
   )
   const error = "error" in found ? found.error : undefined
-  const at = asked === "all_time" ? undefined : part("at")
   const groups = error === undefined ? yield* groupNames(visit, definition, asked, at) : []
   const standing =
     around === undefined || "error" in found || !mayChange(visit)
