@@ -26,7 +26,7 @@ import { confirmButton, otherFaults, queryFaults, textField } from "../view/Form
 import { type Html, html, isolated, titled } from "../view/Html.ts"
 import { pager, table, tabs, withQuery } from "../view/Lists.ts"
 import { alert } from "../view/Page.ts"
-import { count, datesLabel, score as scoreText } from "../view/Quantities.ts"
+import { count, countOrDash, datesLabel, score as scoreText } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
 import { entrantHead, entrantLink, entriesOf } from "./definitions/boards.ts"
 import { rewardWords } from "./definitions/conditions.ts"
@@ -304,7 +304,7 @@ const boardView = (visit: PlaceVisit, board: Board, timezone: string): Html => {
       scoreText(score),
       ...(hasGroups ? groupCells(path, request.query, entry) : []),
       ...(level === undefined ? [] : [count(level)]),
-      ...(past ? [previousRank === null ? "–" : count(previousRank)] : []),
+      ...(past ? [countOrDash(previousRank)] : []),
       ...(hasPrizes ? [prizes.map((prize) => html`${rewardWords(prize, undefined)}<br>`)] : []),
     ]
   })
@@ -333,10 +333,7 @@ const groupCells = (
 ): ReadonlyArray<Html | string> => {
   if (group === undefined || group === null) return ["–", "–"]
   const address = withQuery(path, withoutAround(query), { group, offset: undefined })
-  return [
-    html`<a href="${address}">${isolated(group)}</a>`,
-    groupRank === undefined || groupRank === null ? "–" : count(groupRank),
-  ]
+  return [html`<a href="${address}">${isolated(group)}</a>`, countOrDash(groupRank)]
 }
 
 const withoutAround = (query: URLSearchParams): URLSearchParams => {

@@ -7,7 +7,7 @@ import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { countedLine } from "../view/Counted.ts"
 import { type Content, html } from "../view/Html.ts"
 import { figures, table } from "../view/Lists.ts"
-import { count, dateLabel, datesLabel, dayLabel } from "../view/Quantities.ts"
+import { count, countOrDash, dateLabel, datesLabel, dayLabel } from "../view/Quantities.ts"
 import { daysForm, daysIn, orRangeFault } from "../view/Ranges.ts"
 import type { Reply } from "../view/Replies.ts"
 import { userLink } from "../view/Users.ts"
@@ -31,8 +31,8 @@ const recapPage = Effect.fnUntraced(function* (
 ${daysForm(address, read, undefined)}
 ${!read.complete && html`<p>Days before ${dateLabel(read.keptFrom)} are not kept, and are in no number.</p>`}
 ${figures([
-  ["Active users", read.activeUsers === null ? "–" : count(read.activeUsers)],
-  ["New users", read.newUsers === null ? "–" : count(read.newUsers)],
+  ["Active users", countOrDash(read.activeUsers)],
+  ["New users", countOrDash(read.newUsers)],
   ["Events", count(read.totals.events)],
   ["Badges earned", count(read.totals.badges)],
   ["Quests completed", count(read.totals.quests)],

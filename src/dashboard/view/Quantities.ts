@@ -8,6 +8,10 @@ const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 })
 /** 1,250. */
 export const count = (value: number): string => whole.format(value)
 
+/** 1,250; a dash for a number that is not known. */
+export const countOrDash = (value: number | null | undefined): string =>
+  value === null || value === undefined ? "–" : count(value)
+
 /** 1,250 or 42.25: exact up to four decimals. */
 export const score = (value: number): string => exact.format(value)
 
