@@ -268,7 +268,7 @@ const newSecret = ({ member, once, request }: PlaceVisit): Html | undefined => {
 ${secretBox("new-secret", "the secret", secret)}</section>`
 }
 
-const kindOfAddress = ({ kind }: Source): Content =>
+const addressWords = ({ kind }: Source): Content =>
   isTracker(kind)
     ? html`Messages of ${serviceNames[kind]} arrive at this path with an API key. While this source is active, and none of ${serviceNames[kind]} that was created before, its mappings apply to them.`
     : html`Give the service, ${serviceNames[kind]}, the URL of this server with this path, and let it send JSON. No API key is needed.`
@@ -312,7 +312,7 @@ const stateOf = (visit: PlaceVisit, source: Source, allowed: boolean): Content =
   source.path !== undefined &&
     source.status !== "archived" &&
     html`<h2>Address</h2>
-<p>${kindOfAddress(source)}</p>
+<p>${addressWords(source)}</p>
 ${secretBox("address", "the path", source.path)}
 ${!isTracker(source.kind) && html`<p>Secret: ${secretWords(source)}.</p>${allowed && secretForm(visit, source)}`}`,
   receiptFigures(source),
