@@ -15,15 +15,13 @@ export const boardText = (
   if (fact.kind === "leaderboard.disqualified") {
     return html`${fact.disqualified ? "Disqualified" : "Listed again"} on the leaderboard ${isolated(key)}`
   }
-  if (fact.kind === "leaderboard.rank_changed") return rankText(fact, base)
-  const { endsAt, rank, window } = fact
-  const until = endsAt !== null && html` until ${isoTime(endsAt)}`
-  return html`Prize for rank ${count(rank)} of <a href="${base}/leaderboards/${id}">${isolated(key)}</a>, ${window.replace("_", " ")}${until}`
-}
-
-const rankText = (fact: FactOf<"leaderboard.rank_changed">, base: string): Content => {
-  const { leaderboard, previousRank, rank, window } = fact
-  const from = previousRank === null ? "" : `${count(previousRank)} → `
-  const to = rank === null ? "below the first places" : count(rank)
-  return html`Rank ${from}${to} on <a href="${base}/leaderboards/${leaderboard.id}">${isolated(leaderboard.key)}</a>, ${window.replace("_", " ")}`
+  const board = html`<a href="${base}/leaderboards/${id}">${isolated(key)}</a>, ${fact.window.replace("_", " ")}`
+  if (fact.kind === "leaderboard.rank_changed") {
+    const { previousRank, rank } = fact
+    const from = previousRank === null ? "" : `${count(previousRank)} → `
+    const to = rank === null ? "below the first places" : count(rank)
+    return html`Rank ${from}${to} on ${board}`
+  }
+  const until = fact.endsAt !== null && html` until ${isoTime(fact.endsAt)}`
+  return html`Prize for rank ${count(fact.rank)} of ${board}${until}`
 }
