@@ -32,18 +32,19 @@ const remindersPage = Effect.fnUntraced(function* (
   const { ask, base, show } = visit
   const read = yield* ask("analytics.reminders")
   const sent = read.totals.reduce((sum, total) => sum + total.sent, 0)
+  const settings = html`<a href="${base}/settings">Settings</a> say which are sent; those of streaks have their own.`
   return show(
     "Reminders",
     html`<p>Messages to your systems about users who stay away, and about what ends soon, and how many users had an event within 24 hours.</p>
 ${
   sent === 0
-    ? html`<p>No reminder was sent in the days ${datesLabel(read.from, read.to)}. <a href="${base}/settings">Settings</a> say which are sent; those of streaks have their own.</p>`
+    ? html`<p>No reminder was sent in the days ${datesLabel(read.from, read.to)}. ${settings}</p>`
     : html`${table("Reminders", ["Reminder", "Sent", "Came back", "Share"], read.totals.map(totalRow))}
 <p>This shows no cause: some of these users would have come back without a reminder. An <a href="${base}/experiments">experiment</a> with a control group that gets none measures the difference.</p>
 <h2>Days</h2>
 ${table("Days", ["Day", "Reminder", "Sent", "Came back", "Share"], read.days.toReversed().map(dayRow))}
 <p class="hint">A day is one of UTC. “So far”: 24 hours have not passed for all of them.</p>
-<p class="hint">${datesLabel(read.from, read.to)}. <a href="${base}/settings">Settings</a> say which are sent; those of streaks have their own. <a href="${base}/reminders.csv">Save as CSV</a></p>`
+<p class="hint">${datesLabel(read.from, read.to)}. ${settings} <a href="${base}/reminders.csv">Save as CSV</a></p>`
 }`,
   )
 })
