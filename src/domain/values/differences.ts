@@ -8,6 +8,7 @@
  * Cost: one visit of each member, at most until there are `most` pointers.
  */
 import { limits } from "../../Limits.ts"
+import { pointerToken } from "./jsonPointer.ts"
 
 /** The first `most` differences: members of `value` in their order, then those of `other` alone. */
 export const differences = (
@@ -57,5 +58,5 @@ export const pointerStep = (key: PropertyKey): string => {
     step = `${step.slice(0, limits.pointerKeyCharactersMax)}…`
   }
   // A cut may leave half of a surrogate pair, and so may a caller.
-  return `/${step.toWellFormed().replaceAll("~", "~0").replaceAll("/", "~1")}`
+  return `/${pointerToken(step.toWellFormed())}`
 }

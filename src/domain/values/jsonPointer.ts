@@ -26,6 +26,10 @@ export const pointerPath = (pointer: string): PointerPath =>
     .slice(1)
     .map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"))
 
+/** A name as a pointer writes it: the inverse of `pointerPath`. */
+export const pointerToken = (name: string): string =>
+  name.replaceAll("~", "~0").replaceAll("/", "~1")
+
 /**
  * The value at a path, or `undefined` where the document has none. Inherited members count as absent.
  */

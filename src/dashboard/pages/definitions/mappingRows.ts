@@ -4,6 +4,7 @@
  */
 import type { Condition } from "../../../domain/project/Definition.ts"
 import { isTracker, type SourceKind } from "../../../domain/project/Source.ts"
+import { pointerToken } from "../../../domain/values/jsonPointer.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import type { Draft } from "../../view/Editing.ts"
@@ -140,8 +141,7 @@ const addPointers = (value: unknown, pointer: string, all: Array<string>): void 
     return
   }
   for (const [name, member] of Object.entries(value)) {
-    const token = name.replaceAll("~", "~0").replaceAll("/", "~1")
-    addPointers(member, `${pointer}/${token}`, all)
+    addPointers(member, `${pointer}/${pointerToken(name)}`, all)
     if (all.length >= pointersMax) return
   }
 }
