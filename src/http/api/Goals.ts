@@ -292,12 +292,13 @@ const ContributorList = Schema.Struct({
   examples: [contributorList],
 })
 
-const daysDefault = 30
+/** How many days a read without `from` has. */
+export const goalDaysDefault = 30
 
 const daysQuery = {
   from: Schema.optionalKey(
     DateText.annotate({
-      description: `The first day, at most ${limits.goalDaysMax - 1} days before today. Default: ${daysDefault - 1} days before \`to\`.`,
+      description: `The first day, at most ${limits.goalDaysMax - 1} days before today. Default: ${goalDaysDefault - 1} days before \`to\`.`,
       examples: ["2026-10-31"],
     }),
   ),

@@ -7,16 +7,13 @@ import { dateOf, dayOf, zoneOf } from "../../domain/values/Calendar.ts"
 import { type Fault, invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
 import type { GoalTotals } from "../../engine/actor/GoalTotals.ts"
 import { limits } from "../../Limits.ts"
-import type { GoalDaysQuery } from "../api/Goals.ts"
+import { type GoalDaysQuery, goalDaysDefault } from "../api/Goals.ts"
 
 interface Reading {
   readonly project: ProjectState
   readonly now: number
   readonly days: GoalTotals["days"]
 }
-
-/** How many days a read without `from` has. */
-const defaultCount = 30
 
 /** The first and the last day that a request asks for. */
 const rangeOf = (
@@ -29,22 +26,13 @@ const rangeOf = (
   const lastDay = endsAt === null ? today : Math.min(today, zone.dayAt(endsAt - 1))
   const earliest = today - limits.goalDaysMax + 1
   const last = to === undefined ? Math.max(earliest, lastDay) : dayOf(to)!
-  const first = from === undefined ? Math.max(earliest, last - defaultCount + 1) : dayOf(from)!
+  const first = from === undefined ? Math.max(earliest, last - goalDaysDefault + 1) : dayOf(from)!
   const faults: Array<Fault> = []
   const add = (pointer: string, detail: string) =>
     void faults.push({ pointer, code: "out_of_range", detail })
-  if (first < earliest) {
-    add("query/from", `must be at most ${limits.goalDaysMax - 1} days before today`)
-  }
-  if (first > last) {
-    const isTooOld = from === undefined
-    add(
-      "query/to",
-      isTooOld
-        ? `must be at most ${limits.goalDaysMax - 1} days before today`
-        : "must not be before from",
-    )
-  }
+  const tooLongAgo = `must be at most ${limits.goalDaysMax - 1} days before today`
+  if (first < earliest) add("query/from", tooLongAgo)
+  if (first > last) add("query/to", from === undefined ? tooLongAgo : "must not be before from")
   // The day has begun in every time zone.
   if (last > today + 1) add("query/to", "must not be in the future")
   return faults.length > 0 ? Effect.fail(invalidRequest(faults)) : Effect.succeed([first, last])
