@@ -258,6 +258,18 @@ const TeamList = Schema.Struct({
   examples: [teamList],
 })
 
+/** What a user did for a goal, and got for it. */
+const ownPart = {
+  contribution: Schema.Finite.annotate({
+    description: "What the user contributed in the period.",
+    examples: [240],
+  }),
+  rewarded: Schema.Boolean.annotate({
+    description: "Whether the user got the reward of the period.",
+    examples: [false],
+  }),
+}
+
 const ContributorList = Schema.Struct({
   contributors: Schema.NullOr(
     Schema.Array(
@@ -271,14 +283,7 @@ const ContributorList = Schema.Struct({
           description: "The user's team; null: everyone shares the target.",
           examples: [null],
         }),
-        contribution: Schema.Finite.annotate({
-          description: "What the user contributed in the period.",
-          examples: [240],
-        }),
-        rewarded: Schema.Boolean.annotate({
-          description: "Whether the user got the reward of the period.",
-          examples: [false],
-        }),
+        ...ownPart,
       }).annotate({ identifier: "GoalContributor" }),
     ),
   ).annotate({
@@ -350,14 +355,7 @@ const UserGoal = Schema.Struct({
     description: "How far all, or the user's team, have come; null: the user is in no such team.",
     examples: [progress],
   }),
-  contribution: Schema.Finite.annotate({
-    description: "What the user contributed in the period.",
-    examples: [240],
-  }),
-  rewarded: Schema.Boolean.annotate({
-    description: "Whether the user got the reward of the period.",
-    examples: [false],
-  }),
+  ...ownPart,
 }).annotate({ identifier: "UserGoal" })
 
 const UserGoals = Schema.Struct({
