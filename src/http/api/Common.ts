@@ -281,11 +281,16 @@ export const TimeIn = Schema.String.check(
   ),
 ).annotate({ description: "ISO 8601 with a zone.", examples: ["2026-11-01T09:30:00.000Z"] })
 
-/** A time in a reply. */
 /** A date in a request. */
 export const DateText = Schema.String.check(
   check("invalid_format", "must be a date such as 2026-11-01", (text) => dayOf(text) !== undefined),
 )
+
+/** A date in a reply. */
+export const date = (description: string, example: string) =>
+  Schema.String.annotate({ description, format: "date", examples: [example] })
+
+/** A time in a reply. */
 export const Time = Schema.String.annotate({
   description: "ISO 8601, UTC, with milliseconds.",
   format: "date-time",

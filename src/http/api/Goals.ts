@@ -9,6 +9,7 @@ import {
   ApiKey,
   counted,
   DateText,
+  date,
   integer,
   limitQuery,
   OpenTo,
@@ -316,9 +317,6 @@ const daysQuery = {
 }
 
 export const GoalDaysQuery = Schema.Struct(daysQuery)
-
-const date = (description: string, example: string) =>
-  Schema.String.annotate({ description, format: "date", examples: [example] })
 
 const GoalDays = Schema.Struct({
   ...reference,

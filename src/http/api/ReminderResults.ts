@@ -1,11 +1,9 @@
 /** How many reminders were sent, and how many users came back: the query and the reply. */
 import { Schema } from "effect"
 import { reminderKinds } from "../../domain/user/Comeback.ts"
-import { oneOf } from "./Common.ts"
+import { date, oneOf } from "./Common.ts"
 import { reminderResults } from "./examples/analyticsExamples.ts"
 
-const date = (description: string, example: string) =>
-  Schema.String.annotate({ description, format: "date", examples: [example] })
 const count = (description: string, example: number) =>
   Schema.Int.annotate({ description, examples: [example] })
 
