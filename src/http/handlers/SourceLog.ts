@@ -2,6 +2,7 @@
  * What sources have received since the server started: counts, and the latest failures of each. It is
  * in memory only, and only of sources that exist, so forged deliveries leave no more than a number.
  */
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 
 export interface SourceFailure {
@@ -36,6 +37,10 @@ const nothing = (): Receipts => ({
   lastReceivedAt: undefined,
   failures: [],
 })
+
+/** Why something became no event: the faults, or else the detail. */
+export const reasonOf = ({ detail, errors = [] }: Pick<LaurelError, "detail" | "errors">): string =>
+  errors.map((fault) => `${fault.pointer} ${fault.detail}`).join("; ") || detail
 
 export class SourceLog {
   /** Epoch milliseconds. */

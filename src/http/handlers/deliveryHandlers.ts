@@ -35,7 +35,7 @@ import {
   verifyDelivery,
 } from "../body/SourceSignature.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import type { SourceLog } from "./SourceLog.ts"
+import { reasonOf, type SourceLog } from "./SourceLog.ts"
 
 export const deliveryHandlers = (
   engine: Engine["Service"],
@@ -166,16 +166,17 @@ const failed = (
   { id, key }: { readonly id: string; readonly key: string },
   head: Partial<DeliveryHead>,
   mapping: number | undefined,
-  { code, detail, errors = [] }: LaurelError,
+  refusal: LaurelError,
 ) => {
-  const why = errors.map((fault) => `${fault.pointer} ${fault.detail}`).join("; ") || detail
+  const { code } = refusal
+  const detail = reasonOf(refusal)
   const { event, id: deliveryId } = head
-  log.failed(id, { at: engine.now(), deliveryId, event, mapping, code, detail: why })
+  log.failed(id, { at: engine.now(), deliveryId, event, mapping, code, detail })
   return Effect.annotateLogs(Effect.logWarning("A delivery of a source became no event"), {
     source: id,
     key,
     mapping,
     code,
-    detail: why,
+    detail,
   })
 }

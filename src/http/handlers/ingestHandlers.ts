@@ -18,7 +18,7 @@ import { decodeTracker, type TrackerItem, type TraitChange } from "../body/Track
 import type { Handlers } from "../contract/Interpreter.ts"
 import { insufficientScope } from "../request/Problem.ts"
 import { failureOf, refusal } from "./batchOperation.ts"
-import type { SourceLog } from "./SourceLog.ts"
+import { reasonOf, type SourceLog } from "./SourceLog.ts"
 
 type Items = ReadonlyArray<TrackerItem>
 
@@ -159,20 +159,11 @@ const note = (log: SourceLog, sourceId: string, items: Items, reply: Reply, at: 
   receipts.duplicates += reply.duplicates
   receipts.ignored += reply.ignored
   receipts.refused += reply.rejected
-  for (const { code, detail, errors = [], index } of reply.refusals.slice(
-    -limits.sourceFailuresMax,
-  )) {
-    const item = items[index]!
-    const why = errors.map((fault) => `${fault.pointer} ${fault.detail}`).join("; ") || detail
+  for (const refused of reply.refusals.slice(-limits.sourceFailuresMax)) {
+    const item = items[refused.index]!
     const mapping = "mapping" in item ? item.mapping : undefined
-    log.failed(sourceId, {
-      at,
-      deliveryId: undefined,
-      event: undefined,
-      mapping,
-      code,
-      detail: why,
-    })
+    const head = { deliveryId: undefined, event: undefined }
+    log.failed(sourceId, { at, ...head, mapping, code: refused.code, detail: reasonOf(refused) })
   }
 }
 
