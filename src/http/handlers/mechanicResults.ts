@@ -55,12 +55,11 @@ const askedOf = Effect.fnUntraced(function* (
 ) {
   const project = yield* engine.readProject(environment)
   const count = yield* engine.readMechanics(environment, waitOf(format))
-  const { users } = yield* engine.readCounts(environment)
   const byDay = yield* engine.readMechanicDays(environment)
   const now = engine.timeIn(environment)
   const last = zoneOf(project.settings.timezone).dayAt(now)
   const goals = engine.goalTotals(environment)
-  const allUsers = count.result?.users ?? users
+  const { users: allUsers } = count.result ?? (yield* engine.readCounts(environment))
   return {
     project,
     now,
