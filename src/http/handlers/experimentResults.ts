@@ -27,6 +27,7 @@ import {
   type resultWarnings,
   retentionDays,
 } from "../api/Experiments.ts"
+import type { Row } from "./csv.ts"
 import { waitOf } from "./ranges.ts"
 
 type Results = typeof ExperimentResults.Type
@@ -193,9 +194,7 @@ export const resultRow = ({
   difference,
   interval,
   ...variant
-}: NonNullable<Results["variants"]>[number]): Readonly<
-  Record<string, string | number | boolean | null>
-> => ({
+}: NonNullable<Results["variants"]>[number]): Row => ({
   ...variant,
   low: interval?.low ?? null,
   high: interval?.high ?? null,
