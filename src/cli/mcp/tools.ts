@@ -228,7 +228,7 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
       ["leaderboard"],
     ),
     run: (ask, input) => {
-      const path = `/v1/leaderboards/${encodeURIComponent(String(input.leaderboard))}/groups`
+      const path = `/v1/leaderboards/${segment(input.leaderboard)}/groups`
       return ask("GET", withQuery(path, input, ["window", "at", "limit", "cursor"]))
     },
   },
