@@ -165,8 +165,8 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
     input: object({
       leaderboard: text("The key or id of a leaderboard; absent: the one of all xp"),
       window: {
-        enum: ["all_time", "daily", "weekly", "monthly", "days"],
-        description: "Absent: all time. `days`: the window of a fixed number of days",
+        enum: boardWindows,
+        description: "Absent: its first window. `days`: the window of a fixed number of days",
       },
       at: text("A time in the window to read; absent: now"),
       around: text("Your id of the user, or of the team, in the middle of the page"),
