@@ -6,6 +6,7 @@ import type { JsonSchemaType } from "@modelcontextprotocol/server"
 import { boardWindows } from "../../domain/project/BoardDefinition.ts"
 import { mechanicNouns } from "../../domain/user/MechanicTally.ts"
 import { retentionDays } from "../../http/api/Experiments.ts"
+import { limits } from "../../Limits.ts"
 
 /** Sends a request to the API. Rejects with the problem of a refusal. */
 export type Ask = (
@@ -34,8 +35,18 @@ const object = (
 
 const text = (description: string) => ({ type: "string", description })
 const user = text("Your id of the user")
-const limit = { type: "integer", minimum: 1, maximum: 100, description: "Maximum number of items" }
-const days = { type: "integer", minimum: 1, maximum: 90, description: "How many days; absent: 30" }
+const limit = {
+  type: "integer",
+  minimum: 1,
+  maximum: limits.pageMax,
+  description: "Maximum number of items",
+}
+const days = {
+  type: "integer",
+  minimum: 1,
+  maximum: limits.mechanicDaysMax,
+  description: `How many days; absent: ${limits.mechanicDaysDefault}`,
+}
 const cursor = text("The `nextCursor` of the page before; absent: the first page")
 const anyObject = (description: string) => ({ type: "object", description })
 const file = anyObject(
@@ -345,7 +356,12 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
       kind: { enum: mechanicNouns, description: "Only this kind; absent: all" },
       days,
       sort: { enum: ["users", "completions", "xp", "name"] },
-      limit: { type: "integer", minimum: 1, maximum: 1000, description: "Absent: 100" },
+      limit: {
+        type: "integer",
+        minimum: 1,
+        maximum: limits.mechanicRowsMax,
+        description: `Absent: ${limits.mechanicRowsDefault}`,
+      },
     }),
     run: (ask, input) =>
       ask("GET", withQuery("/v1/analytics/mechanics", input, ["kind", "days", "sort", "limit"])),
