@@ -140,6 +140,16 @@ describe("laurel mcp", () => {
         })
       }
     }
+    for (const leaderboard of ["..", ".", ""]) {
+      for (const name of ["read_leaderboard", "list_leaderboard_groups"]) {
+        const { content, isError } = await client.callTool({ name, arguments: { leaderboard } })
+        expect({ name, content, isError }).toEqual({
+          name,
+          isError: true,
+          content: [{ type: "text", text: `There is nothing with the id "${leaderboard}".` }],
+        })
+      }
+    }
     for (const userId of ["../definitions", "ada/../../definitions", "ada?limit=1", "ada#x"]) {
       expect(await call(client, "read_user", { userId })).toMatchObject({
         isError: true,
