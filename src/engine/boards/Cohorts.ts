@@ -10,7 +10,6 @@
  * - The ranks of a closed window do not move. Who is settled has the rank in the state; who is gone
  *   left it in the counts (`LostSeats`); the others have the ranks between, in the order of their
  *   scores. These cannot change, since a command settles them first (`decide/Leagues.ts`).
- *
  * - The ranks of an open window (`standing`) follow from the latest states, durable or not: so they are those of all
  *   records before the one that is decided. They are kept until a record of a member is appended.
  *
@@ -236,18 +235,16 @@ export class Cohorts implements LeagueSeats {
   /** Follows a record of a user that was just appended: the user's latest state does not have it yet. */
   appended({ cause, facts, subject }: JournalRecord): void {
     if (subject.actor !== "user") return
+    // A reminder moves no rank, and one member after the other gets it.
+    if (cause.kind === "tick" && facts.every(({ kind }) => kind === "league.closing")) return
     const { userId } = subject
-    let isTold = true
     for (const fact of facts) {
-      if (fact.kind !== "league.closing") isTold = false
       if (fact.kind !== "league.joined") continue
       const { cohort, leagueId, window } = fact
       const found = this.#make({ leagueId, window, division: fact.division.index, cohort })
       found.joining = [...found.joining, this.#parts.boards.members.admit(userId)]
       found.present = undefined
     }
-    // A reminder moves no rank, and one member after the other gets it.
-    if (isTold && cause.kind === "tick") return
     for (const [leagueId, { division, entry }] of this.#parts.standing(userId)?.leagues ?? []) {
       if (entry === null) continue
       const { cohort, window } = entry
