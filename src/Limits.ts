@@ -73,7 +73,7 @@ export const limits = {
   activityMinutes: 60,
   pageDefault: 20,
   pageMax: 100,
-  /** The longest id of a user, as a cursor has it, is shorter (`http/api/Cursor.ts`). */
+  /** The longest id of a user and the longest name of a group, as a cursor has them, are shorter (`http/api/Cursor.ts`). */
   cursorCharactersMax: 4_096,
   /** Users that one request names. */
   usersNamedMax: 100,
