@@ -12,7 +12,8 @@
  * The first `announceRanks` rows have a rank that is announced, also if more users share the last of these ranks: so
  * a board on which all scores are equal announces no more than others.
  *
- * Ownership: this class asks the actors of users, and changes no state itself.
+ * Ownership: this class asks the actors of users. Of the announced ranks it removes those of windows that ended
+ * without a record, and of users who are gone.
  *
  * Cost: a look reads the first places of all open windows of the environment, at most every `boardRanksLookMs`, after
  * records of its users; then a record for each rank that differs, through `Pace`. Without such a leaderboard a record

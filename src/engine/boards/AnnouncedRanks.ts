@@ -5,10 +5,11 @@
  * - They are the fold of durable records, each folded once, in the order of the sequences, also during recovery,
  *   from the watermark on: a fact `leaderboard.rank_changed` sets the rank of a user or removes it. The close of a window,
  *   the end of a leaderboard or of its announcements, and the erasure or the merge of a user remove ranks without
- *   a message.
+ *   a message. Besides, a look removes the ranks of a window that ended without a record, since it listed nobody.
  * - A snapshot has them as of its watermark, in the transaction that sets the watermark.
  *
- * Ownership: the commit pipeline folds; `actor/RankNews.ts` compares them with the boards.
+ * Ownership: the commit pipeline folds; `actor/RankNews.ts` compares them with the boards, and removes what no
+ * record does.
  *
  * Cost: an entry of a map for each rank that is announced, and a row of the snapshot for each window that
  * changed. Nothing without leaderboards that announce ranks.
