@@ -6,7 +6,7 @@
  */
 import { Result } from "effect"
 import { closeOf } from "../project/BoardClose.ts"
-import { boundsOn, hasScores, spanOf } from "../project/BoardDefinition.ts"
+import { announces, boundsOn, spanOf } from "../project/BoardDefinition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { RankLook } from "../record/BoardFact.ts"
 import type { UserState } from "../user/User.ts"
@@ -26,7 +26,7 @@ export const decideRanks = (
   const { to: _, ...announced } = change
   const { boardId, index, rank, window } = announced
   const board = project.leaderboards.get(boardId)
-  if (board === undefined || !hasScores(board) || board.announceRanks === null) return notNow
+  if (board === undefined || !announces(board)) return notNow
   if (rank !== null && rank > board.announceRanks) return notNow
   const closes = closeOf(project.boardCloses, boardId)
   const span = window === "all_time" ? undefined : spanOf(board, window)

@@ -257,6 +257,12 @@ export const isOfTeams = ({ entrants }: Pick<Board, "entrants">): boolean => ent
 export const hasScores = ({ set }: Pick<Definition, "set">): boolean =>
   set === "published" || set === "paused"
 
+/** A board with scores whose ranks messages announce. */
+export type AnnouncingBoard = Board & { readonly announceRanks: number }
+
+export const announces = (board: Board): board is AnnouncingBoard =>
+  board.announceRanks !== null && hasScores(board)
+
 /** The boards with scores of their own by the key of what they rank by, in the order of creation. */
 export interface BoardIndex {
   readonly currency: ReadonlyMap<string, ReadonlyArray<Board>>

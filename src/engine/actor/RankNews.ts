@@ -23,7 +23,13 @@ import { Effect, Latch } from "effect"
 import type { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import { oldestOpenWindow } from "../../domain/decide/CloseWindows.ts"
 import { closeOf } from "../../domain/project/BoardClose.ts"
-import { type Board, hasWindow, metricOf } from "../../domain/project/BoardDefinition.ts"
+import {
+  type AnnouncingBoard,
+  announces,
+  type Board,
+  hasWindow,
+  metricOf,
+} from "../../domain/project/BoardDefinition.ts"
 import { unscaled } from "../../domain/project/Metric.ts"
 import { timeIn } from "../../domain/project/Project.ts"
 import type { RankChange, RankLook } from "../../domain/record/BoardFact.ts"
@@ -32,13 +38,11 @@ import { timedWindows, zoneOf } from "../../domain/values/Calendar.ts"
 import type { Refusal } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
-import { announces, type RankedWindow } from "../boards/AnnouncedRanks.ts"
+import type { RankedWindow } from "../boards/AnnouncedRanks.ts"
 import type { BoardSet } from "../boards/BoardSet.ts"
 import { FurtherBoards } from "../boards/FurtherBoards.ts"
 import type { UserMessage } from "./Actor.ts"
 import type { Environment, Environments } from "./Environments.ts"
-
-type Announcing = Board & { readonly announceRanks: number }
 
 interface RankNewsParts {
   readonly environments: Environments
@@ -114,7 +118,7 @@ export class RankNews {
   readonly #announce = Effect.fnUntraced(function* (
     this: RankNews,
     environment: Environment,
-    board: Announcing,
+    board: AnnouncingBoard,
   ) {
     const { id } = environment
     const all = rankChanges(environment, board, this.#parts.now())
@@ -152,7 +156,7 @@ export class RankNews {
 /** The ranks to announce on a leaderboard. Drops those of windows that are over. */
 const rankChanges = (
   { announced, boards, project: { durable } }: Environment,
-  board: Announcing,
+  board: AnnouncingBoard,
   serverNow: number,
 ): ReadonlyArray<UserMessage<RankLook>> => {
   const set = boards.of(board.id)
@@ -211,7 +215,7 @@ interface Change extends Pick<RankChange, "rank" | "previousRank"> {
 const changesIn = (
   announced: ReadonlyMap<string, number>,
   rows: Leaderboard | undefined,
-  { announceRanks, ties }: Announcing,
+  { announceRanks, ties }: AnnouncingBoard,
 ): ReadonlyArray<Change> => {
   const first = new Set<string>()
   const come: Array<Change> = []

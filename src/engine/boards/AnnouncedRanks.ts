@@ -15,7 +15,7 @@
  * changed. Nothing without leaderboards that announce ranks.
  */
 import { Effect } from "effect"
-import { type Board, hasScores, xpBoard } from "../../domain/project/BoardDefinition.ts"
+import { announces, xpBoard } from "../../domain/project/BoardDefinition.ts"
 import { definitionIn } from "../../domain/project/Kinds.ts"
 import type { RankChange } from "../../domain/record/BoardFact.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/record/Record.ts"
@@ -34,15 +34,11 @@ interface Announced extends RankedWindow {
 /** The value of a row. */
 type RankRow = ReadonlyArray<readonly [userId: string, rank: number]>
 
-export const rankRowSection = "a"
+const rankRowSection = "a"
 
 const nameOf = ({ boardId, index, window }: RankedWindow): string => `${boardId} ${window} ${index}`
 
 const nobody: ReadonlyMap<string, number> = new Map()
-
-/** Whether messages announce ranks of the leaderboard. */
-export const announces = (board: Board): board is Board & { readonly announceRanks: number } =>
-  board.announceRanks !== null && hasScores(board)
 
 export class AnnouncedRanks {
   /** Those with ranks, by name. */
