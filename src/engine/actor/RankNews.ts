@@ -40,7 +40,6 @@ import { limits } from "../../Limits.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { RankedWindow } from "../boards/AnnouncedRanks.ts"
 import type { BoardSet } from "../boards/BoardSet.ts"
-import { FurtherBoards } from "../boards/FurtherBoards.ts"
 import type { UserMessage } from "./Actor.ts"
 import type { Environment, Environments } from "./Environments.ts"
 
@@ -161,8 +160,7 @@ const rankChanges = (
 ): ReadonlyArray<UserMessage<RankLook>> => {
   const set = boards.of(board.id)
   const closes = closeOf(durable.boardCloses, board.id)
-  if (set === undefined || set.ended !== undefined || closes.over) return []
-  if (set instanceof FurtherBoards && !set.isFilled) return []
+  if (set === undefined || set.ended !== undefined || closes.over || !set.isFilled) return []
   const open = [...openWindows(set, board)]
   const zone = zoneOf(durable.settings.timezone)
   const now = timeIn(durable, serverNow)
@@ -176,7 +174,7 @@ const rankChanges = (
   }
   const decimals = metricOf(durable.metrics, board)?.decimals ?? 0
   const shown = (key: number): number | null =>
-    key === 0 ? null : unscaled(set instanceof FurtherBoards ? set.scoreOf(key) : key, decimals)
+    key === 0 ? null : unscaled(set.scoreOf(key), decimals)
   return open.flatMap(([window, rows]) => {
     const { index, window: kind } = window
     if (kind !== "all_time" && index <= closes[kind]) return []

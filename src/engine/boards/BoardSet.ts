@@ -32,6 +32,9 @@ export class BoardSet {
   readonly windows: Readonly<Record<TimedWindow, Windows>>
   /** The board of all time after the leaderboard has ended, as the window 0; before, there is none. */
   ended: Windows | undefined
+  /** The key by which the boards order a score, and the score of a key. */
+  readonly keyOf: (score: number) => number = asItIs
+  readonly scoreOf: (key: number) => number = asItIs
   /** The kinds of windows that settle. */
   protected settled: ReadonlyArray<TimedWindow> = windowKinds
   /** The board that settles next, and how many records come before that. */
@@ -50,6 +53,11 @@ export class BoardSet {
       monthly: new Windows(this.#newBoard),
       days: new Windows(this.#newBoard),
     }
+  }
+
+  /** Whether all users are listed; a new board is filled in the background. */
+  get isFilled(): boolean {
+    return true
   }
 
   /** The board of all time and those of the open windows. */
@@ -101,7 +109,8 @@ export class BoardSet {
   }
 
   /** Sets the scores of the windows that are not closed. */
-  creditAll(windows: UserState["windows"], member: number, keyOf = asItIs): void {
+  creditAll(windows: UserState["windows"], member: number): void {
+    const { keyOf } = this
     for (const kind of timedWindows) {
       const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } = windows[kind]
       if (sequence > 0) this.credit(kind, { index, sequence, xp: keyOf(xp) }, member)

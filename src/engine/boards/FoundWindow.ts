@@ -37,15 +37,8 @@ export const nothingFound: Omit<Found, "listed"> = {
   before: noBoard,
 }
 
-const isFilling = ({ boards }: Found): boolean =>
-  boards instanceof FurtherBoards && !boards.isFilled
-
 export const sharesRanks = ({ boards }: Found): boolean =>
   !(boards instanceof FurtherBoards) || boards.board.ties === "shared"
-
-/** The score of a key. */
-export const scoreOf = ({ boards }: Found, key: number): number =>
-  boards instanceof FurtherBoards ? boards.scoreOf(key) : key
 
 /** What the user with this row has won. */
 export const wonBy = (
@@ -60,5 +53,5 @@ export const windowOf = (found: Found) => ({
   closed: found.closed,
   paying: found.paying,
   total: totalOf(found.listed),
-  filling: isFilling(found),
+  filling: !found.boards.isFilled,
 })

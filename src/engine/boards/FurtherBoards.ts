@@ -29,9 +29,8 @@ export class FurtherBoards extends BoardSet {
   readonly present: string | undefined
   /** All users below this prefix of their hashes are listed. */
   filledTo = 0
-  /** The key by which the boards order a score, and the score of a key. */
-  readonly keyOf: (score: number) => number
-  readonly scoreOf: (key: number) => number
+  override readonly keyOf: (score: number) => number
+  override readonly scoreOf: (key: number) => number
   /** The groups of users; absent: the board has none. */
   readonly #grouping: Grouping | undefined
   readonly #watcher: GroupWatcher = watcherOf(this)
@@ -56,7 +55,7 @@ export class FurtherBoards extends BoardSet {
     this.scoreOf = scoreOf
   }
 
-  get isFilled(): boolean {
+  override get isFilled(): boolean {
     return this.filledTo >= prefixesEnd
   }
 
@@ -93,7 +92,7 @@ export class FurtherBoards extends BoardSet {
     if (total === 0 && scores === undefined && this.members.find(user.id) === undefined) return
     const member = this.#memberOf(user)
     this.allTime.set(member, this.keyOf(total), sequence)
-    if (scores !== undefined) this.creditAll(windows, member, this.keyOf)
+    if (scores !== undefined) this.creditAll(windows, member)
     this.moved()
   }
 

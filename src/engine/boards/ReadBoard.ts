@@ -59,7 +59,6 @@ import {
   isOpen,
   noBoard,
   nothingFound,
-  scoreOf,
   sharesRanks,
   windowOf,
   wonBy,
@@ -328,7 +327,7 @@ export class BoardReader {
       for (const percent of total === 0 ? [] : percents) {
         const place = Math.max(0, Math.ceil((percent / 100) * total) - 1)
         const [row] = yield* self.#safely(pageOf(listed, place, 1))
-        scores.push({ percent, score: scoreOf(found, row!.score) })
+        scores.push({ percent, score: found.boards.scoreOf(row!.score) })
       }
       return { ...windowOf(found), scores }
     })
@@ -384,7 +383,7 @@ export class BoardReader {
       rows.map(({ first, position, score, userId: id }, index) => ({
         ...ranks[index]!,
         team: teamWithId(teams, id) ?? { id, name: id, attributes: {} },
-        score: scoreOf(found, score),
+        score: found.boards.scoreOf(score),
         prizes: wonBy(found, { first, position }),
       })),
     )
@@ -426,7 +425,7 @@ export class BoardReader {
         inGroup: inGroups[index] ?? null,
         userId,
         displayName: member === undefined ? null : names.get(member),
-        score: scoreOf(found, score),
+        score: found.boards.scoreOf(score),
         // On the all-time board the score is the user's xp.
         xp: found.boards === boards && found.startsAt === null ? score : allXp(member),
         prizes: wonBy(found, { first, position }),

@@ -38,7 +38,6 @@ import { timedWindows, type Zone, zoneOf } from "../../domain/values/Calendar.ts
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
 import type { Boards } from "../boards/Boards.ts"
-import { FurtherBoards } from "../boards/FurtherBoards.ts"
 import type { CommitWaiter } from "../commit/GroupCommit.ts"
 import { sleepUnlessOpened } from "./Clock.ts"
 
@@ -196,7 +195,7 @@ const windowsOver = (boards: Boards, state: ProjectState, at: number) => {
     if (board === undefined) continue
     const of = set === boards ? undefined : { boardId }
     const ends = ended.has(boardId)
-    if (ends && set instanceof FurtherBoards && !set.isFilled) {
+    if (ends && !set.isFilled) {
       isComplete = false
       continue
     }
