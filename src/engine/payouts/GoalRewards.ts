@@ -21,7 +21,7 @@
  * the state of each user. `payoutGroupUsersMax` users are asked together, and a pause follows each
  * group, so other commands find their turn.
  */
-import { Cause, Effect, FiberSet, Latch } from "effect"
+import { Cause, Effect, FiberSet } from "effect"
 import { isCompletable } from "../../domain/decide/Goals.ts"
 import { isDue } from "../../domain/decide/Payments.ts"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
@@ -41,7 +41,7 @@ import { placeName } from "../actor/GoalTotals.ts"
 import { type Ended, insist } from "../badges/BackfillRun.ts"
 import { readTeamMembers } from "../read/TeamMemberList.ts"
 import { prefixesEnd } from "../users/BucketTable.ts"
-import { type AskUsers, isOver, type PaymentTo, payAll, type Waiting } from "./payAll.ts"
+import { type AskUsers, type PaymentTo, payAll, Waiting } from "./payAll.ts"
 
 interface GoalRewardsParts {
   readonly environments: Environments
@@ -120,7 +120,7 @@ export class GoalRewards {
     if (running !== undefined) running.changed.openUnsafe()
     if (this.#fork === undefined || running !== undefined) return
     if (counts.goals.owed.size === 0 && !this.#changed.has(id)) return
-    const waiting: Waiting = { failed: new Map(), changed: Latch.makeUnsafe(false) }
+    const waiting = new Waiting()
     this.#running.set(id, waiting)
     this.#fork(Effect.catchTag(this.#work(environment, waiting), "Ended", () => Effect.void))
   }
@@ -128,10 +128,10 @@ export class GoalRewards {
   readonly #work = Effect.fnUntraced(function* (
     this: GoalRewards,
     environment: Environment,
-    { changed, failed }: Waiting,
+    waiting: Waiting,
   ): Effect.fn.Return<void, Broken | Ended> {
     const { counts, id } = environment
-    const failedUsers = new Set<string>()
+    const { failed, failedUsers } = waiting
     let retryAt = Number.POSITIVE_INFINITY
     while (true) {
       if (this.#changed.delete(id)) yield* this.#complete(environment)
@@ -144,10 +144,7 @@ export class GoalRewards {
       const next = owed.entries().find(([name]) => !failed.has(name))
       if (next === undefined) {
         if (this.#changed.has(id)) continue
-        if (yield* isOver(retryAt, changed)) {
-          failed.clear()
-          failedUsers.clear()
-        }
+        yield* waiting.rest(retryAt)
         continue
       }
       const [name, place] = next
@@ -223,7 +220,6 @@ class Pass {
   readonly #environment: Environment
   readonly #owed: OwedGoal
   readonly #name: string
-  /** The users who met a defect since the last time at which all were asked. */
   readonly #failedUsers: Set<string>
   #group: Array<PaymentTo> = []
   /** Users who have the reward. */
@@ -293,15 +289,13 @@ class Pass {
 
   get #payGroup(): Effect.Effect<void, Ended> {
     return Effect.gen({ self: this }, function* () {
-      const failedUsers = this.#failedUsers
-      const group = this.#group.filter(({ userId }) => !failedUsers.has(userId))
-      this.failed += this.#group.length - group.length
-      this.#group = []
+      const group = this.#group
       if (group.length === 0) return
-      const { failed, paid } = yield* payAll(this.#parts.askUsers, this.#environment.id, group)
+      this.#group = []
+      const { id } = this.#environment
+      const { failed, paid } = yield* payAll(this.#parts.askUsers, id, group, this.#failedUsers)
       this.paid += paid
       this.failed += failed.length
-      for (const { userId } of failed) failedUsers.add(userId)
       yield* yieldToEventLoop
       const isHasty = isAdvancing(this.#environment.project.state)
       yield* Effect.sleep(isHasty ? limits.testClockPauseMs : limits.payoutPauseMs)

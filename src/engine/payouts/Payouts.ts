@@ -29,7 +29,7 @@
  * are asked together. After each group comes a pause of half the time that the group took, at most
  * `payoutPauseMs`: so other commands find their turn, and a quick machine is not slowed down.
  */
-import { Cause, Effect, FiberSet, Latch } from "effect"
+import { Cause, Effect, FiberSet } from "effect"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
 import { isOfTeams } from "../../domain/project/BoardDefinition.ts"
 import type { Payout } from "../../domain/project/Payout.ts"
@@ -48,7 +48,7 @@ import { type Ended, insist } from "../badges/BackfillRun.ts"
 import type { BoardRow } from "../boards/BoardSource.ts"
 import { openBoardOf, Winners } from "../boards/Winners.ts"
 import { readTeamMembers } from "../read/TeamMemberList.ts"
-import { type AskUsers, isOver, type PaymentTo, payAll, type Waiting } from "./payAll.ts"
+import { type AskUsers, type PaymentTo, payAll, Waiting } from "./payAll.ts"
 
 interface PayoutsParts {
   readonly environments: Environments
@@ -122,7 +122,7 @@ export class Payouts {
     if (running !== undefined) running.changed.openUnsafe()
     if (this.#fork === undefined || running !== undefined) return
     if (environment.project.durable.payouts.size === 0) return
-    const waiting: Waiting = { failed: new Map(), changed: Latch.makeUnsafe(false) }
+    const waiting = new Waiting()
     this.#running.set(environment.id, waiting)
     this.#fork(Effect.catchTag(this.#work(environment, waiting), "Ended", () => Effect.void))
   }
@@ -130,10 +130,11 @@ export class Payouts {
   readonly #work = Effect.fnUntraced(function* (
     this: Payouts,
     environment: Environment,
-    { changed, failed }: Waiting,
+    waiting: Waiting,
   ): Effect.fn.Return<void, Broken | Ended> {
+    const { failed, failedUsers } = waiting
+    const parts = { ...this.#parts, merges: () => this.#mergesIn(environment.id), failedUsers }
     const runs = new Map<string, PayoutRun>()
-    const failedUsers = new Set<string>()
     let retryAt = Number.POSITIVE_INFINITY
     while (true) {
       const { payouts } = environment.project.durable
@@ -145,15 +146,10 @@ export class Payouts {
       }
       const next = [...payouts].find(([id]) => !failed.has(id))
       if (next === undefined) {
-        if (yield* isOver(retryAt, changed)) {
-          failed.clear()
-          failedUsers.clear()
-        }
+        yield* waiting.rest(retryAt)
         continue
       }
       const [id, payout] = next
-      const merges = () => this.#mergesIn(environment.id)
-      const parts = { ...this.#parts, merges, failedUsers }
       const run = runs.get(id) ?? new PayoutRun(parts, environment, id, payout)
       runs.set(id, run)
       const left = yield* this.#tryToPay(run)
@@ -185,8 +181,7 @@ export class Payouts {
 interface RunParts extends PayoutsParts {
   /** How many users were merged in the environment. */
   readonly merges: () => number
-  /** The users who met a defect since the last time at which all were asked. */
-  readonly failedUsers: Set<string>
+  readonly failedUsers: Waiting["failedUsers"]
 }
 
 /** One payout under way. */
@@ -289,11 +284,10 @@ class PayoutRun {
     messages: ReadonlyArray<PaymentTo>,
   ): Effect.fn.Return<void, Ended> {
     const { askUsers, failedUsers } = this.#parts
-    const asked = messages.filter(({ userId }) => !failedUsers.has(userId))
-    const { failed, paid } = yield* payAll(askUsers, this.#environment.id, asked)
+    const { id } = this.#environment
+    const { failed, paid } = yield* payAll(askUsers, id, messages, failedUsers)
     this.#paid += paid
-    this.#failed.push(...failed, ...messages.filter(({ userId }) => failedUsers.has(userId)))
-    for (const { userId } of failed) failedUsers.add(userId)
+    this.#failed.push(...failed)
     if (this.#failed.length > limits.payoutFailedMax) {
       return yield* Effect.die(new Error("Too many payments failed"))
     }

@@ -1,5 +1,5 @@
 /** Asks users to take payments, until none has to be asked again. */
-import { Effect, type Latch, Option } from "effect"
+import { Effect, Latch, Option } from "effect"
 import type { Payment } from "../../domain/record/Payment.ts"
 import type { LaurelError, Refusal } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
@@ -21,15 +21,20 @@ export interface Paid {
   readonly failed: ReadonlyArray<PaymentTo>
 }
 
-/** Asks until each user has the payment, is refused for good, or has failed. */
+/**
+ * Asks until each user has the payment, is refused for good, or has failed. Those of `failedUsers` are not
+ * asked, and fail; who fails is added to them.
+ */
 export const payAll = Effect.fnUntraced(function* (
   askUsers: AskUsers,
   environment: string,
   messages: ReadonlyArray<PaymentTo>,
+  failedUsers: Set<string>,
 ): Effect.fn.Return<Paid, Ended> {
   let paid = 0
+  const passed = messages.filter(({ userId }) => failedUsers.has(userId))
   const failed: Array<PaymentTo> = []
-  let left = messages
+  let left = messages.filter(({ userId }) => !failedUsers.has(userId))
   while (left.length > 0) {
     const refusals = yield* askUsers(environment, left)
     paid += left.length - refusals.length
@@ -40,6 +45,7 @@ export const payAll = Effect.fnUntraced(function* (
       if (isPassing(error)) again.push(message)
       else if (!isFinal(error)) {
         failed.push(message)
+        failedUsers.add(message.userId)
         yield* Effect.logError("A user could not be paid; tried again", {
           payout: message.command.payout,
           user: message.userId,
@@ -50,7 +56,7 @@ export const payAll = Effect.fnUntraced(function* (
     left = again
     if (left.length > 0) yield* Effect.sleep(limits.payoutRetryMs)
   }
-  return { paid, failed }
+  return { paid, failed: [...failed, ...passed] }
 })
 
 /** The refusals of one user, whom no wait helps. */
@@ -66,17 +72,24 @@ const isPassing = ({ code, detail }: LaurelError): boolean =>
 const isFinal = ({ code }: LaurelError): boolean =>
   code === "user_not_found" || code === "conflict" || code === "balance_overflow"
 
-/** The work of an environment that waits for its next try, each with how many payments failed. */
-export interface Waiting {
-  readonly failed: Map<string, number>
+/** What waits in an environment for the next try. */
+export class Waiting {
+  /** The work, each with how many payments failed. */
+  readonly failed = new Map<string, number>()
+  /** The users who met a defect since the last time at which all were asked. */
+  readonly failedUsers = new Set<string>()
   /** Opens when there may be other work. */
-  readonly changed: Latch.Latch
-}
+  readonly changed = Latch.makeUnsafe(false)
 
-/** Waits until `retryAt`, in `monotonicMs`, or `changed`; returns whether the time has come. */
-export const isOver = Effect.fnUntraced(function* (retryAt: number, changed: Latch.Latch) {
-  changed.closeUnsafe()
-  const leftMs = retryAt - (yield* monotonicMs)
-  if (leftMs <= 0) return true
-  return Option.isNone(yield* Effect.timeoutOption(changed.await, leftMs))
-})
+  /** Waits for other work, or until `retryAt`, in `monotonicMs`. Then all is tried again. */
+  readonly rest = Effect.fnUntraced(function* (this: Waiting, retryAt: number) {
+    this.changed.closeUnsafe()
+    const leftMs = retryAt - (yield* monotonicMs)
+    if (leftMs > 0) {
+      const changed = yield* Effect.timeoutOption(this.changed.await, leftMs)
+      if (Option.isSome(changed)) return
+    }
+    this.failed.clear()
+    this.failedUsers.clear()
+  })
+}
