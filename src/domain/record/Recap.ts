@@ -91,7 +91,7 @@ export class Recap {
         this.#addStreak(fact, isInRange)
       }
       if (!this.#isKept(fact, isRevoked)) continue
-      if (fact.kind === "badge.earned") this.#dropLater(fact)
+      if (fact.kind === "badge.earned" && fact.times === undefined) this.#dropLater(badgeKey(fact))
       if (!isInRange) continue
       this.#addFact(fact, day, at)
     }
@@ -134,9 +134,7 @@ export class Recap {
   }
 
   /** Drops a badge that another one of merged users had earned later. */
-  #dropLater({ times, ...fact }: FactOf<"badge.earned">): void {
-    if (times !== undefined) return
-    const key = givenKey(fact)
+  #dropLater(key: string): void {
     this.#badges = this.#badges.filter((one) => badgeKey(one) !== key)
   }
 
