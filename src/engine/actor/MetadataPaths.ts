@@ -91,15 +91,17 @@ export class MetadataPaths {
   ): boolean {
     const period = periodOf(record.at)
     if (period > this.#period) this.#begin(period)
-    let table = this.#byAction.get(action)
-    if (table === undefined) {
-      table = { matched, more: false, now: 0, before: 0, paths: new Map() }
-      this.#byAction.set(action, table)
-    }
+    const table = this.#byAction.get(action) ?? this.#begun(action, matched)
     if (table.now >= limits.pathsLookedFirst && !isSampled(record.sequence)) return false
     table.now++
     if (metadata !== undefined) new Look(this, table).members(metadata, "")
     return true
+  }
+
+  #begun(action: string, matched: boolean): Table {
+    const table: Table = { matched, more: false, now: 0, before: 0, paths: new Map() }
+    this.#byAction.set(action, table)
+    return table
   }
 
   /** A new place for a path. */
@@ -176,11 +178,10 @@ export class MetadataPaths {
   load({ actions, period }: StoredPaths): void {
     this.#period = period
     for (const [action, matched, more, now, before, paths] of actions) {
-      const table = {
-        ...{ matched: matched === 1, more: more === 1, now, before },
-        paths: new Map<string, Path>(),
-      }
-      this.#byAction.set(action, table)
+      const table = this.#begun(action, matched === 1)
+      table.more = more === 1
+      table.now = now
+      table.before = before
       for (const [path, kinds, now, before] of paths) this.#add(table, path, { kinds, now, before })
     }
   }
