@@ -174,7 +174,7 @@ export const storedGroups = (
 
 const noGaps = new Gaps()
 
-/** Of many names, the first `limit` after `after`. */
+/** Of many names, the first `limit` after `after`, by code units as in memory (`GroupOrder`). */
 class FirstNames {
   readonly #after: string | undefined
   readonly #limit: number
@@ -188,17 +188,15 @@ class FirstNames {
   add(name: string): void {
     if (this.#after !== undefined && name <= this.#after) return
     this.#names.push(name)
-    if (this.#names.length >= 2 * this.#limit + sortedTogether) this.#names = [...this.all()]
+    if (this.#names.length >= 2 * this.#limit + sortedTogether) this.#names = this.all()
   }
 
-  all(): ReadonlyArray<string> {
-    return this.#names.sort(byUnits).slice(0, this.#limit)
+  all(): Array<string> {
+    return this.#names.sort().slice(0, this.#limit)
   }
 }
 
 const sortedTogether = 1_000
-
-const byUnits = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
 /** Collects the groups of a board while its rows are written. */
 export class GroupPages {
