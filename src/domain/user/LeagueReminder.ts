@@ -44,12 +44,11 @@ export function* leagueReminders(
   now: number,
 ): Generator<LeagueClosing> {
   const { reminders } = project.settings
-  const days = reminders?.leagueDays
-  if (days === undefined || user.leagues.size === 0 || user.profile.hidden) return
-  if (!isRemindable(user, reminders!)) return
+  if (reminders?.leagueDays === undefined) return
+  if (user.leagues.size === 0 || user.profile.hidden || !isRemindable(user, reminders)) return
+  const { hour, leagueDays: days } = reminders
   const zone = presentZone(user, project)
   const calendar = zoneOf(project.settings.timezone)
-  const { hour } = reminders!
   const after = Math.max(user.lastEventAt, now - limits.reminderLateMs)
   for (const [leagueId, { disqualified, division, entry }] of user.leagues) {
     const league = project.leagues.get(leagueId)
