@@ -498,12 +498,11 @@ export class Environments {
   durable(record: JournalRecord): void {
     const { facts, subject } = record
     if (subject.actor === "directory") return
-    if (subject.actor === "project") this.of(subject.environment).counts.foldGoals(record)
-    const { announced, teamScores } = this.of(subject.environment)
+    const { announced, counts, fresh, teamMembers, teamScores } = this.of(subject.environment)
+    if (subject.actor === "project") counts.foldGoals(record)
     teamScores.fold(record)
     announced.fold(record)
     if (subject.actor !== "user") return
-    const { counts, fresh, teamMembers } = this.of(subject.environment)
     counts.fold(record)
     teamMembers.fold(record, subject.userId)
     if (facts[0]?.kind === "user.created") fresh.add(subject.userId)
