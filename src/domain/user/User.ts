@@ -6,6 +6,7 @@
  * users.
  */
 import { limits } from "../../Limits.ts"
+import type { BoardWindow } from "../project/BoardDefinition.ts"
 import type { OwnBoost } from "../project/Boost.ts"
 import {
   type Award,
@@ -190,7 +191,7 @@ export interface TeamShare {
 export interface KeptShare {
   /** The number of the team. */
   readonly team: number
-  readonly window: TimedWindow | "all_time"
+  readonly window: BoardWindow
   /** 0: all time. */
   readonly index: number
 }
