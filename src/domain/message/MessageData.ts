@@ -1,6 +1,6 @@
 /** The schema of `data` for each kind of message. `MessageCatalogue.ts` has examples. */
 import { Schema } from "effect"
-import { closedWindow } from "./boardMembers.ts"
+import { windowMembers } from "./boardMembers.ts"
 import { factMembers, granted, Reward } from "./FactMembers.ts"
 import { goalContents } from "./GoalMembers.ts"
 import { leagueContents } from "./LeagueMessages.ts"
@@ -158,7 +158,7 @@ const data = {
   "item.refunded": content({ ...user, ...purchaseData.refunded }),
   "leaderboard.window_closed": content({
     ...sequence,
-    ...closedWindow,
+    ...windowMembers,
     startsAt: time("Start of the window; of all time, of the leaderboard."),
     endsAt: time("End of the window; of all time, of the leaderboard."),
     total: count("Number of users on its board."),
@@ -171,7 +171,7 @@ const data = {
   "leaderboard.prize_won": content({ ...user, ...factMembers["leaderboard.prize_won"] }),
   "leaderboard.prizes_paid": content({
     ...sequence,
-    ...closedWindow,
+    ...windowMembers,
     winners: count("Number of users who got a prize."),
   }),
   "user.created": content(user),

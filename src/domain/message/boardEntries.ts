@@ -2,7 +2,7 @@
 
 const sequence = 204_878
 
-const closed = {
+const place = {
   leaderboard: { id: "ldb_xp", key: "xp" },
   window: "weekly",
   startsAt: "2026-10-26T00:00:00.000Z",
@@ -13,7 +13,7 @@ export const boardEntries = {
   "leaderboard.window_closed": {
     description:
       "A day, week, month or window of days of a leaderboard closed, or all time of one that has ended, with a message for each leaderboard that lists users in it.",
-    example: { sequence, ...closed, total: 1_432 },
+    example: { sequence, ...place, total: 1_432 },
   },
   "leaderboard.rank_changed": {
     description:
@@ -22,7 +22,7 @@ export const boardEntries = {
       sequence,
       userId: "user-42",
       cause: { kind: "ranks", id: null },
-      ...closed,
+      ...place,
       rank: 2,
       previousRank: 5,
       score: 340,
@@ -35,13 +35,13 @@ export const boardEntries = {
       sequence,
       userId: "user-42",
       cause: { kind: "prize", id: null },
-      ...closed,
+      ...place,
       rank: 1,
       reward: { xp: 0, points: 100, badgeId: null },
     },
   },
   "leaderboard.prizes_paid": {
     description: "All prizes of a closed window of a leaderboard are paid.",
-    example: { sequence, ...closed, winners: 3 },
+    example: { sequence, ...place, winners: 3 },
   },
 } as const

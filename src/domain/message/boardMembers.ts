@@ -10,7 +10,7 @@ const boundOf = (description: string, example: string) =>
   Schema.NullOr(Schema.String).annotate({ description, format: "date-time", examples: [example] })
 
 /** A window of a leaderboard. */
-export const closedWindow = {
+export const windowMembers = {
   leaderboard: Schema.Struct({
     id: text("Id of the leaderboard.", "ldb_01a1fc1e64c07345932e273286b5ca30"),
     key: text("Key of the leaderboard.", "gem-hunters"),
@@ -32,7 +32,7 @@ const rankOrNull = (description: string, example: number) =>
 
 /** The user's rank in an open window. */
 export const rankChanged = {
-  ...closedWindow,
+  ...windowMembers,
   rank: rankOrNull(
     "The user's rank, by `ties` of the leaderboard; null: the user has left the first places.",
     2,
@@ -49,7 +49,7 @@ export const rankChanged = {
 
 /** The user's rank in a closed window. */
 export const rankWon = {
-  ...closedWindow,
+  ...windowMembers,
   rank: Schema.Int.annotate({
     description: "The user's rank when the window closed.",
     examples: [1],
