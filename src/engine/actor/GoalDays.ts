@@ -18,6 +18,7 @@ import { limits } from "../../Limits.ts"
 import { compositeKey } from "../../storage/Keys.ts"
 import type { Entry } from "../../storage/Storage.ts"
 import { encodeValue } from "../../storage/Values.ts"
+import { Changed } from "../records/Changed.ts"
 
 export const goalDaysPrefix = "goalDays"
 
@@ -34,9 +35,7 @@ const daysKept = limits.goalDaysMax + 1
 
 export class GoalDays {
   readonly #byGoal = new Map<string, Days>()
-  /** The goals that changed since the last snapshot, and those of the snapshot that is being written. */
-  #changed = new Set<string>()
-  #written = new Set<string>()
+  readonly #changed = new Changed<Days>()
 
   /** What was contributed on a day, scaled. */
   amountOn(goalId: string, day: number): number {
@@ -49,7 +48,7 @@ export class GoalDays {
     const days = this.#daysOf(goalId, day)
     if (day <= days.last - daysKept) return
     this.#add(days, day, amount)
-    this.#changed.add(goalId)
+    this.#changed.note(goalId, days)
   }
 
   #daysOf(goalId: string, first: number): Days {
@@ -78,12 +77,8 @@ export class GoalDays {
 
   /** A snapshot begins. Returns its rows, which are those of now. */
   begin(environment: string): ReadonlyArray<Entry> {
-    // A snapshot that failed left its changes.
-    const changed = new Set([...this.#written, ...this.#changed])
-    this.#changed = new Set()
-    this.#written = changed
-    return Array.from(changed, (goalId): Entry => {
-      const stored: StoredDays = [...this.#byGoal.get(goalId)!.amounts]
+    return Array.from(this.#changed.begin(), ([goalId, { amounts }]): Entry => {
+      const stored: StoredDays = [...amounts]
       const key = compositeKey(goalDaysPrefix, environment, goalId)
       return { table: "meta", key, value: encodeValue(JSON.stringify(stored)) }
     })
@@ -91,6 +86,6 @@ export class GoalDays {
 
   /** The snapshot that began last has ended. */
   ended(): void {
-    this.#written = new Set()
+    this.#changed.ended()
   }
 }

@@ -17,6 +17,7 @@ import type { RewardedGoal } from "../../domain/record/Payment.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { eachBody, encodeValue, jsonOf } from "../../storage/Values.ts"
+import { Changed } from "../records/Changed.ts"
 import { goalDaysPrefix, type StoredDays } from "./GoalDays.ts"
 import type { Gone } from "./GoneParts.ts"
 
@@ -86,50 +87,36 @@ const totalOf = (stored: NonNullable<StoredRow[0]>): GoalTotal => {
   return { ...before, total, contributors, reached, completedAt, rewarded }
 }
 
-/** By the name of the row. `null`: nothing is owed any more. */
-class Changes {
-  readonly rows = new Map<string, GoalRow>()
-  readonly owed = new Map<string, OwedGoal | null>()
-
-  /** Takes changes that are older than its own. */
-  addOlder({ owed, rows }: Changes): void {
-    for (const [name, row] of rows) if (!this.rows.has(name)) this.rows.set(name, row)
-    for (const [name, one] of owed) if (!this.owed.has(name)) this.owed.set(name, one)
-  }
-}
+/** By the name of the place. `null`: nothing is owed any more. */
+type Owed = ReadonlyMap<string, OwedGoal | null>
 
 export class GoalRows {
-  #latest = new Changes()
-  /** Of the snapshot that is being written. */
-  #written = new Changes()
+  readonly #rows = new Changed<GoalRow>()
+  readonly #owed = new Changed<OwedGoal | null>()
 
   total(row: GoalRow): void {
-    this.#latest.rows.set(`${row.goalId} ${row.team}`, row)
+    this.#rows.note(`${row.goalId} ${row.team}`, row)
   }
 
   owed(place: string, owed: OwedGoal | null): void {
-    this.#latest.owed.set(place, owed)
+    this.#owed.note(place, owed)
   }
 
   /** A snapshot begins. Returns its rows, which are those of now whenever they are read. */
   begin(environment: string): Iterable<Entry> {
-    const changes = this.#latest
-    // A snapshot that failed left its changes.
-    changes.addOlder(this.#written)
-    this.#latest = new Changes()
-    this.#written = changes
-    return entriesOf(environment, changes)
+    return entriesOf(environment, this.#rows.begin().values(), this.#owed.begin())
   }
 
   /** The snapshot that began last has ended. */
   ended(): void {
-    this.#written = new Changes()
+    this.#rows.ended()
+    this.#owed.ended()
   }
 }
 
-function* entriesOf(environment: string, { owed, rows }: Changes): Generator<Entry> {
+function* entriesOf(environment: string, rows: Iterable<GoalRow>, owed: Owed): Generator<Entry> {
   const table = "meta"
-  for (const row of rows.values()) {
+  for (const row of rows) {
     const key = compositeKey(goalsPrefix, environment, row.goalId, row.team)
     yield { table, key, value: encodeValue(JSON.stringify(storedOf(row))) }
   }

@@ -22,6 +22,7 @@ import type { Fact, FactOf, JournalRecord } from "../../domain/record/Record.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Entry, Storage } from "../../storage/Storage.ts"
 import { collectEntries, decodeValue, encodeValue, jsonOf } from "../../storage/Values.ts"
+import { Changed } from "../records/Changed.ts"
 
 /** A window of a leaderboard. All time has the index 0. */
 export type RankedWindow = Pick<RankChange, "boardId" | "window" | "index">
@@ -43,10 +44,8 @@ const nobody: ReadonlyMap<string, number> = new Map()
 export class AnnouncedRanks {
   /** Those with ranks, by name. */
   readonly #windows = new Map<string, Announced>()
-  /** The windows that changed since the last snapshot began, by name. */
-  #latest = new Map<string, RankedWindow>()
-  /** Of the snapshot that is being written. */
-  #written = new Map<string, RankedWindow>()
+  /** The windows whose ranks changed. */
+  readonly #changed = new Changed<RankedWindow>()
 
   /** The announced ranks of a window, by user. */
   of(window: RankedWindow): ReadonlyMap<string, number> {
@@ -122,15 +121,12 @@ export class AnnouncedRanks {
   }
 
   #change({ boardId, index, window }: RankedWindow): void {
-    this.#latest.set(nameOf({ boardId, index, window }), { boardId, index, window })
+    this.#changed.note(nameOf({ boardId, index, window }), { boardId, index, window })
   }
 
   /** A snapshot begins. Returns its rows. */
   *begin(environment: string): Generator<Entry> {
-    // A snapshot that failed left its changes.
-    for (const [name, window] of this.#latest) this.#written.set(name, window)
-    this.#latest = new Map()
-    for (const window of this.#written.values()) {
+    for (const window of this.#changed.begin().values()) {
       const { boardId, index, window: kind } = window
       const row: RankRow = [...this.of(window)]
       const value = row.length === 0 ? null : encodeValue(JSON.stringify(row))
@@ -141,7 +137,7 @@ export class AnnouncedRanks {
 
   /** The snapshot that began last has ended. */
   ended(): void {
-    this.#written = new Map()
+    this.#changed.ended()
   }
 
   /** The snapshot has this row. */
