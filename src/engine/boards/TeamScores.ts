@@ -13,7 +13,6 @@
  *   (`Unlisted`), so that a team that is listed again has its scores in the windows that are open.
  * - A deleted team leaves all boards at once, closed ones too. A fact counts only for the team with its
  *   number: a new team with the id of a deleted one begins without a score.
- *
  * - The tombstone of an erased record keeps what it scored for teams (`domain/record/Remains.ts`): a journal
  *   that is folded into a snapshot from before the erasure counts it from there.
  *
@@ -126,17 +125,16 @@ export class TeamScores {
     for (const [boardId, boards] of this.#boards.ofTeams) {
       if (boards.board.teamKind !== team.kind) continue
       const scores = this.#unlisted.get(boardId)?.get(team.id)
-      const isOff = isOffBoard(team, boardId)
-      if (isOff === (scores !== undefined)) continue
-      if (isOff) this.#takeOff(boardId, boards, team.id, record.sequence)
-      else this.#putBack(boardId, boards, team.id, scores!, decidedAt(record))
+      if (isOffBoard(team, boardId) === (scores !== undefined)) continue
+      if (scores === undefined) this.#takeOff(boards, team.id, record.sequence)
+      else this.#putBack(boards, team.id, scores, decidedAt(record))
       this.#change(boardId, team.id)
     }
   }
 
-  #takeOff(boardId: string, boards: FurtherBoards, teamId: string, sequence: number): void {
+  #takeOff(boards: FurtherBoards, teamId: string, sequence: number): void {
     const member = boards.members.find(teamId)
-    const scores = this.#apart(boardId, teamId)
+    const scores = this.#apart(boards.board.id, teamId)
     if (member !== undefined) {
       scores.total = scoreIn(boards, boards.allTime, member)
       for (const [kind, index, ...score] of openScores(boards, member)) {
@@ -147,14 +145,8 @@ export class TeamScores {
     boards.moved()
   }
 
-  #putBack(
-    boardId: string,
-    boards: FurtherBoards,
-    teamId: string,
-    scores: Unlisted,
-    at: number,
-  ): void {
-    this.#unlisted.get(boardId)!.delete(teamId)
+  #putBack(boards: FurtherBoards, teamId: string, scores: Unlisted, at: number): void {
+    this.#unlisted.get(boards.board.id)!.delete(teamId)
     const project = this.#project()
     const zone = zoneOf(project.settings.timezone)
     for (const kind of timedWindows) {
@@ -305,8 +297,8 @@ const scoreApart = (
   fact: TeamScored,
   sequence: number,
 ): void => {
-  const plus = ([before]: Score | readonly [0] = [0]): Score | undefined => {
-    const score = Math.max(0, before + fact.amount)
+  const plus = (before: Score | undefined): Score | undefined => {
+    const score = Math.max(0, (before?.[0] ?? 0) + fact.amount)
     return score === 0 ? undefined : [score, sequence]
   }
   if (boards.ended === undefined && hasWindow(boards.board, "all_time")) {
