@@ -165,11 +165,10 @@ const groupsInMemory = (
   groups: GroupOrder,
   gone: ReadonlyMap<number, string>,
 ): GroupSource => {
+  const goneOf = (group: number) => [...gone].filter(([member]) => groups.groupOf(member) === group)
   /** The positions in the group of the rows that are gaps. */
   const gapsOf = (group: number): Gaps => {
-    if (gone.size === 0) return new Gaps()
-    const own = [...gone].filter(([member]) => groups.groupOf(member) === group)
-    const positions = own.map(([member, id]) => groups.positionOf(member, id))
+    const positions = goneOf(group).map(([member, id]) => groups.positionOf(member, id))
     return new Gaps(positions.sort((one, other) => one - other))
   }
   const placeOf = (group: number, member: number) => ({
@@ -188,7 +187,7 @@ const groupsInMemory = (
       Effect.sync(() => {
         const names: Array<string> = []
         groups.visitGroups(after, (name, total) => {
-          if (gone.size === 0 || gapsOf(groups.find(name)!).size < total) names.push(name)
+          if (goneOf(groups.find(name)!).length < total) names.push(name)
           return names.length < limit
         })
         return names
