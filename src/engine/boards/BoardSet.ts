@@ -19,7 +19,7 @@ import {
 } from "./Windows.ts"
 
 /** A closed window on disk. */
-export interface FoundWindow {
+export interface WindowOnDisk {
   readonly kind: BoardWindow
   readonly index: number
   readonly window: StoredWindow
@@ -84,7 +84,7 @@ export class BoardSet {
   }
 
   /** A start has found this window on disk. */
-  load({ kind, index, window, gaps }: FoundWindow): void {
+  load({ kind, index, window, gaps }: WindowOnDisk): void {
     if (kind === "all_time") this.ended ??= new Windows(this.#newBoard)
     this.windowsOf(kind)!.load(index, window, gaps)
   }

@@ -48,7 +48,7 @@ import type { Cause, Fact, JournalRecord, UserFact } from "../../domain/record/R
 import { isDisqualified, type UserState } from "../../domain/user/User.ts"
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import { prefixesEnd } from "../users/BucketTable.ts"
-import { BoardSet, type FoundWindow } from "./BoardSet.ts"
+import { BoardSet, type WindowOnDisk } from "./BoardSet.ts"
 import { FurtherBoards } from "./FurtherBoards.ts"
 import { Groupings } from "./Groupings.ts"
 import type { WindowClosed } from "./Windows.ts"
@@ -69,7 +69,7 @@ export class Boards extends BoardSet {
    * Closed windows that a start has found on disk, until their board is defined: the stored project may be older than
    * they are, so that the journal makes the board.
    */
-  readonly #found = new Map<string, Array<FoundWindow>>()
+  readonly #found = new Map<string, Array<WindowOnDisk>>()
   /** How many of the further boards show present lengths or values. */
   #ofPresent = 0
 
@@ -96,7 +96,7 @@ export class Boards extends BoardSet {
   }
 
   /** A start has found this window on disk. */
-  found(boardId: string, found: FoundWindow): void {
+  found(boardId: string, found: WindowOnDisk): void {
     if (boardId === xpBoard.id) this.load(found)
     else this.#found.set(boardId, [...(this.#found.get(boardId) ?? []), found])
   }
