@@ -35,7 +35,7 @@ export const notCounted: NotCounted = { result: null, countedAt: null, counting:
 export type Wait = "briefly" | "counted"
 
 /** What the pass ends with; `undefined`: it has not ended yet, or has no result. */
-export const waitFor = <Result = void>(
+export const waitFor = <Result>(
   done: Deferred.Deferred<Result>,
   wait: Wait,
 ): Effect.Effect<Result | undefined> => {
