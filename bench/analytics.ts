@@ -22,7 +22,7 @@ const grouped = (count: number): string => count.toLocaleString("en-US")
 const full: AnalyticsOptions = { users: 1_000_000, events: 200_000, rounds: 9 }
 const quickly: AnalyticsOptions = { users: 20_000, events: 20_000, rounds: 3 }
 
-/** Measures all lines; about two minutes. */
+/** Measures all lines. */
 export const analytics = async ({
   quick = false,
 }: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> => {
@@ -73,7 +73,7 @@ const countedIn = async (request: Laurel["request"], address: string): Promise<n
   return performance.now() - startedAt
 }
 
-/** Measures all lines; about three minutes, 1.5 GB of temporary disk. */
+/** Measures all lines. */
 export const overview = ({
   quick = false,
   users = quick ? 10_000 : 1_000_000,
@@ -135,7 +135,7 @@ const start = async ({ define, name }: (typeof projects)[number]): Promise<Subje
   }
 }
 
-/** Measures the line; about three minutes. */
+/** Measures the line. */
 export const experiments = async (
   options: BenchOptions = {},
 ): Promise<ReadonlyArray<BenchLine>> => {

@@ -7,7 +7,7 @@ import type { BoardMemoryOptions, BoardMemoryReport } from "./processes/boardMem
 const full: BoardMemoryOptions = { users: 1_000_000, groups: 1_000, windows: 3 }
 const quickly: BoardMemoryOptions = { users: 50_000, groups: 100, windows: 3 }
 
-/** Measures four lines; about half a minute. */
+/** Measures all lines. */
 export const boardMemory = async ({
   quick = false,
 }: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> => {

@@ -1,7 +1,7 @@
 /**
  * The memory of an entry of a leaderboard in a window: the same users on boards without groups, then on boards with
  * groups, and what they cost once for all windows. Each entry gets three scores, so that the chunks of the boards
- * have the free room of use. The reference is a `Map` from id to score.
+ * have as much free room as in use. The reference is a `Map` from id to score.
  */
 import { Grouping } from "../../src/domain/board/Grouping.ts"
 import { Leaderboard } from "../../src/domain/board/Leaderboard.ts"
