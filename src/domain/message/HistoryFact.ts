@@ -149,7 +149,7 @@ export const HistoryCause = Schema.Union([
   }).annotate({
     identifier: "CauseOther",
     description:
-      "`profile`: a change of the profile. `start`: a request that started a quest. `opening`: the balances that the user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took the user off a leaderboard or out of the ranks of a league, or back. `ranks`: a look at the first ranks of a leaderboard. `join` and `leave`: requests that changed the user's team. `merge`: another user was merged into this one. `clock`: the passage of time, or the recount of a metric in the background.",
+      "`profile`: a change of the profile. `start`: a request that started a quest. `opening`: the balances that the user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took the user off a leaderboard or out of the ranks of a league, or back. `ranks`: a check of the first ranks of a leaderboard. `join` and `leave`: requests that changed the user's team. `merge`: another user was merged into this one. `clock`: the passage of time, or the recount of a metric in the background.",
   }),
 ])
 

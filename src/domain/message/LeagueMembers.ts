@@ -52,10 +52,10 @@ const closing = {
     description: "Rank in the cohort now; null: without a score.",
     examples: [28],
   }),
-  of: count(29, "How many users of the cohort have a rank."),
-  size: count(30, "How many users are in the cohort."),
+  of: count(29, "Number of ranked users in the cohort."),
+  size: count(30, "Number of users in the cohort."),
   outcome: Schema.Literals(leagueOutcomes).annotate({
-    description: "What would come of the window for the user if it closed now.",
+    description: "The user's outcome if the window closed now.",
     examples: ["demoted"],
   }),
 }

@@ -103,7 +103,7 @@ export const leagueEntries = <Of extends { readonly sequence: number }, Clock>(
   ...settledEntries(of, clock),
   "league.closing": {
     description:
-      "A window of a league ends within `leagueDays` days (`reminders` of the project) in which the user has a place, at an hour of the user's day. Once for each window.",
+      "A window of a league in which the user has a place ends within `leagueDays` days (`reminders` of the project). Sent once for each window, at an hour of the user's day.",
     example: {
       ...of,
       cause: clock,

@@ -50,7 +50,7 @@ const user = {
   }).annotate({
     identifier: "MessageCause",
     description:
-      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took a user off a leaderboard or out of the ranks of a league, or back. `ranks`: a look at the first ranks of a leaderboard. `join` and `leave`: requests that changed the user's team. `prize`: a closed window of a leaderboard. `goal`: a shared goal that is complete. `clock`: the passing of time.",
+      "The cause. `start`: a request that started a quest. `opening`: the balances that a user brought along. `pause`: a request that paused a streak. `disqualify`: a request that took a user off a leaderboard or out of the ranks of a league, or back. `ranks`: a check of the first ranks of a leaderboard. `join` and `leave`: requests that changed the user's team. `prize`: a closed window of a leaderboard. `goal`: a shared goal that is complete. `clock`: the passing of time.",
   }),
 }
 

@@ -1,4 +1,5 @@
 /** The messages of leaderboards in the catalogue (`MessageCatalogue.ts`). */
+import { limits } from "../../Limits.ts"
 
 const sequence = 204_878
 
@@ -16,8 +17,7 @@ export const boardEntries = {
     example: { sequence, ...place, total: 1_432 },
   },
   "leaderboard.rank_changed": {
-    description:
-      "On a leaderboard with `announceRanks`, a user has come into the first places of an open window, moved there, or left them. Ranks are looked at every two seconds at most, so a change there and back within that time sends nothing. When a window closes, its messages end, and none tells of leaving.",
+    description: `On a leaderboard with \`announceRanks\`, a user has entered the first places of an open window, moved within them, or left them. Ranks are checked at most every ${limits.boardRanksLookMs / 1_000} seconds, so a change that is reversed between two checks sends nothing. When a window closes, its messages end, and no message says that a user has left.`,
     example: {
       sequence,
       userId: "user-42",

@@ -258,7 +258,7 @@ export const BoardGroups = Schema.Struct({
       description: "A group of users on a leaderboard. `leader` is the first of them.",
       examples: [boardGroups.groups[0]],
     }),
-  ).annotate({ description: "The groups that list somebody, by name." }),
+  ).annotate({ description: "The groups with listed users, by name." }),
   ...pageEndFields("boardGroups"),
   ...windowState,
 }).annotate({

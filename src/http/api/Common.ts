@@ -436,7 +436,7 @@ export const idempotencyHeaders = {
 /** Members of replies with numbers that are counted in the background. */
 export const counted = (what: string) => ({
   countedAt: Schema.NullOr(Time).annotate({
-    description: `When ${what} were counted. What came later is in no number of users. Null: they are being counted for the first time, which takes more than ${limits.countWaitMs / 1_000} seconds, and the numbers of users are null; a table with \`format=csv\` waits instead.`,
+    description: `When ${what} were counted. Later changes are in no number of users. Null: they are being counted for the first time, which takes more than ${limits.countWaitMs / 1_000} seconds, and the numbers of users are null; a table with \`format=csv\` waits instead.`,
   }),
   counting: Schema.Boolean.annotate({
     description: "Whether they are being counted again: read again soon for newer numbers.",

@@ -355,11 +355,11 @@ const PathSeen = Schema.Struct({
   }),
   kinds: Schema.Array(Schema.Literals(metadataKinds)).annotate({
     description:
-      "The kinds of its values: `text`, `number`, `boolean`, `list`, `null`. `object`: an empty one, or one with so many members that it is a map; none of them is looked at.",
+      "The kinds of its values: `text`, `number`, `boolean`, `list`, `null`. `object`: an empty one, or one with so many members that it is a map; its members are not read.",
     examples: [["number"]],
   }),
   events: Schema.Int.annotate({
-    description: "How many of the events that were looked at carried it.",
+    description: "The number of sampled events that carried it.",
     examples: [164],
   }),
 }).annotate({
@@ -370,7 +370,7 @@ const PathSeen = Schema.Struct({
 
 const PathsSeen = Schema.Struct({
   looked: Schema.Int.annotate({
-    description: `How many events were looked at, with metadata or without: the first ${limits.pathsLookedFirst} of a period of ${pathsDays} days, then one of ${limits.pathsSample}. Those of the present period and of the one before count.`,
+    description: `The number of sampled events, with metadata or without: the first ${limits.pathsLookedFirst} of a period of ${pathsDays} days, then one of ${limits.pathsSample}. Those of the present period and of the one before count.`,
     examples: [170],
   }),
   paths: Schema.Array(PathSeen).annotate({
@@ -383,7 +383,7 @@ const PathsSeen = Schema.Struct({
   }),
 }).annotate({
   identifier: "PathsSeen",
-  description: "What the metadata of an action's latest events had.",
+  description: "The paths of the metadata of an action's latest events.",
   examples: [actionsSeen.actions[1].metadata],
 })
 

@@ -280,7 +280,7 @@ export const ExperimentResults = Schema.Struct({
       p: figure("The probability of a chi-square above it by chance.", 0.7518),
       mismatch: Schema.Boolean.annotate({
         description:
-          "Whether `p` is below 0.001, and each variant was meant to have at least 10 users: then something hinders users of one variant from being counted, and no difference is to be trusted.",
+          "Whether `p` is below 0.001, and each variant was meant to have at least 10 users: then users of one variant are probably not all counted, and no difference can be trusted.",
         examples: [false],
       }),
     }).annotate({ identifier: "SampleRatio", description: "A test of the sizes of the variants." }),

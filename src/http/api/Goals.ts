@@ -262,7 +262,7 @@ const TeamList = Schema.Struct({
 /** What a user did for a goal, and got for it. */
 const ownPart = {
   contribution: Schema.Finite.annotate({
-    description: "What the user contributed in the period.",
+    description: "The user's contribution in the period.",
     examples: [240],
   }),
   rewarded: Schema.Boolean.annotate({
@@ -326,14 +326,15 @@ const GoalDays = Schema.Struct({
     Schema.Struct({
       date: date("The day.", "2026-11-01"),
       contributed: Schema.Finite.annotate({
-        description: "What all contributed on the day, in units of the currency or the metric.",
+        description:
+          "The contributions of all users on the day, in units of the currency or the metric.",
         examples: [5.2],
       }),
     }).annotate({ identifier: "GoalDay" }),
   ).annotate({ description: "Each day from `from` to `to`." }),
 }).annotate({
   identifier: "GoalDays",
-  description: "What was contributed to a goal by day.",
+  description: "The contributions to a goal by day.",
   examples: [goalDayList],
 })
 
@@ -475,7 +476,7 @@ ${statusWords}`,
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read a goal by day",
-          description: `Returns what was contributed on each day of the project's calendar, of the last ${limits.goalDaysMax}: of a recurring goal in all periods, and of a goal of teams by all teams. A contribution counts on the day on which its event occurred. A revoked event counts on no day; what users contributed who were erased since stays.`,
+          description: `Returns the contributions of the last ${limits.goalDaysMax} days, by day of the project's calendar: of a recurring goal in all periods, and of a goal of teams by all teams. A contribution counts on the day on which its event occurred. A revoked event counts on no day. The contributions of erased users stay.`,
         }),
       ),
     HttpApiEndpoint.get("ofUser", "/v1/users/:id/goals", {

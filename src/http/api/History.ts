@@ -85,7 +85,7 @@ const descriptions: { readonly [Kind in ShownKind]: string } = {
   "league.promoted": "A window of a league closed, and the user moved up a division.",
   "league.stayed": "A window of a league closed, and the user stayed in the division.",
   "league.demoted": "A window of a league closed, and the user moved down a division.",
-  "league.closing": "A window of a league was about to end in which the user had a place.",
+  "league.closing": "A window of a league in which the user had a place was about to end.",
   "goal.contributed": "An event or a reward counted for a shared goal, or was revoked.",
   "goal.progressed": "The user's contribution reached 25, 50 or 75 % of a shared goal.",
   "goal.completed": "The user's contribution reached the target of a shared goal.",

@@ -57,7 +57,7 @@ export const TrackerReply = Schema.Struct({
 })
 
 const words =
-  "Each event becomes an event of Laurel: its name in capitals with underscores is the action (`Order Completed` is `ORDER_COMPLETED`), its properties are the metadata, and the tracker's id of the message is the event's id, so that a repeated batch counts once. A time in the future counts as now. Traits become the user's display name (`name`), the attribute `avatarUrl` (`avatar`) and attributes, except those that name or reach a person, such as `email`. An alias merges the former id into the user. An active source of the tracker's kind may say otherwise by mappings and rules. Changes of profiles and merges need a key with the scope `full`. A refusal does not affect the other messages."
+  "Each event becomes an event of Laurel: its name in capitals with underscores is the action (`Order Completed` is `ORDER_COMPLETED`), its properties are the metadata, and the tracker's id of the message is the event's id, so that a repeated batch counts once. A time in the future counts as now. Traits become the user's display name (`name`), the attribute `avatarUrl` (`avatar`) and attributes, except those that name or reach a person, such as `email`. An alias merges the former id into the user. An active source of the tracker's kind may change this by mappings and rules. Changes of profiles and merges need a key with the scope `full`. A refusal does not affect the other messages."
 
 const reading = { success: TrackerReply, error: [...writeProblems, BatchTooLarge] } as const
 

@@ -177,7 +177,7 @@ const Attributes = list(text(1, limits.attributeNameCharactersMax), 0, limits.bo
 
 const GroupBy = text(1, limits.attributeNameCharactersMax).annotate({
   description:
-    "The name of an attribute of users, such as `city`: users with the same value are a group, in which they have a rank too. The value counts as text; who lacks the attribute, or has an empty text there, has no group. When the attribute changes, the user takes the whole score to the other group; closed windows keep the group that the user had at the close. Entries show the group, also to callers with a publishable key. Prizes go by the rank on the whole leaderboard. Not for teams. Default: none.",
+    "The name of an attribute of users, such as `city`: users with the same value are a group, in which they have a rank too. The value counts as text; a user without the attribute, or with an empty text, has no group. When the attribute changes, the user takes the whole score to the other group; closed windows keep the group that the user had at the close. Entries show the group, also to callers with a publishable key. The rank on the whole leaderboard decides prizes. Not for teams. Default: none.",
   examples: ["city"],
 })
 
@@ -247,7 +247,7 @@ const GraceMinutes = integer(0, limits.boardGraceMinutesMax).annotate({
 })
 
 const AnnounceRanks = integer(1, limits.boardRanksAnnouncedMax).annotate({
-  description: `Users in the first so many places of an open window get the message \`leaderboard.rank_changed\` when they come there, move or leave. Ranks are looked at every two seconds at most, so a change there and back in between sends nothing. Each window, and a leaderboard that begins to announce, first announces the users who are there. When a window closes, its messages end. Not for teams. Default: no messages.`,
+  description: `The number of first places of an open window whose users get messages: \`leaderboard.rank_changed\` is sent when a user enters these places, moves within them or leaves them. Ranks are checked at most every ${limits.boardRanksLookMs / 1_000} seconds, so a change that is reversed between two checks sends nothing. When a leaderboard starts to announce ranks, the users who are in these places get a first message. When a window closes, its messages end. Not for teams. Default: no messages.`,
   examples: [10],
 })
 
@@ -383,7 +383,7 @@ export const LeaderboardDefinition = Schema.Struct({
     examples: [0],
   }),
   announceRanks: Schema.NullOr(Schema.Int).annotate({
-    description: "In how many of the first places users get messages of their ranks; null: none.",
+    description: "The number of first places whose users get messages of their ranks; null: none.",
     examples: [10],
   }),
 }).annotate({
@@ -489,7 +489,7 @@ ${statusWords}`,
         OpenApi.annotations({
           summary: "List the groups of a leaderboard",
           description:
-            "Lists the groups of a leaderboard with `groupBy`: how many users of each a window lists, and the first of them. The order is that of the names, by their UTF-16 code units. Groups that list nobody are left out, and so are users without a group.",
+            "Lists the groups of a leaderboard with `groupBy`: the number of users of each in a window, and the first of them. The groups are sorted by name, by UTF-16 code units. Empty groups are left out, and so are users without a group.",
         }),
       ),
     HttpApiEndpoint.get("teams", "/v1/leaderboards/:id/teams", {

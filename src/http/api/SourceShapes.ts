@@ -18,7 +18,7 @@ const Pointer = text(0, limits.pointerCharactersMax).check(
 const pointer = (description: string, example: string) =>
   Pointer.annotate({ description, examples: [example] })
 
-/** Pointers by the names of what they lead to. */
+/** Pointers by the names of their values. */
 const pointersByName = (max: number) =>
   Schema.Record(Schema.String, Pointer).check(
     Schema.makeFilter(
@@ -78,7 +78,7 @@ export const SourceMapping = Schema.Struct({
   }),
   userId: Schema.optionalKey(
     pointer(
-      "A JSON Pointer to the user's id, a text or a whole number. Required, except of a tracker. Default of a tracker: the user of the message.",
+      "A JSON Pointer to the user's id, a text or a whole number. Required, except for a tracker. Default for a tracker: the user of the message.",
       sourceMapping.userId,
     ),
   ),
@@ -103,7 +103,8 @@ export const SourceMapping = Schema.Struct({
   ),
 }).annotate({
   identifier: "SourceMapping",
-  description: "Which deliveries become an event, and which parts of the body its members are.",
+  description:
+    "The deliveries that become an event, and the parts of the body that become its members.",
   examples: [sourceMapping],
 })
 
@@ -128,26 +129,26 @@ export const SourceTracker = Schema.Struct({
   unmapped: Schema.optionalKey(
     oneOf(["event", "ignored"]).annotate({
       description:
-        "What becomes of an event that no mapping matches. `event`, the default: an event whose action is its name in capitals. `ignored`: nothing.",
+        "The result of an event that no mapping matches. `event`, the default: an event whose action is its name in capitals. `ignored`: nothing.",
       examples: ["ignored"],
     }),
   ),
   aliases: Schema.optionalKey(
     oneOf(["merged", "ignored"]).annotate({
       description:
-        "What becomes of an alias. `merged`, the default: the former id is merged into the user. `ignored`: nothing.",
+        "The result of an alias. `merged`, the default: the former id is merged into the user. `ignored`: nothing.",
       examples: ["merged"],
     }),
   ),
   traits: Schema.optionalKey(
     Schema.NullOr(Traits).annotate({
       description:
-        "Which traits change the profile. Default, or null: `name`, `avatar`, and all that do not name or reach a person.",
+        "Which traits change the profile. Default, or null: `name`, `avatar`, and all traits that do not name or reach a person.",
     }),
   ),
 }).annotate({
   identifier: "SourceTracker",
   description:
-    "What becomes of the messages of a tracker that no mapping matches, of the kinds `segment` and `posthog` alone. In a patch it replaces the whole; replies lack members that have their default.",
+    "The rules for messages of a tracker that no mapping matches; only of the kinds `segment` and `posthog`. A patch replaces all rules; replies lack members that have their default.",
   examples: [trackerRules],
 })

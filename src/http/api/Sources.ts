@@ -64,13 +64,13 @@ const Name = text(1, limits.titleCharactersMax).annotate({
 
 const Kind = oneOf(sourceKinds).annotate({
   description:
-    "The service, which decides how its deliveries are signed, and where their ids and kinds are. `stripe`: `Stripe-Signature`; `id`, `type` and `created` of the body. `github`: `X-Hub-Signature-256`; `X-GitHub-Delivery` and `X-GitHub-Event`. `json`: any service that signs by Standard Webhooks (`webhook-signature`); `webhook-id`, and `type` and `timestamp` of the body. `segment` and `posthog`: the messages of these trackers, which come with an API key; the source has no secret. Of several active sources of a tracker the first created applies. It never changes.",
+    "The service. It determines the signature of deliveries, and the places of their ids and kinds. `stripe`: `Stripe-Signature`; `id`, `type` and `created` of the body. `github`: `X-Hub-Signature-256`; `X-GitHub-Delivery` and `X-GitHub-Event`. `json`: any service that signs by Standard Webhooks (`webhook-signature`); `webhook-id`, and `type` and `timestamp` of the body. `segment` and `posthog`: the messages of these trackers, which come with an API key; the source has no secret. Of several active sources of a tracker, the one that was created first applies. The kind never changes.",
   examples: ["stripe"],
 })
 
 const Mappings = list(SourceMapping, 0, limits.sourceMappingsMax).annotate({
   description:
-    "The mappings. Each that matches a delivery makes one event; a user gets each action once for a delivery. Of a tracker, the first that matches makes the event of a message.",
+    "The mappings. Each that matches a delivery makes one event; a user gets each action once for a delivery. For a tracker, the first one that matches makes the event of a message.",
   examples: [[sourceMapping]],
 })
 
@@ -153,7 +153,7 @@ const addressed = {
   ...fields,
   path: Schema.String.annotate({
     description:
-      "The path at which the service's deliveries arrive: the service gets its URL. Of a tracker, the path of all its messages.",
+      "The path at which the service's deliveries arrive: give the service its URL. For a tracker, the path of all its messages.",
     examples: [sourcePath],
   }),
   secretState: Schema.Struct({
@@ -310,7 +310,7 @@ const PreviewRequest = Schema.Struct({
     }),
   ),
   body: AnyBody.annotate({
-    description: "The body of a delivery; of a tracker, a batch or one message.",
+    description: "The body of a delivery; for a tracker, a batch or one message.",
     examples: [sampleBody],
   }),
 }).annotate({
@@ -383,13 +383,13 @@ export const SourcePreview = Schema.Struct({
       merge: Schema.optionalKey(PreviewedMerge),
       faults: Schema.Array(Fault).annotate({
         description:
-          "Why there would be no event. Pointers lead into the mapping, of a tracker into the body.",
+          "The faults because of which there would be no event. Pointers lead into the mapping; for a tracker, into the body.",
         examples: [[]],
       }),
     }).annotate({ identifier: "PreviewedMapping" }),
   ).annotate({
     description:
-      "A result for each mapping that matches; of a tracker for each message. A message without event, profile, merge and faults is ignored.",
+      "A result for each mapping that matches; for a tracker, for each message. A message without event, profile, merge and faults is ignored.",
   }),
 }).annotate({
   identifier: "SourcePreview",
@@ -410,7 +410,7 @@ export const Sources = HttpApiGroup.make("sources")
         payload: CreateSource,
         success: CreatedSource,
         summary: "Create a source",
-        description: `Deliveries of the service arrive at \`path\`, without an API key: each is signed with the secret. While the source is not active, deliveries are accepted and ignored. A source of a tracker says what becomes of the messages that arrive with an API key at the path of the tracker; while none is active, they become what they do without a source. An environment holds at most ${limits.sourcesMax} sources that are not archived.`,
+        description: `Deliveries of the service arrive at \`path\`, without an API key: each is signed with the secret. While the source is not active, deliveries are accepted and ignored. A source of a tracker has the rules for messages that arrive with an API key at the path of the tracker. While no such source is active, the default rules apply. An environment holds at most ${limits.sourcesMax} sources that are not archived.`,
       },
       list: {
         query: listQuery("sources"),
