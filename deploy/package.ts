@@ -30,7 +30,7 @@ const root = path.resolve(import.meta.dirname, "..")
 
 /** Sources that a browser loads: the dashboard's, and those of the client that they import. */
 const served = /^src\/(dashboard\/browser|client)\//
-/** What only a checkout needs: tours of the code, and what is only in the client's own package. */
+/** Files that only a checkout needs: tours of the code, and files of the client's own package. */
 const left = new RegExp(
   [
     "^src/README",

@@ -189,14 +189,14 @@ export const limits = {
   pathsOfActionMax: 50,
   pathsOfEnvironmentMax: 4_000,
   pathCharactersMax: 100,
-  /** The events of an action that are looked at in a period, and of the later ones one of so many. */
+  /** Events of an action whose paths are read in a period: the first ones, then one of `pathsSample`. */
   pathsLookedFirst: 100,
   pathsSample: 16,
   pathsPeriodMs: 30 * 86_400_000,
-  /** Members of an event that are looked at; an object in it with more than so many is a map. */
+  /** Members of an event that are read. An object in it with more than `pathsMembersMax` members is a map. */
   pathsLookedPerEvent: 100,
   pathsMembersMax: 20,
-  /** Rare paths that lose their places to those of one event. */
+  /** Rare paths that the paths of one event may replace. */
   pathsReplacedPerEvent: 5,
 
   // Accounts

@@ -20,7 +20,7 @@ export const activityLimits = {
    */
   activityPassShare: 100,
   activityWaitMs: 25,
-  /** A read that waits for a count waits at most so long; then it has what is known. */
+  /** The longest wait of a read for a count. Then the read has the last numbers, or none. */
   countWaitMs: 2_000,
   /** The results of so many environments are kept. */
   activityResultsMax: 64,

@@ -9,9 +9,9 @@ export const boardLimits = {
   boardPrizesMax: 20,
   /** The last rank that a prize may name; a share of the users may reach further. */
   boardPrizeRankMax: 10_000,
-  /** What `announceRanks` of a leaderboard may ask for. */
+  /** The largest `announceRanks` of a leaderboard. */
   boardRanksAnnouncedMax: 100,
-  /** The shortest time between two looks at the first ranks. */
+  /** The shortest time between two checks of the first ranks. */
   boardRanksLookMs: 2_000,
   /** How long after a defect the rank of a user is announced again. */
   boardRanksRetryMs: 5_000,
@@ -31,7 +31,7 @@ export const boardLimits = {
   payoutRetryMs: 1_000,
   /** How many users of a payout may have met a defect while the others are paid. */
   payoutFailedMax: 1_000,
-  /** How long after a defect a payout is tried again: so long that its tries never make the actor refuse all. */
+  /** How long after a defect a payout is tried again. With a shorter pause the actor would refuse other commands. */
   payoutCrashRetryMs: 90_000,
 
   /** Shares of closed windows that a user's state keeps on a board of teams until their prizes are paid. */

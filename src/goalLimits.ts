@@ -6,7 +6,7 @@ export const goalLimits = {
   goalTargetMax: 100_000_000_000,
   /** Completions of one goal that one record has, after an edit of the target. */
   goalCompletionsMax: 500,
-  /** The days of which a goal knows what was contributed. */
+  /** Days for which a goal keeps its contributions by day. */
   goalDaysMax: 128,
   /** Contributors of a goal that a list has. */
   goalContributorsMax: 100,

@@ -127,7 +127,7 @@ const figuresOf = (recap: AnyRecap, words: RecapWords) => {
   return all.filter(([value], index) => index < 2 || value > 0).slice(0, 4)
 }
 
-/** Nothing while it is not counted yet. */
+/** Empty if the value is not counted yet. */
 const known = (value: number | null, label: string) =>
   value === null ? [] : [[value, label] as const]
 
@@ -170,7 +170,7 @@ const rangeText = ({ from, to }: AnyRecap, language: string | undefined): string
     : `${dateText(from, language)} – ${dateText(to, language)}`
 }
 
-/** About how wide a character is, by the size of the font. */
+/** The approximate width of a character, in font sizes. */
 const widthOf = (character: string): number => {
   if (/\p{M}/u.test(character)) return 0
   if (/[MW\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\p{ExtPict}]/u.test(character)) return 1

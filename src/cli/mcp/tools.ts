@@ -87,7 +87,7 @@ const segment = (id: unknown): string => {
 
 const userPath = ({ userId }: Input, rest = ""): string => `/v1/users/${segment(userId)}${rest}`
 
-/** What `read_user` adds if it is asked for, each with its path after that of the user. */
+/** The optional parts of `read_user`, each with its path below that of the user. */
 const userParts = {
   streaks: "/streaks",
   metrics: "/metrics",

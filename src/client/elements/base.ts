@@ -76,7 +76,7 @@ export const named = (element: HTMLElement, className: string): HTMLElement => {
   return element
 }
 
-/** The box around what an element shows. A page resets the padding and border of `*`, also of an element. */
+/** The box around the contents of an element. Pages that reset padding and border of `*` reset those of the element. */
 const card = (...children: ReadonlyArray<Node>): HTMLElement => {
   const element = named(make("div", ...children), "card")
   element.part.add("card")

@@ -2,7 +2,7 @@ import type { Laurel } from "../Laurel.ts"
 import { pause } from "../limit.ts"
 import { ClientElement, make, named, type Words } from "./base.ts"
 
-/** What the messages told here have. */
+/** The data of the messages that a toast shows. */
 interface Message {
   readonly name?: string
   readonly title?: string

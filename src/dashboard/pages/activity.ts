@@ -35,12 +35,12 @@ const change = (now: number, before: number): Html => {
 const compared = (now: number | null, before: number | null): Html =>
   now === null || before === null ? html`–` : html`${count(now)} ${change(now, before)}`
 
-/** The day after the first one whose share says whether users come back. */
+/** The number of days after the first one, on which returning users are counted. */
 const returnDay = 7
 
 type Cohort = NonNullable<BodyOf<"analytics.retention">["cohorts"]>[number]
 
-/** Of how many users the day has ended, and how many were active on it. */
+/** The number of users for whom the day has ended, and of those who were active on it. */
 const returnedOf = (cohorts: ReadonlyArray<Cohort>) => {
   const on = cohorts.flatMap(({ days }) => days.filter(({ day }) => day === returnDay))
   return {

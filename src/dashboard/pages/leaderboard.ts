@@ -150,7 +150,7 @@ const standingOf = (
     ({ users }) => users.find(({ disqualified, entry }) => disqualified || entry !== null),
   )
 
-/** That of a team, whose id is in the place of a user's; `undefined`: no such team can be listed. */
+/** The standing of a team, with the team's id as user id; `undefined`: no such team can be listed. */
 const teamStandingOf = (
   { ask }: PlaceVisit,
   { key, teamKind }: Definition,

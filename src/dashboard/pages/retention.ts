@@ -32,7 +32,7 @@ const byOf = ({ request }: PlaceVisit): Retention["by"] => {
 /** The days of the figures. */
 const featured = [1, 7, 30] as const
 
-/** A day that only a smaller part of the users has reached says little of all. */
+/** Days that a smaller share of the users has reached are dotted. */
 const fewShare = 0.1
 
 const retentionPage = Effect.fnUntraced(function* (

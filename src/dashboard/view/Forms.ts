@@ -98,7 +98,7 @@ interface Field {
   readonly label: string
   /** One sentence below the field. */
   readonly hint?: Content
-  /** What is odd about the text, although it may be saved. */
+  /** A warning about the text, which may be saved nevertheless. */
   readonly warning?: Content
   readonly faults?: ReadonlyArray<Fault> | undefined
   /**

@@ -1,7 +1,6 @@
 /**
- * What a form knows of the metadata that events carried: suggestions for its paths, and a warning beside a
- * path that no event of its actions had, which is usually misspelt. It says nothing where events of an
- * action carried more than was kept.
+ * Suggests paths of metadata in forms, and warns beside a path that no event of the form's actions had: it
+ * is usually misspelt. There is no warning if events of an action carried more paths than were kept.
  */
 import type { SeenAction } from "./Actions.ts"
 import type { Draft } from "./Editing.ts"
@@ -32,7 +31,7 @@ const pathsOf = (seen: ReadonlyArray<SeenAction>): ReadonlyArray<SeenPath> =>
   seen.flatMap(({ metadata }) => metadata.paths).sort((one, other) => other.events - one.events)
 
 /**
- * What is odd about a path in the events of `actions`; `undefined`: nothing, or too little is known.
+ * The warning about a path for events of `actions`; `undefined`: none, or too little is known.
  * `isNumber`: the path must lead to a number.
  */
 export const pathWarning = (
@@ -53,7 +52,7 @@ export const pathWarning = (
     if (!isNumber || kinds.has("number")) return undefined
     return html`Events of ${names} had no number there, but: ${[...kinds].join(", ")}.`
   }
-  // Nothing is known of what is in a list or a map.
+  // The members of lists and maps are unknown.
   const isInside = paths.some(
     (one) => path.startsWith(`${one.path}.`) && one.kinds.some((kind) => /list|object/.test(kind)),
   )
@@ -67,17 +66,17 @@ export const pathWarning = (
 
 const plain = (path: string): string => path.toLowerCase().replaceAll(/[\s_-]/g, "")
 
-/** Whether one path is likely to be the other with typing errors. */
+/** Whether one path is probably a misspelling of the other. */
 const isNear = (one: string, other: string): boolean => {
   const [from, to] = [plain(one), plain(other)]
   if (from === to) return true
-  // More typing errors make another word.
+  // With more typing errors it is another word.
   const shorter = Math.min(from.length, to.length)
   const most = shorter < 2 ? 0 : shorter < 4 ? 1 : 2
   return Math.abs(from.length - to.length) <= most && edits(from, to) <= most
 }
 
-/** How many letters are put in, left out or changed (Levenshtein). */
+/** The number of letters that are inserted, deleted or replaced (Levenshtein distance). */
 const edits = (from: string, to: string): number => {
   let before = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (let row = 1; row <= from.length; row++) {

@@ -15,7 +15,7 @@ export const daysIn = (query: URLSearchParams): Days => ({
   to: query.get("to") || undefined,
 })
 
-/** What was read, or the error whose faults the fields of `daysForm` show. */
+/** The result of the read, or the error whose faults the fields of `daysForm` show. */
 export const orRangeFault = Effect.fnUntraced(function* <A>(
   read: Effect.Effect<A, LaurelError>,
 ): Effect.fn.Return<Result.Result<A, LaurelError>, LaurelError> {

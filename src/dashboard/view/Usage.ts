@@ -65,7 +65,7 @@ const happened: Readonly<Record<MechanicNoun, readonly [one: string, many: strin
   goal: ["contributor", "contributors"],
 }
 
-/** What the lists say of each definition below its key; nothing for a kind that does nothing by itself. */
+/** The text of lists below the key of each definition; none for kinds without an effect of their own. */
 export const usageCells = (
   base: string,
   noun: Noun,

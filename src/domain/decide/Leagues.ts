@@ -82,8 +82,8 @@ export interface LeagueSeats {
     userId: string,
   ) => { readonly rank: number | null; readonly of: number }
   /**
-   * The user's rank in a cohort whose window is open, by all records that were appended, how many users
-   * have one, and how many there are.
+   * The user's rank in a cohort whose window is open, by all records that were appended, with the number of
+   * ranked users and the number of users.
    */
   readonly standing: (
     cohort: CohortRef,

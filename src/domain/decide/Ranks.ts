@@ -1,8 +1,8 @@
 /**
  * Decides the announcement of a user's rank on a leaderboard. `engine/actor/RankNews.ts` finds the change.
  *
- * Nothing is announced of a window that has closed, nor of a leaderboard that announces no ranks any more: so in
- * the journal no announcement is behind the record of a close.
+ * A window that has closed, and a leaderboard that no longer announces ranks, announce nothing. So in the journal
+ * no announcement follows the record of a close.
  */
 import { Result } from "effect"
 import { closeOf } from "../project/BoardClose.ts"

@@ -34,7 +34,7 @@ export const remindOfEndings = ({ facts, now, project, user }: Draft): void => {
   }
 }
 
-/** Adds the reminders of leagues that are due at `draft.now`, with the rank and what is ahead. */
+/** Adds the reminders of leagues that are due at `draft.now`, with the rank and the outcome if the windows closed now. */
 export const remindOfLeagues = ({ facts, now, project, user }: Draft, seats: LeagueSeats): void => {
   if (user === undefined || project.settings.reminders?.leagueDays === undefined) return
   for (const { division, endsAt, entry, league, startsAt } of leaguesClosing(user, project, now)) {

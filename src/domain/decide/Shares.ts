@@ -15,7 +15,7 @@ import { timedWindows } from "../values/Calendar.ts"
 
 type User = Pick<UserState, "boards" | "teams">
 
-/** What keeps shares before the score; none: the usual case. */
+/** The fact that keeps shares before the score; usually none. */
 export const keptBefore = (
   user: User | undefined,
   project: ProjectState,
@@ -45,8 +45,8 @@ const lostBy = (share: TeamShare, fact: FactOf<"board.scored">): ReadonlyArray<K
 }
 
 /**
- * What keeps shares of closed windows when the user leaves the team with this number, behind the fact that
- * says so. Those of open windows are no prize's any more.
+ * The facts that keep shares of closed windows when the user leaves the team with this number. They follow the
+ * fact of leaving. Shares of open windows can win no prize any more.
  */
 export const keptByLeaving = (
   user: User,
@@ -65,7 +65,7 @@ export const keptByLeaving = (
   return facts
 }
 
-/** What takes the shares of closed windows from a user who joins the team again: it was not in it at the close. */
+/** The facts that remove shares of closed windows from a user who joins the team again: it was not in it at the close. */
 export const goneByJoining = (
   user: User | undefined,
   project: ProjectState,
@@ -82,8 +82,8 @@ export const goneByJoining = (
 }
 
 /**
- * What takes the shares of a window away that is paid. After a merge there may be shares for two teams: a user
- * wins once.
+ * The fact that removes the shares of a window whose prize is paid. After a merge there may be shares of two
+ * teams: a user wins once.
  */
 export const withoutShares = (
   user: User,

@@ -79,8 +79,8 @@ const missing = (given: PutTeam["team"]) =>
   )
 
 /**
- * A leaderboard does not list a team that is disqualified on it. Its members score for it still, so that a
- * team that is listed again has all its scores; closed windows stay as they are. It follows from the team alone.
+ * A leaderboard does not list a team that is disqualified on it. Its members still score for it, so that a
+ * team that is listed again has all its scores; closed windows stay as they are. The list of the leaderboard depends on the team alone.
  */
 export const disqualifyTeam = (
   { leaderboards, teams }: ProjectState,
@@ -96,7 +96,7 @@ export const disqualifyTeam = (
   if (before === undefined || before.kind !== board.teamKind) return Result.fail(teamNotFound)
   if (isOffBoard(before, board.id) === disqualified) return Result.succeed([])
   const { disqualifiedOn = [], ...rest } = before
-  // Those of leaderboards that were archived since are forgotten.
+  // Leaderboards that were archived since are left out.
   const others = disqualifiedOn.filter((id) => {
     const other = leaderboards.get(id)
     return id !== board.id && other !== undefined && other.set !== "archived"

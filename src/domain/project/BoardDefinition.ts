@@ -155,7 +155,7 @@ export interface Board extends Targeted {
    * that no more than two of a kind are open, which is what a user's state has places for.
    */
   readonly graceMinutes: number
-  /** Messages tell users in the first so many places of their ranks; null: no messages. */
+  /** The number of first places whose users get messages of their ranks; null: no messages. */
   readonly announceRanks: number | null
 }
 

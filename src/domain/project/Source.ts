@@ -12,10 +12,10 @@
  * - Secrets are no part of the definition, so that nothing that shows or exports definitions has them.
  *   A rotated secret stays valid for a time. An archived source has none.
  *
- * Trackers, such as Segment, send their messages with an API key. A message becomes what it does without a
- * source (`http/body/TrackerMessages.ts`), unless a mapping or the rules of the active source say
- * otherwise. The first mapping that matches makes the event, whose id stays that of the message: a message
- * counts once, also if a mapping changes between two deliveries of it.
+ * Trackers, such as Segment, send their messages with an API key. Without a source, default rules read a
+ * message (`http/body/TrackerMessages.ts`). Mappings and rules of the active source replace them. The first
+ * mapping that matches makes the event, which keeps the id of the message: so a message counts once, also if
+ * a mapping changes between two deliveries of it.
  *
  * Cost: a delivery costs a hash of its body for each valid secret, one `JSON.parse`, and for each
  * mapping of its kind of event the length of its pointers. Mappings are compiled once per version.
@@ -58,7 +58,7 @@ export interface Mapping {
   readonly metadata: Readonly<Record<string, string>>
 }
 
-/** What becomes of the messages of a tracker that no mapping matches. */
+/** The rules for messages of a tracker that no mapping matches. */
 export interface TrackerRules {
   readonly unmapped: "event" | "ignored"
   readonly aliases: "merged" | "ignored"

@@ -33,10 +33,10 @@ export interface RankChange {
   readonly score: number | null
 }
 
-/** A look at the first ranks of leaderboards. */
+/** A check of the first ranks of leaderboards. */
 export interface RankLook {
   readonly kind: "ranks"
-  /** Only in a command: what it announces, and to whom. */
+  /** Only in a command: the announcement and its user. */
   readonly change?: RankChange & { readonly to: string }
 }
 

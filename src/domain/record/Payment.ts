@@ -11,7 +11,7 @@ import type { GoalRef } from "./GoalFact.ts"
 /** What the user is paid for: a rank in a closed window of a leaderboard. */
 export interface PrizeRank extends ClosedPlace {
   readonly rank: number
-  /** On a leaderboard of teams, the number and the id of the team that won, which the user is paid for. */
+  /** On a leaderboard of teams, the number and the id of the team whose prize is paid. */
   readonly team?: number
   readonly teamId?: string
 }

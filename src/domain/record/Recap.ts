@@ -5,10 +5,10 @@
  * counts for nothing. An event counts on the day on which it occurred, another record on the day of
  * its decision, both in the time zone that the recap is made for.
  *
- * Undo and merge. What an undo takes back has a fact of its own (`badge.revoked`, `quest.reverted`), so a badge or
- * quest counts unless it has one, also if its event was undone: badges of streaks stay. The history of a user has the records of
- * those who were merged into it. Levels are those of the user alone, and a badge that several of them had earned counts
- * once, when it was earned first.
+ * Undo and merge. An undo that takes a badge or quest back makes a fact of its own (`badge.revoked`, `quest.reverted`).
+ * Without this fact the badge or quest counts, also if its event was undone: badges of streaks stay. The history of a
+ * user has the records of users who were merged into it. Levels are those of the user alone. A badge that several of
+ * these users had earned counts once, on the day on which it was earned first.
  *
  * Cost: memory by day of the range, by action, and by badge and quest of the history that is read.
  */
@@ -138,7 +138,7 @@ export class Recap {
     this.#badges = this.#badges.filter((one) => badgeKey(one) !== key)
   }
 
-  /** Whether what the fact gave is the user's: an undo tells each badge and quest that it takes back. */
+  /** Whether the user still has what the fact gave: an undo has a fact for each badge and quest that it takes back. */
   #isKept(fact: Fact, isRevoked: boolean): boolean {
     const key = givenKey(fact)
     if (key === undefined) return !isRevoked

@@ -1,6 +1,6 @@
 /**
- * What is left of a record when its user is erased: the unit of an item that it sold or took back, what
- * it did to the totals of shared goals, and what it scored for teams. All of it stays
+ * The remains of a record whose user is erased: the unit of an item that it sold or took back, its
+ * contributions to shared goals, and its scores for teams. They stay
  * (`engine/actor/Sales.ts`, `engine/actor/GoalTotals.ts`, `engine/boards/TeamScores.ts`), and names no user. A journal that is folded into a snapshot from before
  * the erasure counts them from here.
  */

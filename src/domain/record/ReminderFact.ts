@@ -25,8 +25,8 @@ export type ReminderFact =
       readonly through: number
     }
   /**
-   * The window of a league ends in which the user has a place. `rank` null: no score. `of`: how many users of the cohort have a
-   * rank, and `size`: how many there are. `outcome`: what would come of the window if it closed now. `decimals`:
+   * A window of a league in which the user has a place ends soon. `rank` null: no score. `of`: the number of ranked
+   * users in the cohort. `size`: the number of users in it. `outcome`: the outcome if the window closed now. `decimals`:
    * those of the score, which is scaled by them; absent: none.
    */
   | ({

@@ -1,5 +1,5 @@
 /**
- * Reminders that a window of a league ends in which the user has a place in a cohort. With
+ * Reminders before the end of a window of a league in which the user has a place in a cohort. With
  * `leagueDays` of n, a reminder is due when the user's clock shows the hour for the n-th last time
  * before the end (`Reminder.ts`).
  *
@@ -8,8 +8,8 @@
  * - A user who has had an event since the hour needs no reminder for it: a user who joins with an event
  *   on the last day after the hour gets none. The next hour before the end counts again. A user who
  *   joins by a reward gets the reminder at once: the state does not tell when a place was taken.
- * - Who has no rank whatever the score, hidden or disqualified, gets none.
- * - The grace of a window is no time to play: what counts is its end, or the end of the league.
+ * - A user who is hidden or disqualified has no rank, and gets no reminder.
+ * - Reminders count to the end of the window, or of the league if that is earlier. The grace does not count.
  *
  * Cost: a user without a place in a league costs nothing. A due time costs a look at each place.
  */
@@ -65,7 +65,7 @@ export function* leagueReminders(
   }
 }
 
-/** The windows of whose ends the user is to be reminded now. */
+/** The windows whose end the user must be reminded of now. */
 export const leaguesClosing = (
   user: UserState,
   project: ProjectState,

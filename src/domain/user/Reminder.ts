@@ -1,6 +1,6 @@
 /**
- * Reminders of what ends: a quest that the user has begun and not completed, amounts that expire, and
- * windows of leagues (`LeagueReminder.ts`).
+ * Reminders before an end: of a quest that the user has begun and not completed, of amounts that expire, and
+ * of windows of leagues (`LeagueReminder.ts`).
  * The settings say how many days before the end, and the hour of the user's clock (`Absence.ts` has
  * the reminders of users who stay away, with the same hour).
  *

@@ -1,4 +1,4 @@
-/** Who gets reminders, and the hours of the user's clock at which they are sent. */
+/** Whether a user gets reminders, and the hours of the user's clock at which they are sent. */
 import type { ProjectState, Reminders } from "../project/Project.ts"
 import type { Zone } from "../values/Calendar.ts"
 import type { UserState } from "./User.ts"

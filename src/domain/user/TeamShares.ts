@@ -1,8 +1,8 @@
 /**
- * Whom a team's prize is paid to: who scored for the team in the window, was in the team when the window
- * closed, and scored for no other team in between.
+ * Decides which users are paid a team's prize: each user who scored for the team in the window, was in the
+ * team when the window closed, and scored for no other team in between.
  *
- * A state has what the user scored for its latest team in two windows of a kind (`TeamShare`). A payment
+ * A state has the scores of the user for its latest team in two windows of a kind (`TeamShare`). A payment
  * may be late: a payer that fails, a server that was down. So a share that the state would lose is kept
  * (`KeptShare`) as long as its prize may come:
  * - a score needs the place of a window whose prizes are under way, or which has not closed yet,
@@ -68,7 +68,7 @@ export const payingShares = (
   return sharesOf(share).filter((one) => isPaying(project, boardId, one))
 }
 
-/** These shares, each once, but for those whose prizes cannot come any more. */
+/** These shares, each once, without those whose prizes cannot come any more. */
 export const stillKept = (
   project: Project,
   boardId: string,
@@ -79,7 +79,7 @@ export const stillKept = (
     .filter((share) => mayBePaid(project, boardId, share))
     .slice(-limits.boardSharesKeptMax)
 
-/** The share of what the team scored in the window; `undefined`: the user has none. */
+/** Where the state has the user's share of the team's score in the window; `undefined`: it has none. */
 export const shareIn = (
   { kept = [], share }: BoardScores,
   place: KeptShare,

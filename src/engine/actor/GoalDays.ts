@@ -1,13 +1,13 @@
 /**
- * What was contributed to each shared goal on each day, of all teams together.
+ * The contributions to each shared goal by day, of all teams together.
  *
  * A contribution belongs to the day of the project on which its event occurred. Its fact names the day
  * (`decide/Goals.ts`), so a later change of the zone moves nothing, and an undo takes the amount from the day that
- * got it. What erased users contributed stays: their tombstones keep the day (`domain/record/Remains.ts`).
+ * got it. Contributions of erased users stay: their tombstones keep the day (`domain/record/Remains.ts`).
  *
  * Invariants:
- * - A goal has its last day with a contribution and the `goalDaysMax` days before it. A day that was left
- *   behind does not come back, so the sums do not depend on the order of the contributions.
+ * - A goal has its last day with a contribution and the `goalDaysMax` days before it. A day that was
+ *   dropped is not added again, so the sums do not depend on the order of the contributions.
  * - A snapshot writes the days of the goals that changed since the last one, as of its watermark.
  *
  * Cost: a change of a map for each contribution, and `goalDaysMax` numbers for each goal. A snapshot copies them as
@@ -22,7 +22,7 @@ import { Changed } from "../records/Changed.ts"
 
 export const goalDaysPrefix = "goalDays"
 
-/** The days of a goal, in any order, and what was contributed on each, scaled. */
+/** The contributions of a goal by day, in any order, scaled. */
 export type StoredDays = ReadonlyArray<readonly [day: number, amount: number]>
 
 interface Days {
@@ -37,7 +37,7 @@ export class GoalDays {
   readonly #byGoal = new Map<string, Days>()
   readonly #changed = new Changed<Days>()
 
-  /** What was contributed on a day, scaled. */
+  /** The contributions of a day, scaled. */
   amountOn(goalId: string, day: number): number {
     return this.#byGoal.get(goalId)?.amounts.get(day) ?? 0
   }

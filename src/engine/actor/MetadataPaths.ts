@@ -1,25 +1,25 @@
 /**
- * The paths of the metadata that the events of each action carried, with the kinds of their values: for
- * people who write conditions. No value is kept.
+ * The paths of the metadata that the events of each action carried, with the kinds of their values. They
+ * help people who write conditions. No value is kept.
  *
- * - Periods are 30 days of the server's time. The counts are of the present period and the one before, so
- *   a path that events no longer carry is gone after 30 to 60 days. With it goes a name that was personal,
- *   such as an id used as a name; an erasure of the user removes no name.
- * - A sample is looked at: the first events of an action in a period, then one of `pathsSample` by a hash
- *   of the record's sequence. So a replay looks at the same events.
+ * - Periods of `pathsPeriodMs` are in the server's time. The counts are of the present period and the one before,
+ *   so a path that events no longer carry is dropped after one to two periods. An erasure of a user removes no path,
+ *   so a personal name, such as an id used as a name, stays as long.
+ * - Events are sampled: the first events of an action in a period, then one of `pathsSample` by a hash
+ *   of the record's sequence. So a replay samples the same events.
  * - Left out, and reported as `more`: names that no condition can have (with a dot), that look like ids,
  *   or that do not print; objects with many members below the first level, which are maps; all beyond
- *   the limits. A full table gives the place of its oldest path that was seen once to a new one, a few times
- *   an event: names that never repeat displace each other, not the names that do.
- * - Of an environment's places, actions that no definition named take at most half.
+ *   the limits. In a full table a new path replaces the oldest path that was seen once, a few times
+ *   an event: names that never repeat replace each other, not names that repeat.
+ * - Actions that no definition named take at most half of an environment's places.
  *
- * Cost: for an event that is looked at, a look-up in a map for each member of its metadata. A snapshot has
+ * Cost: for a sampled event, a look-up in a map for each member of its metadata. A snapshot has
  * at most `pathsOfEnvironmentMax` paths of `pathCharactersMax` characters.
  */
 import { type Metadata, type MetadataKind, metadataKinds } from "../../domain/values/Metadata.ts"
 import { limits } from "../../Limits.ts"
 
-/** A path, and how many of the events that were looked at carried it. */
+/** A path, and the number of sampled events that carried it. */
 export interface SeenPath {
   readonly path: string
   readonly kinds: ReadonlyArray<MetadataKind>
@@ -27,7 +27,7 @@ export interface SeenPath {
 }
 
 export interface ActionPaths {
-  /** How many events were looked at, with metadata or without. */
+  /** The number of sampled events, with metadata or without. */
   readonly looked: number
   /** The most frequent first. */
   readonly paths: ReadonlyArray<SeenPath>
@@ -82,7 +82,7 @@ export class MetadataPaths {
   #size = 0
   #unmatched = 0
 
-  /** Looks at an event of an action, unless the sample leaves it out; returns whether it did. */
+  /** Reads the paths of an event, unless the sample leaves it out; returns whether it read them. */
   look(
     action: string,
     metadata: Metadata | undefined,
@@ -142,7 +142,7 @@ export class MetadataPaths {
     if (!table.matched) this.#unmatched--
   }
 
-  /** Begins a period: what was seen in neither it nor the one before goes. */
+  /** Begins a period. Drops paths that were seen in neither of the two periods. */
   #begin(period: number): void {
     const isNext = period === this.#period + 1
     const turn = (counts: Twice) => {
@@ -158,7 +158,7 @@ export class MetadataPaths {
     this.#period = period
   }
 
-  /** What was seen of an action, as of `now` in epoch milliseconds. */
+  /** The paths of an action, as of `now` in epoch milliseconds. */
   of(action: string, now: number): ActionPaths {
     const table = this.#byAction.get(action)
     if (table === undefined) return noPaths
@@ -217,7 +217,7 @@ class Look {
   readonly #paths: MetadataPaths
   readonly #table: Table
   #left: number = limits.pathsLookedPerEvent
-  /** How many rare paths may lose their place to those of this event. */
+  /** How many rare paths the paths of this event may still replace. */
   #replaces: number = limits.pathsReplacedPerEvent
 
   constructor(paths: MetadataPaths, table: Table) {

@@ -11,7 +11,7 @@
  *   the processor and of the disk.
  * - Without other commands no group waits: one is decided while the one before is at the disk.
  * - Groups begin in the order in which they were asked for, over all environments of the engine.
- * - No reply is made, and of the outcomes only the refusals are kept. Otherwise what a group made would live
+ * - No reply is made, and of the outcomes only the refusals are kept. Otherwise the objects of a group would live
  *   until all groups are over, and V8 would move it to the old generation.
  * - A user who was not decoded leaves the cache of actors with the group. Otherwise the work would replace
  *   the users who are hot, and each collection of garbage would copy thousands of actors that nobody uses.

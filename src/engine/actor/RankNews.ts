@@ -1,13 +1,13 @@
 /**
  * Announces ranks on leaderboards with `announceRanks`. It compares the first places of each open window with
- * the ranks that were announced last, and asks each user whose rank differs for a record.
+ * the ranks that were announced last, and asks the actor of each user whose rank differs for a record.
  *
  * Invariants:
- * - The announced ranks are the fold of durable records (`boards/AnnouncedRanks.ts`). A look begins when all that the one
- *   before asked for is answered. So a kill neither repeats a change nor loses one: the next look finds what the
- *   boards have and the records lack.
- * - After a look without changes in between, the announced ranks of each open window are its first places.
- * - Each record has the rank of the look. A rank that changes back between two looks is not announced.
+ * - The announced ranks are the fold of durable records (`boards/AnnouncedRanks.ts`). A check begins when all requests
+ *   of the one before are answered. So a kill neither repeats a change nor loses one: the next check finds each rank
+ *   of the boards that no record has.
+ * - After a check without changes meanwhile, the announced ranks of each open window are its first places.
+ * - Each record has the rank at the check. A rank that changes back between two checks is not announced.
  *
  * The first `announceRanks` rows have a rank that is announced, also if more users share the last of these ranks: so
  * a board on which all scores are equal announces no more than others.
@@ -15,7 +15,7 @@
  * Ownership: this class asks the actors of users. Of the announced ranks it removes those of windows that ended
  * without a record, and of users who are gone.
  *
- * Cost: a look reads the first places of all open windows of the environment, at most every `boardRanksLookMs`, after
+ * Cost: a check reads the first places of all open windows of the environment, at most every `boardRanksLookMs`, after
  * records of its users; then a record for each rank that differs, through `Pace`. Without such a leaderboard a record
  * costs a comparison.
  */
@@ -58,7 +58,7 @@ export class RankNews {
   readonly #woken = Latch.makeUnsafe(false)
   /** The environments with a leaderboard that announces ranks. */
   readonly #watched = new Set<string>()
-  /** Those with records since the last look. */
+  /** Those with records since the last check. */
   #changed = new Set<string>()
   /** The users, by environment, who met a defect and are left out for a while. */
   readonly #resting = new Set<string>()
@@ -164,7 +164,7 @@ const rankChanges = (
   const open = [...openWindows(set, board)]
   const zone = zoneOf(durable.settings.timezone)
   const now = timeIn(durable, serverNow)
-  // A window that lists nobody closes without a record.
+  // An empty window closes without a record.
   for (const window of announced.windowsOf(board.id)) {
     const { window: kind } = window
     if (kind === "all_time" || open.some(([one]) => isSame(one, window))) continue
@@ -188,7 +188,7 @@ const rankChanges = (
 const isSame = (one: RankedWindow, other: RankedWindow): boolean =>
   one.window === other.window && one.index === other.index
 
-/** The open windows of a leaderboard with what they list. */
+/** The open windows of a leaderboard with their rows. */
 function* openWindows(
   set: BoardSet,
   board: Board,
@@ -209,7 +209,7 @@ interface Change extends Pick<RankChange, "rank" | "previousRank"> {
   readonly key: number
 }
 
-/** How the first places differ from the announced ranks: who has left comes first. */
+/** The differences between the first places and the announced ranks. Users who have left come first. */
 const changesIn = (
   announced: ReadonlyMap<string, number>,
   rows: Leaderboard | undefined,

@@ -5,7 +5,7 @@
  * Invariants:
  * - Each durable record of a user is folded once, also during recovery, from the watermark on.
  * - A snapshot has the rows as of its watermark, in the transaction that sets the watermark.
- * - A row says who may be a member, or may have a share of a prize that the team won
+ * - A row names a user who may be a member, or may have a share of a prize that the team won
  *   (`user/TeamShares.ts`): the user's state decides. The rows of a deleted team stay until
  *   their users join another team of the kind or are gone, so a deletion costs the same for any
  *   number of members.

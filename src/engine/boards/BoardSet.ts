@@ -96,7 +96,7 @@ export class BoardSet {
     const window = closed === undefined ? allTimeWindow : windowOf(closed)
     this.ended.freeze(this.allTime, window, sequence)
     this.allTime = this.#newBoard()
-    // They list nobody: the record has closed those that do.
+    // These windows are empty: the record has closed the others.
     for (const kind of timedWindows) this.windows[kind].dropThrough(Number.POSITIVE_INFINITY)
   }
 

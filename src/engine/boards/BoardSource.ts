@@ -36,7 +36,7 @@ export interface GroupPlace {
 export interface GroupSource {
   /** The rows of a group, with their positions there; `undefined`: the board lists nobody of it. */
   readonly of: (name: string) => Effect.Effect<BoardSource | undefined, Broken>
-  /** The names of up to `limit` groups that list somebody, by name, from the first one after `after` on. */
+  /** The names of up to `limit` groups with listed users, by name, from the first one after `after` on. */
   readonly names: (
     after: string | undefined,
     limit: number,

@@ -7,8 +7,8 @@
  *   is settled while others wait. It is derived from states, so a snapshot does not have it.
  * - A cohort takes at most `cohortSize` users: `taken` also counts places of records that are not
  *   durable. A place whose record was never appended stays free until the next start.
- * - The ranks of a closed window do not move. Who is settled has the rank in the state; who is gone
- *   left it in the counts (`LostSeats`); the others have the ranks between, in the order of their
+ * - The ranks of a closed window do not move. A settled user has the rank in the state; a user who is
+ *   gone left it in the counts (`LostSeats`); the others have the ranks between, in the order of their
  *   scores. These cannot change, since a command settles them first (`decide/Leagues.ts`).
  * - The ranks of an open window (`standing`) follow from the latest states, durable or not: so they are those of all
  *   records before the one that is decided. They are kept until a record of a member is appended.
@@ -16,8 +16,8 @@
  * Ownership: the commit pipeline changes cohorts (stage `actor`), decisions take places (`reserve`), a
  * start lists the users of all states (`add`). `LeagueClock` closes and settles.
  *
- * Cost: 8 bytes a user, 8 more once a rank was asked for, and a few hundred for a cohort. A read or the first rank of a cohort decodes
- * the states of its members.
+ * Cost: an array element for each user, another one once a rank was asked for, and an object for each cohort. A read or
+ * the first rank of a cohort decodes the states of its members.
  */
 import type { MemberNames, Members } from "../../domain/board/Members.ts"
 import type { CohortRef, LeagueSeats } from "../../domain/decide/Leagues.ts"

@@ -1,4 +1,4 @@
-/** A window of a leaderboard that a read has found: what it lists, and how its rows are shown. */
+/** A window of a leaderboard that a read has found: its rows, and how they are shown. */
 import { Gaps } from "../../domain/board/Gaps.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import { Members } from "../../domain/board/Members.ts"
@@ -40,7 +40,7 @@ export const nothingFound: Omit<Found, "listed"> = {
 export const sharesRanks = ({ boards }: Found): boolean =>
   !(boards instanceof FurtherBoards) || boards.board.ties === "shared"
 
-/** What the user with this row has won. */
+/** The prizes of the user with this row. */
 export const wonBy = (
   { prizes }: Found,
   row: Pick<BoardRow, "first" | "position">,

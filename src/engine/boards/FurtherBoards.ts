@@ -96,14 +96,14 @@ export class FurtherBoards extends BoardSet {
     this.moved()
   }
 
-  /** What the user ever earned of the currency, or the value of the metric, scaled. */
+  /** The amount of the currency that the user ever earned, or the value of the metric, scaled. */
   #everOf(user: UserState): number {
     const { score } = this.board
     if ("currency" in score) return earnedOf(user, score.currency)
     return this.#metric === undefined ? 0 : (metricTotal(user.metrics.get(this.#metric.id)) ?? 0)
   }
 
-  /** Who has no value is not listed. */
+  /** A user without a value is not listed. */
   #placeValue(user: UserState, { id }: Metric): void {
     const state = user.metrics.get(id)
     const value = state === undefined ? null : metricTotal(state)
@@ -112,7 +112,7 @@ export class FurtherBoards extends BoardSet {
     this.moved()
   }
 
-  /** Of equal lengths, the one whose last period is earlier was reached first. */
+  /** Of equal lengths, the streak with the earlier last period has reached it first. */
   #placeStreak(user: UserState, key: string): void {
     const streak = user.streaks.get(key)
     const last = streak && lastPeriodOf(streak)
@@ -120,13 +120,13 @@ export class FurtherBoards extends BoardSet {
     if (length === 0 && this.members.find(user.id) === undefined) return
     const member = this.#memberOf(user)
     const since = Math.max(0, last ?? 0)
-    // A streak that broke and is as long again was reached anew.
+    // `set` keeps the tie of an equal score, but a streak may have broken and reached the same length later.
     if (this.allTime.tie(member) !== since) this.allTime.remove(member)
     this.allTime.set(member, this.keyOf(length), since)
     this.moved()
   }
 
-  /** A revocation may have left nothing of a window: then the state does not have it any more. */
+  /** A revocation may leave no score in a window. Then the state no longer has the window. */
   leaveEmptied(user: UserState, fact: Extract<Fact, { readonly kind: "board.scored" }>): void {
     const member = this.members.find(user.id)
     const { windows } = user.boards.get(fact.boardId) ?? noBoardScores

@@ -148,7 +148,7 @@ export type OfWindow<A> = Pick<
 > &
   A
 
-/** A group of a board: how many users it lists, and the first of them. */
+/** A group of a board: the number of its listed users, and the first of them. */
 export interface BoardGroup {
   readonly name: string
   readonly total: number
@@ -333,7 +333,7 @@ export class BoardReader {
     })
   }
 
-  /** The groups that list somebody, by name. */
+  /** The groups with listed users, by name. */
   readGroups(
     environment: RankedEnvironment,
     { after, limit, ...query }: GroupsQuery,

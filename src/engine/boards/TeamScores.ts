@@ -9,11 +9,11 @@
  *   is merged into another or is erased takes nothing away.
  * - A snapshot has the scores of each team as of its watermark, in the transaction that sets the
  *   watermark. A window that is stored by then, or closed, is not among them (`StoredBoard.ts` has it).
- * - A team that is disqualified on a board leaves it, closed windows too. What it scores is added up apart
+ * - A team that is disqualified on a board leaves it, closed windows too. Its scores are added up apart
  *   (`Unlisted`), so that a team that is listed again has its scores in the windows that are open.
  * - A deleted team leaves all boards at once, closed ones too. A fact counts only for the team with its
  *   number: a new team with the id of a deleted one begins without a score.
- * - The tombstone of an erased record keeps what it scored for teams (`domain/record/Remains.ts`): a journal
+ * - The tombstone of an erased record keeps its scores for teams (`domain/record/Remains.ts`): a journal
  *   that is folded into a snapshot from before the erasure counts it from there.
  *
  * Cost: a look-up of the team and a move on each of the windows of the board, for each fact that names a
@@ -39,7 +39,7 @@ type Score = readonly [score: number, sequence: number]
 
 /**
  * The scores of a team that a board does not list. A snapshot drops those of windows that have closed, and keeps
- * the newest `openWindowsMax` of a kind: a window that lists nobody ends without a record.
+ * the newest `openWindowsMax` of a kind: an empty window ends without a record.
  */
 interface Unlisted {
   total: Score | undefined
@@ -93,7 +93,7 @@ export class TeamScores {
     }
   }
 
-  /** Adds what an erased record scored. */
+  /** Adds the scores of an erased record. */
   left(facts: ReadonlyArray<TeamScored>, sequence: number): void {
     for (const fact of facts) this.#score(fact, sequence)
   }

@@ -103,7 +103,7 @@ export class EngineMetrics {
     this.#metrics.gauge("laurel_clock_ahead_seconds", () => clock.aheadMs / 1_000)
   }
 
-  /** What has met a defect and waits for its next try: payments, and environments whose leaderboards are filled. */
+  /** Work that met a defect and waits for its next try: payments, and environments whose leaderboards are filled. */
   observeFailing({
     failing,
     fillsFailing,

@@ -16,9 +16,9 @@
  *   after each defect, goes on taking the user's other commands (`actor/Supervisor.ts`).
  * - A payout that meets a defect or a damaged record itself, or more than `payoutFailedMax` users who do, is
  *   logged, and begins again after the same time.
- * - A team that wins pays those who have a share of what it scored (`domain/user/TeamShares.ts`): its members
- *   are asked, and former members who have kept their shares. Those without one refuse. A merge may move
- *   a share to a user who was passed, so another pass over the team follows.
+ * - A prize of a team is paid to the users with a share of its score (`domain/user/TeamShares.ts`): its members
+ *   are asked, and former members who have kept their shares. Users without a share refuse. A merge may move
+ *   a share to a user who was already asked, so another pass over the team follows.
  * - Positions and ranks are those of the closed board, in memory or stored, whose rows never move.
  *   Who has left it since is a gap and gets nothing. The merge of a user pays who stays before the row
  *   becomes a gap (`actor/Merges.ts`).
@@ -293,7 +293,7 @@ class PayoutRun {
     }
   })
 
-  /** Asks those who have a share of what the team scored. */
+  /** Asks the users who may have a share of the team's score. */
   readonly #payTeam = Effect.fnUntraced(function* (this: PayoutRun, row: BoardRow) {
     const { merges } = this.#parts
     const paid = this.#paid

@@ -34,7 +34,7 @@ export const notCounted: NotCounted = { result: null, countedAt: null, counting:
 /** How long a read waits: `briefly`, for `countWaitMs` at most, or until all is `counted`, as for a table. */
 export type Wait = "briefly" | "counted"
 
-/** What the pass ends with; `undefined`: it has not ended yet, or has no result. */
+/** The result of the pass; `undefined`: it has not ended yet, or has no result. */
 export const waitFor = <Result>(
   done: Deferred.Deferred<Result>,
   wait: Wait,

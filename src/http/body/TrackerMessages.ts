@@ -11,8 +11,8 @@
  * - Of the traits, `name` becomes the display name, `avatar` the attribute `avatarUrl`, and all other
  *   texts, numbers and booleans become attributes, but for those that name a person (`personal`).
  *
- * A source of the environment (`domain/project/Source.ts`) may say otherwise: by mappings, whose pointers
- * lead into the message, and by rules for the rest. A mapping may also make an event of a message that is
+ * A source of the environment (`domain/project/Source.ts`) may change this: by mappings, whose pointers
+ * lead into the message, and by rules for all other messages. A mapping may also make an event of a message that is
  * ignored otherwise, such as a page view.
  */
 import { Result } from "effect"
@@ -36,7 +36,7 @@ import { decodeEvent, type EventInput, strictInput } from "./EventDecoder.ts"
 import { inputDecoder } from "./InputDecoder.ts"
 import { foundMembers, idText, noId, noTime, noUser, timeAt } from "./SourceDelivery.ts"
 
-/** What a message asks for. `ignored`: it is of a kind that Laurel has no use for. */
+/** A message as a command to a user. `ignored`: Laurel has no use for its kind. */
 export type TrackerItem =
   | { readonly kind: "event"; readonly event: EventInput; readonly mapping?: number }
   | { readonly kind: "profile"; readonly userId: string; readonly change: TraitChange }
@@ -78,7 +78,7 @@ export const decodeTracker = (
     )
   })
 
-/** What a message at `root` asks for. */
+/** Reads the message at the pointer `root`. */
 export const readMessage = (
   tracker: Tracker,
   message: unknown,
@@ -91,7 +91,7 @@ export const readMessage = (
   return tracker === "segment" ? segmentItem(reading) : posthogItem(reading)
 }
 
-/** What a tracker's messages become without a source. */
+/** The rules for a tracker's messages without a source. */
 export const noTrackerRules: TrackerRules = { unmapped: "event", aliases: "merged", traits: null }
 const noRules: TrackerSource = { mappings: [] }
 

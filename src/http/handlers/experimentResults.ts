@@ -154,7 +154,7 @@ const differenceOf = (of: Sample, from: Sample, isShare: boolean) => {
 }
 
 const mismatchBelow = 0.001
-/** Of fewer users, the chi-square of a variant is often large by chance. */
+/** With fewer users, the chi-square of a variant is often large by chance. */
 const meantUsersMin = 10
 
 const ratioOf = (

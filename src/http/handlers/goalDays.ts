@@ -1,4 +1,4 @@
-/** What was contributed to a shared goal by day. */
+/** The contributions to a shared goal by day. */
 import { Effect } from "effect"
 import { decimalsOf, type Goal } from "../../domain/project/Goal.ts"
 import { unscaled } from "../../domain/project/Metric.ts"

@@ -1,7 +1,7 @@
 /**
  * Applies the messages of event trackers (`body/TrackerMessages.ts`), by the rules of the active source of
- * their kind if there is one. Its receipts have what became of them, and the reasons of refusals, which
- * libraries do not show.
+ * their kind if there is one. The receipts of the source have the outcomes of messages and the reasons for
+ * refusals, since libraries of trackers do not show them.
  */
 import { Effect, Result } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
@@ -150,7 +150,7 @@ class Attributes {
   })
 }
 
-/** Notes in the receipts of the source what became of a batch. */
+/** Notes the outcomes of a batch in the receipts of the source. */
 const note = (log: SourceLog, sourceId: string, items: Items, reply: Reply, at: number): void => {
   const receipts = log.of(sourceId)
   receipts.deliveries++

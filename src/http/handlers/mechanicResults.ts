@@ -105,7 +105,7 @@ const daysOf = ({ byDay, first, last }: Asked, mechanic: AnyMechanic) => {
   }))
 }
 
-/** Whether it is known whom the mechanic reached, once users are counted. */
+/** Whether counts of users have the users whom the mechanic reached. */
 const reaches = ({ count: { result } }: Asked, { definition, noun }: AnyMechanic): boolean =>
   noun === "leaderboard" && isOfTeams(definition)
     ? result?.knowsTeamsOn(definition.id) !== false
@@ -227,7 +227,7 @@ const detailOf = (asked: Asked, mechanic: AnyMechanic): Detail => {
 
 const uncounted = { parts: [], steps: [], funnel: [], timeToComplete: null, firstWeek: null }
 
-/** What the states of users tell. */
+/** The results from the states of users. */
 const usersOf = (
   asked: Asked,
   tally: MechanicTally,

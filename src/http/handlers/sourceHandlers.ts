@@ -151,7 +151,7 @@ const showEvent = ({ action, id, metadata = {}, occurredAt, userId }: EventInput
   metadata,
 })
 
-/** What the messages of a batch, or one message, would become. */
+/** The results that a batch, or one message, would have. */
 const trackerResults = (
   kind: Tracker,
   body: Readonly<Record<string, unknown>>,

@@ -195,7 +195,7 @@ const progressOf = (goal: Goal, progress: Progress): Content =>
     ["Reward paid", rewardedWords(progress)],
   ])
 
-/** What was contributed on each of the last days. */
+/** The contributions of each of the last days. */
 const chartOf = (visit: PlaceVisit, goal: Goal): Effect.Effect<Content> => {
   const asked = visit.ask("goals.days", { params: { id: goal.id }, query: {} })
   return Effect.map(Effect.result(asked), (found): Content => {

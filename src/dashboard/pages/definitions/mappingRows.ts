@@ -53,7 +53,7 @@ const pointersOf = (form: Form, name: string): unknown => {
   )
 }
 
-/* The texts of a saved source, and what is typed. */
+/* The texts of a saved source, and the typed ones. */
 
 const texts = (row: string, mapping: Mapping) =>
   [
@@ -210,7 +210,7 @@ export const mappingFields = (draft: Draft): Html => {
   ])
 }
 
-/** What becomes of the messages of a tracker that no mapping matches. */
+/** The fields for messages of a tracker that no mapping matches. */
 export const trackerFields = ({ faults, form }: Draft): Html | undefined => {
   if (!isTracker(form.text("kind"))) return undefined
   const value = (name: string) => ({ name, value: form.text(name), faults })

@@ -1,7 +1,7 @@
 /**
  * The sources of events of an environment: services whose signed webhooks become events, and trackers. A
- * page of a source has its address, its secret, what arrived, and its mappings, which a sample delivery
- * tries.
+ * page of a source has its address, its secret, its receipts, and its mappings, with a sample delivery
+ * that tries them.
  */
 import { Effect } from "effect"
 import { isTracker, sourceKinds } from "../../../domain/project/Source.ts"
@@ -144,7 +144,7 @@ type Preview = BodyOf<"sources.preview">
 
 type Result = Preview["results"][number]
 
-/** What a mapping or a message becomes: in words, whose, and its parts. */
+/** The result of a mapping or of a message: its kind in words, its user, and its parts. */
 const becomes = ({ event, faults, merge, message, profile }: Result): ReadonlyArray<Content> => {
   const code = (value: object) => html`<code>${JSON.stringify(value)}</code>`
   if (event !== null) {

@@ -1,4 +1,4 @@
-/** What a history says of leaderboards. */
+/** The facts of leaderboards in words, for the history of a user. */
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { type Content, html, isolated } from "../../view/Html.ts"
 import { count, isoTime } from "../../view/Quantities.ts"

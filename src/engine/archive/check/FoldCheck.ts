@@ -44,10 +44,10 @@ export interface FoldCheckOptions {
   readonly fault: Fault
   /**
    * Called with each user's record that is folded, in order within a pass. `isLost`: an erased record after the
-   * watermark has erased the user before, so the next start passes the record (`LostErasures`).
+   * watermark has erased the user before, so the next start skips the record (`LostErasures`).
    */
   readonly onRecord: (record: UserRecord, isLost: boolean) => void
-  /** Called with the state that ends so, if another user has the id since. */
+  /** Called with the state of the erased user, if another user has had the id since. */
   readonly onReplaced: (environment: string, state: UserState) => void
   /** Called with each erased record that is folded, once in each pass. */
   readonly onErased: (sequence: number) => void
