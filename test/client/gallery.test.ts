@@ -1,4 +1,4 @@
-/** The gallery of the elements, in a real browser, and what the README says of their looks. */
+/** The gallery of the elements, in a real browser, and the table of custom properties in the README. */
 import { readFileSync } from "node:fs"
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -65,7 +65,7 @@ describe("The gallery", () => {
     }
   })
 
-  it("has themes of custom properties, all of which can be read", async () => {
+  it("has themes of custom properties whose text is legible", async () => {
     const page = await openPage()
     const themes = page.getByLabel("Theme")
     const [, ...names] = await themes.getByRole("option").allInnerTexts()
@@ -84,7 +84,7 @@ describe("The gallery", () => {
     expect(seen.size).toBe(3)
   })
 
-  it("tells a new badge with its tier, and moves only for who wants motion", async () => {
+  it("tells a new badge with its tier, and is animated only without reduced motion", async () => {
     const page = await openPage()
     const motion = () =>
       page.evaluate(`(() => {

@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(app, { recursive: true })
 })
 
-/** What the compiler says about files of the app; options may come before them. */
+/** The output of the compiler for files of the app; options may come before them. */
 const compiled = async (...files: ReadonlyArray<string>): Promise<string> => {
   await writeFile(join(app, "package.json"), '{ "type": "module" }')
   const types = ["--types", "node", "--typeRoots", resolve(folder, "../../node_modules/@types")]

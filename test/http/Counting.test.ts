@@ -45,7 +45,7 @@ const holdCounts = (): (() => void) => {
 const notCounted = { countedAt: null, counting: true }
 const noUsers = { dau: null, wau: null, mau: null, newUsers: null, returningUsers: null }
 
-/** The reads that a count may keep waiting, and what they have meanwhile. */
+/** The reads that wait for a count, and the numbers that they have meanwhile. */
 const reads: ReadonlyArray<readonly [path: string, known: object]> = [
   [
     "/v1/analytics/activity",
@@ -105,8 +105,8 @@ beforeEach(() => {
 })
 afterEach(() => release())
 
-describe("A read of what is counted over all users", () => {
-  it.each(reads)("has what is known while the first count takes long: %s", async (path, known) => {
+describe("A read of counts over all users", () => {
+  it.each(reads)("has known numbers while the first count takes long: %s", async (path, known) => {
     const place = await newFilled()
     const first = await place.get(path)
     expect([first.status, first.json]).toEqual([200, expect.objectContaining(notCounted)])

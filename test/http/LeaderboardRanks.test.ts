@@ -32,7 +32,7 @@ const onPages = async (place: Place, list: string, limit: number): Promise<Ranks
   return ranks
 }
 
-/** The rank of each user as `read` says it; of those who have one. */
+/** The rank of each ranked user, by `read`. */
 const ofEach = async (read: (userId: string) => Promise<Rank | undefined>): Promise<Ranks> => {
   const pairs = await Promise.all(users.map(async (id) => [id, await read(id)] as const))
   return Object.fromEntries(pairs.filter((pair) => typeof pair[1] === "number")) as Ranks

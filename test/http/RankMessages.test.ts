@@ -31,7 +31,7 @@ interface Told {
   readonly score: number | null
 }
 
-/** What a user was told, oldest first. */
+/** The messages of ranks to a user, oldest first. */
 const toldTo = async (place: Place, userId: string) => {
   const query = "kind=leaderboard.rank_changed&limit=100"
   const { json } = await place.get(`/v1/users/${userId}/history?${query}`)
@@ -40,7 +40,7 @@ const toldTo = async (place: Place, userId: string) => {
     .toReversed()
 }
 
-/** Lets looks come until users were told so. */
+/** Lets checks of ranks come until users got these messages. */
 const expectTold = async (
   place: Place,
   expected: Readonly<Record<string, ReadonlyArray<ReadonlyArray<number | null>>>>,
@@ -144,7 +144,7 @@ describe("A leaderboard that announces ranks", () => {
     await expectTold(place, { ada: [[null, 1, 5]], bob: [[null, 1, 5]], cyd: [] })
   })
 
-  it("begins with those who are there, and stops without a message", async () => {
+  it("first announces the users in the first places, and stops without a message", async () => {
     const place = await newPlace({})
     await earn(place, "ada", 5)
     await earn(place, "bob", 3)

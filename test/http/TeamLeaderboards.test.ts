@@ -309,7 +309,7 @@ describe("A leaderboard of teams", () => {
     expect(faultsOf(await judge("owls", true, "xp"))).toEqual([["path/id", "not_allowed"]])
   })
 
-  it("pays no prize to the members of a team that is disqualified, and who is behind moves up", async () => {
+  it("pays no prize to the members of a team that is disqualified, and teams behind it move up", async () => {
     const prizes = [{ window: "daily", ranks: [1, 1], reward: { xp: 10 } }]
     const place = await newPlace({ prizes })
     const xpOf = async (userId: string) => (await place.get(`/v1/users/${userId}`)).json.xp

@@ -1,4 +1,4 @@
-/** Sources of trackers: definitions that say what the messages of Segment and PostHog become. */
+/** Sources of trackers: definitions with the rules for messages of Segment and PostHog. */
 import { Analytics } from "@segment/analytics-node"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"

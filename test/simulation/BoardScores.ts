@@ -1,5 +1,5 @@
 /**
- * What a user, or a user for a team, has scored on one leaderboard, by window. A user's state has places
+ * The scores of a user, or of a user for a team, on one leaderboard, by window. A user's state has places
  * for two windows of a kind: `latest` has their indexes, latest first.
  */
 import { type TimedWindow, timedWindows } from "../../src/domain/values/Calendar.ts"
@@ -17,7 +17,7 @@ export type Indexes = ReadonlyMap<TimedWindow, number>
 export const windowName = (kind: string, index: number): string => `${kind} ${index}`
 
 export class BoardScores {
-  /** What counted for the board. */
+  /** The sum of all that counted for the board. */
   total = noSum
   readonly latest: Record<TimedWindow, ReadonlyArray<number>> = {
     daily: [],

@@ -111,7 +111,7 @@ export class ContestModel {
     }
   }
 
-  /** The user who stays keeps its share, and is owed what both are, once for a window. */
+  /** The user who stays keeps its share, and is owed the prizes of both, once for each window. */
   merge(from: string, into: string): void {
     for (const owed of this.#owed) if (owed.userId === from) owed.userId = into
     const [theirs, mine] = [this.#shares.get(from), this.#shares.get(into)]
@@ -148,7 +148,7 @@ export class ContestModel {
     }
   }
 
-  /** Pays what is owed. Returns how many prizes are of windows before the last one. */
+  /** Pays all prizes that are owed. Returns how many are of windows before the last one. */
   pay(now: number): number {
     const paid = new Set<string>()
     let late = 0

@@ -58,7 +58,7 @@ export class GoalModel {
   readonly goals = new Map<string, Goal>()
   /** By the sequence of a record: what it contributed. */
   readonly #made = new Map<number, ReadonlyArray<Contribution>>()
-  /** By goal and day: what was contributed. */
+  /** The contributions, by goal and day. */
   readonly days = new Map<string, number>()
   readonly seen = { completed: 0, edits: 0, undone: 0, united: 0, paid: 0, small: 0, told: 0 }
 

@@ -39,7 +39,7 @@ interface Player {
   /** An attribute switches reminders off. */
   quiet: boolean
   lastEventAt: number
-  /** The last window of whose end the user was reminded. */
+  /** The last window whose end the user was reminded of. */
   told: number
   isMerging: boolean
 }
@@ -175,7 +175,7 @@ export class LeagueModel {
     }
   }
 
-  /** The rank of a user in the cohort, and what would come of it. */
+  /** The rank of a user in the cohort, and the outcome if the window closed now. */
   #standing(userId: string, { division, entry }: Player) {
     const mates = [...this.players].filter(
       ([, other]) =>

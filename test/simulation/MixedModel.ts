@@ -1,7 +1,7 @@
 /**
  * A naive model of all leaderboards of an environment at once, fed with the records of a journal in their
  * order. Of the facts it takes only definitions, teams, the ids of records, and the moments at which windows
- * close. What a window lists, and who is paid what, it computes anew from the users.
+ * close. It recomputes the rows of windows and the payments from the states of its users.
  */
 import { expect } from "@effect/vitest"
 import {
@@ -27,7 +27,7 @@ import { BoardScores, type Indexes, windowName } from "./BoardScores.ts"
 import { MixedCalendar } from "./MixedCalendar.ts"
 import { MixedPayouts } from "./MixedPayouts.ts"
 
-/** What an event gives, by its action. `taps` and `pushes` are metrics. */
+/** The effects of an event, by its action. `taps` and `pushes` are metrics. */
 export const givenBy = {
   TAP: { xp: 3, gems: 2, taps: 1 },
   PUSH: { xp: 5, gems: 0, taps: 0 },
@@ -55,7 +55,7 @@ export interface Entry {
   undone: boolean
 }
 
-/** What a user scored for the team that got the latest score. */
+/** The scores of a user for the team that got the latest one. */
 interface Share {
   readonly team: number
   readonly scores: BoardScores
@@ -103,7 +103,7 @@ export interface Row {
 
 const nowhere: Indexes = new Map()
 
-/** The causes of records that may change whom boards list. */
+/** The causes of records that may change the users on boards. */
 const listing: ReadonlySet<string> = new Set([
   "absorb",
   "disqualify",
@@ -121,7 +121,7 @@ export class MixedModel {
   readonly payouts: MixedPayouts
   /** The rows of closed windows, without those who have left since. */
   readonly closed = new Map<string, ReadonlyArray<Row>>()
-  /** Windows that list somebody only since they were over: they close at the next look. */
+  /** Windows whose first rows came after their end: they close at the next check. */
   readonly lingering = new Set<string>()
   /** The record that made the metric `pushes`; `undefined`: there is none. */
   pushesSince: number | undefined
@@ -249,7 +249,7 @@ export class MixedModel {
     person.entries.add(entry)
   }
 
-  /** What an entry adds to the score of a board. */
+  /** The amount that an entry adds to the score of a board. */
   #amount({ score }: Board, { action, gems, sequence, xp }: Entry): number {
     if ("currency" in score) return score.currency === "gems" ? gems : xp
     if (!("metric" in score)) return 0
@@ -469,14 +469,14 @@ export class MixedModel {
   }
 
   /**
-   * How many records of this moment have changed whom boards list. The clock counts the rows of a window
+   * How many records of this moment have changed the users on boards. The clock counts the rows of a window
    * that closes before the last ones are durable.
    */
   #movedAt(now: number): number {
     return this.#moved.at === now ? this.#moved.count : 0
   }
 
-  /** All windows that list somebody have closed in the same record. */
+  /** All windows with rows have closed in the same record. */
   #end({ boardId, last }: FactOf<"leaderboard.closed">, now: number): void {
     const board = this.boards.get(boardId)!
     expect([boardId, this.calendar.hasEnded(board, now)]).toEqual([boardId, true])
@@ -488,9 +488,9 @@ export class MixedModel {
     this.calendar.end(boardId, last)
   }
 
-  /* What boards list. */
+  /* The rows of boards. */
 
-  /** The windows of the board that list somebody and have not closed. */
+  /** The windows of the board that have rows and have not closed. */
   openWindows(board: Board): ReadonlyArray<readonly [kind: TimedWindow, index: number]> {
     const names = new Set<string>()
     const all = isOfTeams(board)
@@ -506,7 +506,7 @@ export class MixedModel {
     })
   }
 
-  /** What should have closed by now. */
+  /** The windows that should have closed by now. */
   overdue(now: number): ReadonlyArray<string> {
     return [...this.boards.values()].flatMap((board) => {
       if (this.calendar.isFinal(board)) return []
@@ -548,7 +548,7 @@ export class MixedModel {
     return rankedBy(board, rows)
   }
 
-  /** The score of all time: of a whole board, what the user ever earned while the board counted. */
+  /** The score of all time: of a whole board, the amount that the user ever earned while the board counted. */
   #everOn({ entries }: Person, board: Board, counted: number): number {
     if (!isWhole(board)) return counted
     return [...entries]

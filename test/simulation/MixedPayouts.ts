@@ -1,6 +1,6 @@
 /**
- * Who is due what of closed windows. Each payment must be due, and is due no more afterwards. When a
- * payout ends, nobody may be left who was there from the close on.
+ * The prizes of closed windows that are due to users. Each payment must be due, and is due no more afterwards.
+ * When a payout ends, no prize may be left for a user whom the board has listed since the close.
  */
 import { expect } from "@effect/vitest"
 import {
@@ -117,7 +117,7 @@ export class MixedPayouts {
     }
   }
 
-  /** Who stays has the prizes of the merged user, unless no board lists who stays. */
+  /** The user who stays gets the prizes of the merged user, unless no board lists the user who stays. */
   mergeEnds(userId: string, into: Person | undefined): void {
     for (const [name, { board, due }] of this.open) {
       const isListed = into !== undefined && !into.hidden && !into.off.has(board.id)

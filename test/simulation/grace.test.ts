@@ -1,5 +1,5 @@
 /**
- * A leaderboard with a grace against a naive model: a list of what was earned, days of a paper calendar, and
+ * A leaderboard with a grace against a naive model: a list of earnings, days of a paper calendar, and
  * the rows of each window as they were when its grace ended. Late events and undos arrive in the grace
  * and after it, users are hidden, the server is stopped and killed, also in the middle of a snapshot.
  */

@@ -6,7 +6,7 @@ import { seedsAfter } from "./random.ts"
 
 limitedInFile(smallBuckets)
 
-describe("Many leaderboards at once show what a model says, and pay each prize once, over crashes", () => {
+describe("Many leaderboards at once match a model, and pay each prize once, over crashes", () => {
   it.effect.each(seedsAfter([1, 2, 3, 4], 1))(
     "in a run of 70 steps; repeat it with LAUREL_TEST_SEED=%i",
     (seed) => simulateMixedBoards(seed, 70),

@@ -51,7 +51,7 @@ const prizesOf = (windows: ReadonlyArray<BoardPrize["window"]>): ReadonlyArray<B
     }),
   )
 
-/** How much has happened in all runs. */
+/** How often each of these happened in all runs. */
 export const happened = {
   closed: 0,
   over: 0,
@@ -224,7 +224,7 @@ class World {
     return { kind: "createLeaderboard", leaderboard }
   }
 
-  /** Changes what the project defines. */
+  /** Changes the definitions of the project. */
   readonly define = Effect.suspend(() => {
     const { now, random } = this
     const ended = [...this.model.boards.values()].filter(

@@ -1,4 +1,4 @@
-/** Compares every leaderboard that an engine shows with what the model lists. */
+/** Compares every leaderboard of an engine with the rows of the model. */
 import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import {

@@ -1,10 +1,10 @@
 /**
  * Leaderboards that announce ranks, against a model: users earn and lose scores, are hidden, disqualified, merged and
- * erased; days end; leaderboards begin and stop to announce; the server is stopped and killed, also in the middle of a
+ * erased; days end; leaderboards start and stop announcing; the server is stopped and killed, also in the middle of a
  * snapshot and while it announces. The model folds all records that were ever durable.
  *
  * Once nothing changes, the announced ranks of each open window are its first places. Each announcement has the rank of
- * the one before as its previous rank and another one as its rank: so none is lost, and none is there twice, over kills.
+ * the one before as its previous rank and another one as its rank: so kills neither lose nor repeat an announcement.
  */
 import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"

@@ -1,5 +1,5 @@
 /**
- * A leaderboard by the calendars of users against a naive model: a list of what was earned, each with the
+ * A leaderboard by the calendars of users against a naive model: a list of earnings, each with the
  * window of the date in the user's zone, and the rows of each window as they were when
  * it had ended everywhere. Users and the project change their zones, to the west too. Late events and
  * undos arrive, users are hidden and merged, the server is stopped and killed, also in the middle of a

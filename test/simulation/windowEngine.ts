@@ -1,4 +1,4 @@
-/** What the simulations of windows of leaderboards share: times to begin at, an engine that can be killed in a snapshot, and payouts. */
+/** Shared by the simulations of windows of leaderboards: times to begin at, an engine that can be killed in a snapshot, and payouts. */
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"

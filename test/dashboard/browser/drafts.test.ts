@@ -1,4 +1,4 @@
-/** The form of each kind of definition keeps what was typed: over Back, a row, a try, and a sign-in. */
+/** The form of each kind of definition keeps typed texts: over Back, a row, a try, and a sign-in. */
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { plurals } from "../../../src/domain/project/Kinds.ts"
@@ -18,7 +18,7 @@ afterAll(() => world.server.stop())
 
 const isReady = (page: Page) => page.locator("main h1").waitFor()
 
-/** Types into every text field of the form, and returns what is in it. */
+/** Types into every text field of the form, and returns the texts. */
 const typeAll = async (page: Page, mark: string): Promise<ReadonlyMap<string, string>> => {
   const typed = new Map<string, string>()
   const fields = page.locator(

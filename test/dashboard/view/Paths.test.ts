@@ -1,4 +1,4 @@
-/** What forms suggest for paths into metadata, and what they say about a path that no event had. */
+/** The paths of metadata that forms suggest, and the warning beside a path that no event had. */
 import { describe, expect, it } from "vitest"
 import type { SeenAction } from "../../../src/dashboard/view/Actions.ts"
 import { emptyForm, formOf } from "../../../src/dashboard/view/Forms.ts"

@@ -1,4 +1,4 @@
-/** What a recap has of records that were undone, and of users who were merged. */
+/** Recaps of undone records, and of merged users. */
 import { describe, expect, it } from "vitest"
 import { Recap } from "../../../src/domain/record/Recap.ts"
 import type { Fact, JournalRecord } from "../../../src/domain/record/Record.ts"
@@ -47,7 +47,7 @@ describe("A recap of merged users", () => {
   const source = { ruleId: "rul_1" }
   const level = (from: number, to: number): Fact => ({ kind: "level.changed", from, to })
 
-  it("has the levels of the one who stays, and not those of the other before the merge", () => {
+  it("has the levels of the user who stays, and not those of the merged user", () => {
     const records = [
       record("ada", 50, [level(1, 4)]),
       record("visitor", 9, [level(1, 2)]),

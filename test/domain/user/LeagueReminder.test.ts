@@ -1,4 +1,4 @@
-/** When users are reminded of the ends of windows of leagues, and what they are told. */
+/** The times and the contents of reminders before a window of a league ends. */
 import { describe, expect, it } from "vitest"
 import type { Reminders } from "../../../src/domain/project/Project.ts"
 import type { Fact } from "../../../src/domain/record/Record.ts"
@@ -31,7 +31,7 @@ const remindersAt = (world: World, time: string): ReadonlyArray<Fact> => {
 }
 
 describe("A reminder of a league", () => {
-  it("comes once, at the hour of the user's clock before the window ends, with rank and outlook", () => {
+  it("comes once, at the hour of the user's clock before the window ends, with rank and outcome", () => {
     const world = begin()
     expect(dueOf(world)).toBe("2026-03-08T10:00:00.000Z")
     // In Tokyo the window ends at nine on Monday, so the hour comes for the last time on Sunday.
@@ -129,7 +129,7 @@ describe("A reminder of a league", () => {
     expect(dueOf(world)).toBe("2026-03-06T10:00:00.000Z")
   })
 
-  it("does not go to who is quiet, hidden or disqualified, nor in a league that is not published", () => {
+  it("is not sent to a user who wants none, is hidden or disqualified, nor in a league that is not published", () => {
     const quiet = begin({ unless: "quiet" })
     quiet.attributes({ quiet: true })
     const hidden = begin()

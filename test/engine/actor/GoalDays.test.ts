@@ -23,7 +23,7 @@ const folded = (...facts: ReadonlyArray<ReturnType<typeof contributed>>): GoalDa
   return days
 }
 
-/** What a start reads of these rows. */
+/** The days that a start reads from these rows. */
 const loaded = (entries: ReadonlyArray<Entry>): GoalDays => {
   const days = new GoalDays()
   for (const { key, value } of entries) {

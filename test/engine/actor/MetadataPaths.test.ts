@@ -1,4 +1,4 @@
-/** The paths of the metadata of events: what is kept, for how long, and what hostile metadata does. */
+/** The paths of the metadata of events: which are kept, for how long, and with hostile metadata. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { MetadataPaths } from "../../../src/engine/actor/MetadataPaths.ts"

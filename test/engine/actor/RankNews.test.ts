@@ -26,10 +26,10 @@ const grant = ({ engine }: Fixture, userId: string, amount: number) =>
 
 const turns = Effect.repeat(yieldToEventLoop, { times: 60 })
 
-/** Lets one look come, which needs turns of the event loop besides time. */
+/** Lets one check of ranks come, which needs turns of the event loop besides time. */
 const look = Effect.andThen(TestClock.adjust(limits.boardRanksLookMs), turns)
 
-/** What was announced of all time, in the order of the journal. */
+/** The announcements of all time, in the order of the journal. */
 const told = (state: MemoryStorage.MemoryState) =>
   recordsOf(state).flatMap(({ facts, subject }) =>
     facts.flatMap((fact) =>
@@ -40,7 +40,7 @@ const told = (state: MemoryStorage.MemoryState) =>
   )
 
 describe("The announcement of ranks", () => {
-  it.effect("tells nothing of a change there and back between two looks", () =>
+  it.effect("announces no rank that changes and changes back between two checks", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T10:00:00Z")
       const state = new MemoryStorage.MemoryState()

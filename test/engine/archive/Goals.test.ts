@@ -25,7 +25,7 @@ const goals = ["gol_1", "gol_2"]
 const earn = (engine: Engine["Service"], userId: string, xp: number, id?: string) =>
   engine.askUser(sandbox, reward(userId, xp, id))
 
-/** The totals, the sums of the last days, and what each user contributed and was paid. */
+/** The totals, the sums of the last days, and the contribution and payment of each user. */
 const seen = Effect.fnUntraced(function* (engine: Engine["Service"]) {
   const parts: Record<string, unknown> = {}
   for (const userId of users) {

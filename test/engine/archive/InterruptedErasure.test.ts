@@ -12,7 +12,7 @@ import { alone, eraseRecords, found, running } from "./fixture.ts"
 const isOfGone = ({ subject }: JournalRecord) =>
   subject.actor === "user" && subject.userId === "gone"
 
-/** Until the records of the user after the snapshot, `erased` of which are erased. `returns`: the id is used again. */
+/** A directory in which the first `count` records of an erased user after the snapshot are erased. `returns`: the id is used again. */
 const erased = Effect.fnUntraced(function* (count: number, returns: boolean) {
   const directory = yield* temporaryFolder
   const host = yield* makeWorkerHost({ background: false })

@@ -150,7 +150,7 @@ describe("A prize of a team whose payment fails over two later windows", () => {
     )
   }
 
-  it.effect("reaches who was in the team at the close, and not who left before it", () =>
+  it.effect("reaches the members of the team at the close, and not users who left before it", () =>
     Effect.gen(function* () {
       const { fixture, state } = yield* opened()
       yield* join(fixture, "early", "falcons")
@@ -175,7 +175,7 @@ describe("A prize of a team whose payment fails over two later windows", () => {
       const page = yield* fixture.engine.listTeamMembers(sandbox, { team, limit: 9 })
       expect(page.members.map(({ user }) => user.id)).toEqual(["ada"])
       yield* fixture.close()
-      // The lists of members have who is paid no more.
+      // The stored lists of members no longer have the former member, who is paid.
       expect((yield* rowsOf(state)).filter((key) => key.includes("late"))).toEqual([])
     }),
   )
@@ -205,7 +205,7 @@ describe("A prize of a team whose payment fails over two later windows", () => {
     }),
   )
 
-  it.effect("which was paid to a user is not paid again to whom the user is merged into", () =>
+  it.effect("that was paid to a user is not paid again after the user is merged into another", () =>
     Effect.gen(function* () {
       const { fixture } = yield* opened()
       yield* join(fixture, "guest", "falcons")

@@ -18,7 +18,7 @@ const settle = Effect.gen(function* () {
 })
 
 describe("The close of a league's window", () => {
-  it.effect("counts whom a defect keeps from being settled, until the user is", () =>
+  it.effect("counts a user whom a defect keeps from being settled, until it is over", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(Date.parse("2026-11-04T10:00:00Z"))
       const metrics = new Metrics()
