@@ -9,6 +9,7 @@ import { messageKinds } from "../src/domain/message/MessageKind.ts"
 import { errorKinds } from "../src/domain/values/Errors.ts"
 import { exportFormat } from "../src/engine/archive/exports/ExportLines.ts"
 import { Api } from "../src/http/api/Api.ts"
+import { guidePages } from "../src/http/docs/Guide.ts"
 import { dataFormat } from "../src/storage/format.ts"
 
 const root = resolve(import.meta.dirname, "..")
@@ -37,23 +38,11 @@ describe("deploy/settings.md", () => {
 describe("Texts that users and operators read", () => {
   it("use the field's words", () => {
     const pages = [
-      "README.md",
+      ...guidePages.map(({ path }) => path),
       "bench/README.md",
-      "deploy/README.md",
-      "deploy/settings.md",
-      "snapshots/README.md",
       "src/README.md",
-      "src/accounts/README.md",
-      "src/cli/mcp/README.md",
-      "src/client/compared.md",
-      "src/client/features.md",
-      "src/client/quickstart.md",
-      "src/client/trackers.md",
-      "src/cluster/README.md",
       "src/dashboard/README.md",
-      "src/dashboard/using.md",
-      "src/metrics/README.md",
-      "src/webhooks/README.md",
+      ".github/CHANGELOG.md",
       ".github/CONTRIBUTING.md",
       ".github/SECURITY.md",
       ".github/VERSIONS.md",
