@@ -1,24 +1,14 @@
 /** Shared goals after crashes, and in checks, restores, exports and imports. */
-import { cp } from "node:fs/promises"
-import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
-import { exportLines } from "../../../src/engine/archive/exports/ExportJob.ts"
-import { importLines } from "../../../src/engine/archive/exports/ImportJob.ts"
-import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
-import { restoreDraft } from "../../../src/engine/archive/restore/RestoreJob.ts"
-import { planRestore, type RestoreTarget } from "../../../src/engine/archive/restore/RestorePlan.ts"
+import { makeWorkerHost, type WorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
-import { listArchives } from "../../../src/storage/archive/ArchiveCatalog.ts"
-import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
-import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import { goalWith } from "../../domain/definitions.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { reward, sandbox } from "../fixture.ts"
-import { alone, eraseFrom, found, running } from "./fixture.ts"
+import { exportScopes, imported, readIn, restored, shop } from "./copies.ts"
+import { eraseFrom, found, running } from "./fixture.ts"
 
-const shop = { id: "prj_1", name: "shop" }
 const users = ["ada", "bob", "cyd", "dan"]
 const goals = ["gol_1", "gol_2"]
 
@@ -93,54 +83,13 @@ const written = Effect.gen(function* () {
   return { directory, host, then, reads }
 })
 
-const readIn = Effect.fnUntraced(function* (
-  directory: string,
-  host: Effect.Success<ReturnType<typeof makeWorkerHost>>,
-) {
-  const check = Effect.scoped(verifyLive({ directory }, alone))
-  expect(yield* check).toMatchObject({ faults: [] })
-  const { close, engine } = yield* running({ directory, host })
-  const reads = yield* seen(engine)
-  yield* close()
-  expect(yield* check).toMatchObject({ faults: [] })
-  return reads
-})
-
-const restored = Effect.fnUntraced(function* (
-  directory: string,
-  target: RestoreTarget,
-  project?: typeof shop,
-) {
-  const copy = yield* temporaryFolder
-  yield* Effect.promise(() => cp(directory, copy, { recursive: true }))
-  const archives = yield* listArchives(nodeDisk, path.join(copy, "archive"))
-  const journal = path.join(copy, "journal")
-  const more = project === undefined ? {} : { project }
-  const plan = yield* planRestore({
-    disk: nodeDisk,
-    journal,
-    archives,
-    id: undefined,
-    target,
-    ...more,
-  })
-  const after = plan.project?.after
-  const wish = {
-    directory: copy,
-    archive: plan.folder,
-    until: plan.sequence,
-    project: after === undefined ? null : { ...shop, after },
-  }
-  expect(yield* Effect.scoped(restoreDraft(wish, alone))).toMatchObject({ faults: [] })
-  yield* installDraft(nodeDisk, copy, Date.now())
-  return copy
-})
+const seenIn = (directory: string, host: WorkerHost) => readIn(directory, host, seen)
 
 describe("Shared goals in a data directory", () => {
   it.live("are the same after a crash, a snapshot and a start", () =>
     Effect.gen(function* () {
       const { directory, host, reads } = yield* written
-      for (let start = 0; start < 2; start++) expect(yield* readIn(directory, host)).toEqual(reads)
+      for (let start = 0; start < 2; start++) expect(yield* seenIn(directory, host)).toEqual(reads)
     }),
   )
 
@@ -148,29 +97,23 @@ describe("Shared goals in a data directory", () => {
     Effect.gen(function* () {
       const { directory, host, reads, then } = yield* written
       const last = yield* restored(directory, { kind: "last" })
-      expect(yield* readIn(last, host)).toEqual(reads)
+      expect(yield* seenIn(last, host)).toEqual(reads)
       for (const [sequence, expected] of then) {
         const copy = yield* restored(directory, { kind: "sequence", sequence })
-        expect([sequence, yield* readIn(copy, host)]).toEqual([sequence, expected])
+        expect([sequence, yield* seenIn(copy, host)]).toEqual([sequence, expected])
       }
       const [, sequence] = [...then.keys()]
       const copy = yield* restored(directory, { kind: "sequence", sequence: sequence! }, shop)
-      expect(yield* readIn(copy, host)).toEqual(then.get(sequence!))
+      expect(yield* seenIn(copy, host)).toEqual(then.get(sequence!))
     }),
   )
 
   it.live("are the same in an export and its import", () =>
     Effect.gen(function* () {
       const { directory, host, reads } = yield* written
-      const file = path.join(yield* temporaryFolder, "export.ndjson")
-      for (const scope of [null, { project: "shop", environment: "sandbox" }]) {
-        const asked = { folder: directory, file, laurel: "1.2.3", at: 0, scope }
-        yield* Effect.scoped(exportLines(asked, alone))
-        const copy = yield* temporaryFolder
-        const findings = yield* Effect.scoped(importLines({ directory: copy, file }, alone))
-        expect(findings).toMatchObject({ faults: [] })
-        yield* installDraft(nodeDisk, copy, Date.now())
-        expect(yield* readIn(copy, host)).toEqual(reads)
+      for (const scope of exportScopes) {
+        const copy = yield* imported(directory, scope)
+        expect(yield* seenIn(copy, host)).toEqual(reads)
       }
     }),
   )
@@ -182,8 +125,8 @@ describe("Shared goals whose contributors left the journal", () => {
     yield* eraseFrom(all.directory, "bob", "cyd", "dan")
     return all
   })
-  const totalsIn = (directory: string, host: Parameters<typeof readIn>[1]) =>
-    Effect.map(readIn(directory, host), ({ totals }) => totals)
+  const totalsIn = (directory: string, host: WorkerHost) =>
+    Effect.map(seenIn(directory, host), ({ totals }) => totals)
 
   it.live("have the totals of the moment to which an archive is restored", () =>
     Effect.gen(function* () {
@@ -210,14 +153,8 @@ describe("Shared goals whose contributors left the journal", () => {
   it.live("have the same totals after a start, and in an export and its import", () =>
     Effect.gen(function* () {
       const { directory, host, reads } = yield* erasedFrom
-      const file = path.join(yield* temporaryFolder, "export.ndjson")
-      for (const scope of [null, { project: "shop", environment: "sandbox" }]) {
-        const asked = { folder: directory, file, laurel: "1.2.3", at: 0, scope }
-        yield* Effect.scoped(exportLines(asked, alone))
-        const copy = yield* temporaryFolder
-        const findings = yield* Effect.scoped(importLines({ directory: copy, file }, alone))
-        expect(findings).toMatchObject({ faults: [] })
-        yield* installDraft(nodeDisk, copy, Date.now())
+      for (const scope of exportScopes) {
+        const copy = yield* imported(directory, scope)
         expect(yield* totalsIn(copy, host)).toEqual(reads.totals)
       }
       for (let start = 0; start < 2; start++) {

@@ -1,22 +1,16 @@
 /** The close of a league after a restore into its middle. */
-import { cp } from "node:fs/promises"
-import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
 import { makeWorkerHost, type WorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
-import { restoreDraft } from "../../../src/engine/archive/restore/RestoreJob.ts"
-import { planRestore, type RestoreTarget } from "../../../src/engine/archive/restore/RestorePlan.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
-import { listArchives } from "../../../src/storage/archive/ArchiveCatalog.ts"
-import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
-import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { leagueWith } from "../../domain/definitions.ts"
 import { limitedInFile } from "../../limited.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { reward, sandbox } from "../fixture.ts"
+import { restored } from "./copies.ts"
 import { alone, found, running } from "./fixture.ts"
 
 // A close of a few users takes several writes.
@@ -75,18 +69,6 @@ const written = Effect.gen(function* () {
   const expected = yield* outcomes(engine)
   yield* close("kill")
   return { directory, host, settled, expected }
-})
-
-const restored = Effect.fnUntraced(function* (directory: string, target: RestoreTarget) {
-  const copy = yield* temporaryFolder
-  yield* Effect.promise(() => cp(directory, copy, { recursive: true }))
-  const archives = yield* listArchives(nodeDisk, path.join(copy, "archive"))
-  const journal = path.join(copy, "journal")
-  const plan = yield* planRestore({ disk: nodeDisk, journal, archives, id: undefined, target })
-  const wish = { directory: copy, archive: plan.folder, until: plan.sequence, project: null }
-  expect(yield* Effect.scoped(restoreDraft(wish, alone))).toMatchObject({ faults: [] })
-  yield* installDraft(nodeDisk, copy, Date.now())
-  return copy
 })
 
 /** What the close leaves once it has gone on in this directory. */

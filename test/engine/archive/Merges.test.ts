@@ -1,20 +1,12 @@
 /** Merged users in checks, exports and restores of a data directory. */
-import { cp } from "node:fs/promises"
-import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
-import { exportLines } from "../../../src/engine/archive/exports/ExportJob.ts"
-import { importLines } from "../../../src/engine/archive/exports/ImportJob.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
-import { restoreDraft } from "../../../src/engine/archive/restore/RestoreJob.ts"
-import { planRestore } from "../../../src/engine/archive/restore/RestorePlan.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
-import { listArchives } from "../../../src/storage/archive/ArchiveCatalog.ts"
-import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
-import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { sandbox } from "../fixture.ts"
+import { imported, restored } from "./copies.ts"
 import { alone, busy, found, running } from "./fixture.ts"
 
 const users = 8
@@ -86,13 +78,7 @@ describe("A data directory with merged users", () => {
   it.live("is read as it was after an export and an import", () =>
     Effect.gen(function* () {
       const { directory, host, reads } = yield* written
-      const file = path.join(yield* temporaryFolder, "export.ndjson")
-      const asked = { folder: directory, file, laurel: "1.2.3", at: 0, scope: null }
-      yield* Effect.scoped(exportLines(asked, alone))
-      const copy = yield* temporaryFolder
-      const findings = yield* Effect.scoped(importLines({ directory: copy, file }, alone))
-      expect(findings).toMatchObject({ faults: [] })
-      yield* installDraft(nodeDisk, copy, Date.now())
+      const copy = yield* imported(directory)
       expect(yield* reopened(copy, host)).toEqual(reads)
     }),
   )
@@ -101,22 +87,7 @@ describe("A data directory with merged users", () => {
     Effect.gen(function* () {
       const { before, directory, host, reads } = yield* written
       for (let sequence = before; sequence <= before + 3; sequence++) {
-        const copy = yield* temporaryFolder
-        yield* Effect.promise(() => cp(directory, copy, { recursive: true }))
-        const archives = yield* listArchives(nodeDisk, path.join(copy, "archive"))
-        const journal = path.join(copy, "journal")
-        const target = { kind: "sequence", sequence } as const
-        const plan = yield* planRestore({
-          disk: nodeDisk,
-          journal,
-          archives,
-          id: undefined,
-          target,
-        })
-        const wish = { directory: copy, archive: plan.folder, until: sequence, project: null }
-        const findings = yield* Effect.scoped(restoreDraft(wish, alone))
-        expect(findings).toMatchObject({ faults: [] })
-        yield* installDraft(nodeDisk, copy, Date.now())
+        const copy = yield* restored(directory, { kind: "sequence", sequence })
         const found = yield* reopened(copy, host, (engine) => merge(engine, "u4", "u5"))
         const xp = ({ states }: typeof reads) => states.map(({ user }) => [user?.id, user?.xp])
         expect([sequence, xp(found)]).toEqual([sequence, xp(reads)])

@@ -1,18 +1,14 @@
 /** Users with opening balances after crashes, and in checks, exports and imports. */
-import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Opening } from "../../../src/domain/record/Opening.ts"
 import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
-import { exportLines } from "../../../src/engine/archive/exports/ExportJob.ts"
-import { importLines } from "../../../src/engine/archive/exports/ImportJob.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
-import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
-import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import { currencyWith, streakWith } from "../../domain/definitions.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { event, reward, rule, sandbox } from "../fixture.ts"
+import { imported } from "./copies.ts"
 import { alone, found, running } from "./fixture.ts"
 
 const opening: Opening = {
@@ -80,13 +76,7 @@ describe("A data directory with opening balances", () => {
   it.live("is the same after an export and an import", () =>
     Effect.gen(function* () {
       const { directory, host, reads } = yield* written
-      const file = path.join(yield* temporaryFolder, "export.ndjson")
-      const asked = { folder: directory, file, laurel: "1.2.3", at: 0, scope: null }
-      yield* Effect.scoped(exportLines(asked, alone))
-      const copy = yield* temporaryFolder
-      const findings = yield* Effect.scoped(importLines({ directory: copy, file }, alone))
-      expect(findings).toMatchObject({ faults: [] })
-      yield* installDraft(nodeDisk, copy, Date.now())
+      const copy = yield* imported(directory)
       const { close, engine } = yield* running({ directory: copy, host })
       expect(yield* seen(engine)).toEqual(reads)
       yield* open(engine, "ada")

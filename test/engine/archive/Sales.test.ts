@@ -1,24 +1,14 @@
 /** The sold units of an item in checks, exports and restores, after a buyer left the journal. */
-import { cp } from "node:fs/promises"
-import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
-import { exportLines } from "../../../src/engine/archive/exports/ExportJob.ts"
-import { importLines } from "../../../src/engine/archive/exports/ImportJob.ts"
-import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
-import { restoreDraft } from "../../../src/engine/archive/restore/RestoreJob.ts"
-import { planRestore, type RestoreTarget } from "../../../src/engine/archive/restore/RestorePlan.ts"
+import { makeWorkerHost, type WorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
-import { listArchives } from "../../../src/storage/archive/ArchiveCatalog.ts"
-import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
-import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import { itemWith } from "../../domain/definitions.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { sandbox } from "../fixture.ts"
-import { alone, eraseFrom, found, running } from "./fixture.ts"
+import { imported, readIn, restored, shop } from "./copies.ts"
+import { eraseFrom, found, running } from "./fixture.ts"
 
-const shop = { id: "prj_1", name: "shop" }
 const item = itemWith({ key: "poster", price: { points: 1 }, stock: 9 })
 
 const ask = (engine: Engine["Service"], userId: string) => ({
@@ -77,47 +67,7 @@ const written = Effect.gen(function* () {
   return { directory, host, sold, units: 4 }
 })
 
-const restored = Effect.fnUntraced(function* (
-  directory: string,
-  target: RestoreTarget,
-  project?: typeof shop,
-) {
-  const copy = yield* temporaryFolder
-  yield* Effect.promise(() => cp(directory, copy, { recursive: true }))
-  const archives = yield* listArchives(nodeDisk, path.join(copy, "archive"))
-  const journal = path.join(copy, "journal")
-  const more = project === undefined ? {} : { project }
-  const plan = yield* planRestore({
-    disk: nodeDisk,
-    journal,
-    archives,
-    id: undefined,
-    target,
-    ...more,
-  })
-  const after = plan.project?.after
-  const wish = {
-    directory: copy,
-    archive: plan.folder,
-    until: plan.sequence,
-    project: after === undefined ? null : { ...shop, after },
-  }
-  expect(yield* Effect.scoped(restoreDraft(wish, alone))).toMatchObject({ faults: [] })
-  yield* installDraft(nodeDisk, copy, Date.now())
-  return copy
-})
-
-const unitsIn = Effect.fnUntraced(function* (
-  directory: string,
-  host: Effect.Success<ReturnType<typeof makeWorkerHost>>,
-) {
-  expect(yield* Effect.scoped(verifyLive({ directory }, alone))).toMatchObject({ faults: [] })
-  const { close, engine } = yield* running({ directory, host })
-  const units = yield* soldBy(engine)
-  yield* close()
-  expect(yield* Effect.scoped(verifyLive({ directory }, alone))).toMatchObject({ faults: [] })
-  return units
-})
+const unitsIn = (directory: string, host: WorkerHost) => readIn(directory, host, soldBy)
 
 describe("The sold units of an item, after buyers left the journal", () => {
   it.live("are those of the whole journal, after a crash and an orderly end", () =>
@@ -154,13 +104,7 @@ describe("The sold units of an item, after buyers left the journal", () => {
   it.live("are the same in an export and its import", () =>
     Effect.gen(function* () {
       const { directory, host, units } = yield* written
-      const file = path.join(yield* temporaryFolder, "export.ndjson")
-      const asked = { folder: directory, file, laurel: "1.2.3", at: 0, scope: null }
-      yield* Effect.scoped(exportLines(asked, alone))
-      const copy = yield* temporaryFolder
-      const findings = yield* Effect.scoped(importLines({ directory: copy, file }, alone))
-      expect(findings).toMatchObject({ faults: [] })
-      yield* installDraft(nodeDisk, copy, Date.now())
+      const copy = yield* imported(directory)
       expect(yield* unitsIn(copy, host)).toBe(units)
     }),
   )

@@ -1,24 +1,17 @@
 /** Teams, their members and their scores after crashes, and in checks, exports and imports. */
-import { cp } from "node:fs/promises"
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
-import { exportLines } from "../../../src/engine/archive/exports/ExportJob.ts"
-import { importLines } from "../../../src/engine/archive/exports/ImportJob.ts"
-import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
-import { restoreDraft } from "../../../src/engine/archive/restore/RestoreJob.ts"
-import { planRestore, type RestoreTarget } from "../../../src/engine/archive/restore/RestorePlan.ts"
+import { makeWorkerHost, type WorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"
-import { listArchives } from "../../../src/storage/archive/ArchiveCatalog.ts"
-import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
-import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import { everyKey } from "../../../src/storage/Keys.ts"
 import { openLmdbStore } from "../../../src/storage/lmdb/LmdbStore.ts"
 import { collectEntries } from "../../../src/storage/Values.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { event, rule, sandbox } from "../fixture.ts"
+import { exportScopes, imported, readIn, restored, shop } from "./copies.ts"
 import { alone, eraseFrom, found, running } from "./fixture.ts"
 
 const teams = 3 * limits.teamChunkMax
@@ -104,44 +97,8 @@ const written = Effect.gen(function* () {
   return { directory, host, reads, then }
 })
 
-const scoresIn = Effect.fnUntraced(function* (
-  directory: string,
-  host: Effect.Success<ReturnType<typeof makeWorkerHost>>,
-) {
-  const check = Effect.scoped(verifyLive({ directory }, alone))
-  expect(yield* check).toMatchObject({ faults: [] })
-  const { close, engine } = yield* running({ directory, host })
-  const { scores } = yield* seen(engine)
-  yield* close()
-  expect(yield* check).toMatchObject({ faults: [] })
-  return scores
-})
-
-const shop = { id: "prj_1", name: "shop" }
-
-const restored = Effect.fnUntraced(function* (
-  directory: string,
-  target: RestoreTarget,
-  project?: typeof shop,
-) {
-  const copy = yield* temporaryFolder
-  yield* Effect.promise(() => cp(directory, copy, { recursive: true }))
-  const archives = yield* listArchives(nodeDisk, path.join(copy, "archive"))
-  const journal = path.join(copy, "journal")
-  const more = project === undefined ? {} : { project }
-  const wanted = { disk: nodeDisk, journal, archives, id: undefined, target, ...more }
-  const plan = yield* planRestore(wanted)
-  const after = plan.project?.after
-  const wish = {
-    directory: copy,
-    archive: plan.folder,
-    until: plan.sequence,
-    project: after === undefined ? null : { ...shop, after },
-  }
-  expect(yield* Effect.scoped(restoreDraft(wish, alone))).toMatchObject({ faults: [] })
-  yield* installDraft(nodeDisk, copy, Date.now())
-  return copy
-})
+const scoresIn = (directory: string, host: WorkerHost) =>
+  Effect.map(readIn(directory, host, seen), ({ scores }) => scores)
 
 describe("A data directory with teams", () => {
   it.live("is the same after a crash, a snapshot and a start", () =>
@@ -164,15 +121,8 @@ describe("A data directory with teams", () => {
   it.live("is the same after an export and an import", () =>
     Effect.gen(function* () {
       const { directory, host, reads } = yield* written
-      const file = path.join(yield* temporaryFolder, "export.ndjson")
-      for (const scope of [null, { project: "shop", environment: "sandbox" }]) {
-        yield* Effect.scoped(
-          exportLines({ folder: directory, file, laurel: "1.2.3", at: 0, scope }, alone),
-        )
-        const copy = yield* temporaryFolder
-        const findings = yield* Effect.scoped(importLines({ directory: copy, file }, alone))
-        expect(findings).toMatchObject({ faults: [] })
-        yield* installDraft(nodeDisk, copy, Date.now())
+      for (const scope of exportScopes) {
+        const copy = yield* imported(directory, scope)
         const { close, engine } = yield* running({ directory: copy, host })
         expect(yield* seen(engine)).toEqual(reads)
         yield* close()
@@ -223,14 +173,8 @@ describe("Leaderboards of teams whose members left the journal after an archive"
   it.live("have the same scores after a start, and in an export and its import", () =>
     Effect.gen(function* () {
       const { directory, host, reads } = yield* erasedFrom
-      const file = path.join(yield* temporaryFolder, "export.ndjson")
-      for (const scope of [null, { project: "shop", environment: "sandbox" }]) {
-        const asked = { folder: directory, file, laurel: "1.2.3", at: 0, scope }
-        yield* Effect.scoped(exportLines(asked, alone))
-        const copy = yield* temporaryFolder
-        const findings = yield* Effect.scoped(importLines({ directory: copy, file }, alone))
-        expect(findings).toMatchObject({ faults: [] })
-        yield* installDraft(nodeDisk, copy, Date.now())
+      for (const scope of exportScopes) {
+        const copy = yield* imported(directory, scope)
         expect(yield* scoresIn(copy, host)).toEqual(reads.scores)
       }
       for (let start = 0; start < 2; start++) {
