@@ -13,8 +13,8 @@ import { checkTotal, type Laurel, startLaurel } from "./laurel.ts"
 import { withTemporaryFolder } from "./millionUsers.ts"
 import type { BenchOptions } from "./options.ts"
 import type { AnalyticsOptions, AnalyticsReport } from "./processes/analytics.ts"
-import { answeredBy, closedRounds, lineOf } from "./rounds.ts"
-import type { Subject } from "./Subject.ts"
+import { batchRounds, type Project } from "./projects.ts"
+import { lineOf } from "./rounds.ts"
 import { median } from "./statistics.ts"
 
 const grouped = (count: number): string => count.toLocaleString("en-US")
@@ -119,54 +119,19 @@ const addExperiments = async ({ request }: Laurel): Promise<void> => {
   for (let n = 0; n < 10; n++) await request("/v1/experiments", { name: `E ${n}`, variants })
 }
 
-const projects = [
-  { name: "no experiment", define: async () => {} },
-  { name: "ten experiments", define: addExperiments },
-] as const
-
-const start = async ({ define, name }: (typeof projects)[number]): Promise<Subject> => {
-  const laurel = await startLaurel()
-  await define(laurel)
-  return {
-    ...laurel,
-    name,
-    roots: [laurel.pid],
-    check: (answered, unread) => checkTotal(laurel, answered, unread, lessonXp),
-  }
-}
+const projects: ReadonlyArray<Project> = [
+  { name: "no experiment", define: async () => {}, xp: lessonXp },
+  { name: "ten experiments", define: addExperiments, xp: lessonXp },
+]
 
 /** Measures the line. */
 export const experiments = async (
   options: BenchOptions = {},
 ): Promise<ReadonlyArray<BenchLine>> => {
-  const { quick = false } = options
-  const users = options.users ?? (quick ? 10_000 : 100_000)
   // A batch takes a second if the machine is busy.
-  const seconds = options.seconds ?? (quick ? 5 : 10)
-  const work = {
-    kind: "event",
-    minimal: true,
-    users,
-    seconds,
-    connections: 4,
-    events: 1_000,
-  } as const
-  const subjects: Array<Subject> = []
-  try {
-    for (const project of projects) subjects.push(await start(project))
-    for (const { answer } of subjects) await fill(answer, users)
-    const warmUp = await closedRounds(subjects, 1, work)
-    const measured = await closedRounds(subjects, quick ? 1 : 3, work)
-    for (const subject of subjects) {
-      const { answered, unread } = answeredBy(subject, work, warmUp, measured)
-      await subject.check(users + answered, unread)
-    }
-    const [none, ten] = measured
-    const question = "batches, ten experiments that each user has entered: processor time"
-    return [lineOf(question, "µs/event", [ten!, none!], ({ costUs }) => costUs, { goal: "≤ 1.1×" })]
-  } finally {
-    for (const subject of subjects) await subject.stop()
-  }
+  const [none, ten] = await batchRounds(projects, options, 5)
+  const question = "batches, ten experiments that each user has entered: processor time"
+  return [lineOf(question, "µs/event", [ten!, none!], ({ costUs }) => costUs, { goal: "≤ 1.1×" })]
 }
 
 if (import.meta.main) {
