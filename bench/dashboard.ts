@@ -52,8 +52,9 @@ export class Visitor {
     this.#url = `http://localhost:${port}`
   }
 
-  /** Makes the first owner with the server's setup link. */
-  setUp(link: string): Promise<void> {
+  /** Makes the first owner with the setup link of the server on `directory`. */
+  setUp(directory: string): Promise<void> {
+    const link = readFileSync(path.join(directory, "setup-link"), "utf8").trim()
     return this.post("/dashboard/setup", {
       token: link.split("#")[1]!,
       email: "ada@example.com",
@@ -228,8 +229,7 @@ export const dashboard = (): Promise<ReadonlyArray<BenchLine>> =>
     try {
       const { port } = laurel.answer
       const visitor = new Visitor(port)
-      const link = readFileSync(path.join(directory, "setup-link"), "utf8").trim()
-      await visitor.setUp(link)
+      await visitor.setUp(directory)
       const ids = await fill(laurel, visitor)
       const lines: Array<BenchLine> = []
       for (const [name, page] of Object.entries(pages(ids))) {

@@ -10,8 +10,7 @@ import { eventDay } from "../../src/domain/decide/Activity.ts"
 import { decideUser } from "../../src/domain/decide/Decide.ts"
 import { Draft } from "../../src/domain/decide/Draft.ts"
 import type { Experiment } from "../../src/domain/project/Experiment.ts"
-import { emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
-import { applyProject } from "../../src/domain/record/applyProject.ts"
+import { emptyProject } from "../../src/domain/project/Project.ts"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
 import { type ActiveDays, withDay } from "../../src/domain/user/ActiveDays.ts"
@@ -85,20 +84,6 @@ const engineEventUs = ({ events, rounds }: AnalyticsOptions): Promise<number> =>
     return median(costs)
   }).pipe(Effect.runPromise)
 
-const ruled = applyProject(emptyProject, {
-  sequence: 1,
-  at,
-  subject: { actor: "project", environment: id },
-  cause: { kind: "request" },
-  facts: [],
-})
-
-/** A project with the rule of the benches, and ten experiments. */
-const projectWith = (experiments: ReadonlyArray<Experiment>): ProjectState => ({
-  ...ruled,
-  experiments: new Map(experiments.map((one) => [one.id, one])),
-})
-
 const experimentsOf = (count: number): ReadonlyArray<Experiment> =>
   Array.from({ length: count }, (_, n) => ({
     id: `exp_${n}`,
@@ -142,7 +127,8 @@ const subject = { actor: "user", environment: id, userId: "u1" } as const
  * without it, the state encoded with and without.
  */
 const partsUs = ({ events, rounds }: AnalyticsOptions) => {
-  const project = projectWith([])
+  // Without a rule: `rewarded` is what one gives.
+  const project = emptyProject
   const command = { kind: "event", action: lessonAction } as const
   const decided = Result.getOrThrow(
     decideUser(undefined, project, command, at, undefined, undefined, undefined, "u1"),
@@ -236,7 +222,10 @@ const countsOf = async ({ users }: AnalyticsOptions) => {
     stateBytes: { bytes: 0 },
   })
   const experiments = experimentsOf(10)
-  environment.project.durable = projectWith(experiments)
+  environment.project.durable = {
+    ...emptyProject,
+    experiments: new Map(experiments.map((one) => [one.id, one])),
+  }
   for (let n = 0; n < users; n++) environment.states.put(userAt(n), 0)
   const environments = { of: () => environment } as unknown as Environments
   const parts = { environments, now: () => at }
