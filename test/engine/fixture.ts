@@ -9,6 +9,7 @@ import { decodeRecord } from "../../src/engine/records/Codec.ts"
 import { type Broken, Storage } from "../../src/storage/Storage.ts"
 import { questWith, ruleWith } from "../domain/definitions.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
+import { type Stalling, stallingWrites } from "../storage/stalling.ts"
 
 export const sandbox = "prj_1:sandbox"
 export const production = "prj_1:production"
@@ -60,6 +61,13 @@ export const startInMemory = (
   memory: MemoryStorage.MemoryStorageOptions = {},
   options: Partial<EngineOptions> = {},
 ) => start(MemoryStorage.make(memory), options)
+
+/** Starts an engine over `state` whose writes of entries may stall. */
+export const startStalling = (
+  state: MemoryStorage.MemoryState,
+  disk: Stalling,
+  options: Partial<EngineOptions> = {},
+) => Effect.suspend(() => start(stallingWrites(MemoryStorage.make({ state }), disk), options))
 
 let made = 0
 const newId = (prefix: string) => `${prefix}_${++made}`

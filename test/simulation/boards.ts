@@ -30,10 +30,11 @@ import type { BoardEntry, WindowQuery } from "../../src/engine/boards/ReadBoard.
 import { windowsKept } from "../../src/engine/boards/Retention.ts"
 import type { Engine } from "../../src/engine/Engine.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
-import { event, reward, rule, sandbox, start } from "../engine/fixture.ts"
+import { event, reward, rule, sandbox } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { BoardModel, type Credit, type ModelEntry, modelPrizes, type Season } from "./BoardModel.ts"
-import { hashSecretOf, Random } from "./random.ts"
+import { Random } from "./random.ts"
+import { openStalling } from "./windowEngine.ts"
 
 export const zones = [
   "UTC",
@@ -83,26 +84,7 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
   const state = new MemoryStorage.MemoryState()
   const model = new BoardModel(yield* Clock.currentTimeMillis, spanOf(seed))
   const disk = { writesLeft: Number.POSITIVE_INFINITY }
-  const open = Effect.suspend(() => {
-    disk.writesLeft = Number.POSITIVE_INFINITY
-    const memory = MemoryStorage.make({ state })
-    return start(
-      {
-        ...memory,
-        writeEntries: (entries) =>
-          Effect.suspend(() =>
-            disk.writesLeft-- > 0 ? memory.writeEntries(entries) : Effect.never,
-          ),
-      },
-      {
-        decodedUsersMax: 4,
-        newHashSecret: hashSecretOf(seed),
-        snapshotIntervalMs: 300 * minute,
-        snapshotSliceEntriesMax: 3,
-        clockCheckMs: day,
-      },
-    )
-  })
+  const open = openStalling(state, disk, seed)
   let running = yield* open
   // Long ids, so that a stored board has several pages.
   const users = Array.from({ length: 12 }, (_, index) =>

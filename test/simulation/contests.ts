@@ -1,11 +1,12 @@
 /**
  * One seeded run of leaderboards of teams against a naive model: users join, leave, earn, undo, are
- * hidden, merged and erased, teams are disqualified, listed again, deleted and made again with their ids, days and months pass. At times
- * no payment succeeds. The engine is stopped and killed, also in the middle of a snapshot, and stays off for some time. Two
- * leaderboards must have the same scores, one of them with the lowest score first.
+ * hidden, merged and erased, teams are disqualified, listed again, deleted and made again with their ids,
+ * days and months pass. At times no payment succeeds. The engine is stopped and killed, also in the middle
+ * of a snapshot, and stays off for some time. Two leaderboards must have the same scores, one of them with
+ * the lowest score first.
  */
 import { expect } from "@effect/vitest"
-import { Clock, Effect, Latch, Stream } from "effect"
+import { Clock, Effect, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { boardOrders, namedWindows } from "../../src/domain/project/BoardDefinition.ts"
 import type { BoardPrize } from "../../src/domain/project/BoardPrize.ts"
@@ -20,10 +21,12 @@ import { recordNameOf } from "../../src/domain/values/Ids.ts"
 import type { UserMessage } from "../../src/engine/actor/Actor.ts"
 import type { Engine } from "../../src/engine/Engine.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
-import { event, rule, sandbox, start } from "../engine/fixture.ts"
+import { event, rule, sandbox } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
+import { stallingReads } from "../storage/stalling.ts"
 import { ContestModel, type Contribution } from "./ContestModel.ts"
-import { hashSecretOf, Random } from "./random.ts"
+import { Random } from "./random.ts"
+import { openStalling } from "./windowEngine.ts"
 
 const minute = 60_000
 const day = 1_440 * minute
@@ -59,29 +62,8 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
   /** While it is closed, nobody is paid: no member of a team is found. */
   const pays = Latch.makeUnsafe(true)
   let paysNobody = false
-  const open = Effect.suspend(() => {
-    disk.writesLeft = Number.POSITIVE_INFINITY
-    const memory = MemoryStorage.make({ state })
-    return start(
-      {
-        ...memory,
-        readEntries: (range) =>
-          range.table === "teamMembers"
-            ? Stream.unwrap(Effect.as(pays.await, memory.readEntries(range)))
-            : memory.readEntries(range),
-        writeEntries: (entries) =>
-          Effect.suspend(() =>
-            disk.writesLeft-- > 0 ? memory.writeEntries(entries) : Effect.never,
-          ),
-      },
-      {
-        decodedUsersMax: 4,
-        newHashSecret: hashSecretOf(seed),
-        snapshotIntervalMs: 300 * minute,
-        snapshotSliceEntriesMax: 3,
-        clockCheckMs: day,
-      },
-    )
+  const open = openStalling(state, disk, seed, {
+    over: (storage) => stallingReads(storage, "teamMembers", pays),
   })
   let running = yield* open
   const timezone = random.pick(zones)

@@ -21,7 +21,7 @@ import { event, rule, sandbox } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { dateAt, numberOf } from "./model/calendar.ts"
 import { Random, seeds } from "./random.ts"
-import { beginnings, openStalling, type StallingDisk, settlePayouts } from "./windowEngine.ts"
+import { beginnings, openStalling, settlePayouts } from "./windowEngine.ts"
 
 const minute = 60_000
 const quarter = 15 * minute
@@ -131,7 +131,7 @@ const simulateGrace = Effect.fnUntraced(function* (seed: number, steps: number) 
   const span = { days: 2 + (Math.abs(seed) % 2), anchor: "2026-10-23" }
   const model = new GraceModel(yield* Clock.currentTimeMillis, zone, graceMinutes * minute, span)
   const state = new MemoryStorage.MemoryState()
-  const disk: StallingDisk = { writesLeft: Number.POSITIVE_INFINITY }
+  const disk = { writesLeft: Number.POSITIVE_INFINITY }
   const open = openStalling(state, disk, seed)
   let running = yield* open
   const users = ["u1", "u2", "u3", "u4", "u5", "u6"]

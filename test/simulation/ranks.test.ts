@@ -16,9 +16,10 @@ import { isoTimeOrNull } from "../../src/domain/values/isoTime.ts"
 import type { UserMessage } from "../../src/engine/Engine.ts"
 import { limits } from "../../src/Limits.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
-import { event, recordsOf, rule, sandbox, start } from "../engine/fixture.ts"
+import { event, rule, sandbox } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
-import { hashSecretOf, Random, seedsAfter } from "./random.ts"
+import { Random, seedsAfter } from "./random.ts"
+import { openStalling, overheard } from "./windowEngine.ts"
 
 const hour = 3_600_000
 
@@ -83,33 +84,15 @@ const simulateRanks = Effect.fnUntraced(function* (seed: number, steps: number) 
   yield* TestClock.setTime(Date.parse("2026-10-28T12:00:00Z"))
   const state = new MemoryStorage.MemoryState()
   const announced = new Announced()
+  const journal: Array<JournalRecord> = []
   let seen = 0
+  const follow = () => {
+    for (; seen < journal.length; seen++) announced.add(journal[seen]!)
+  }
   const disk = { writesLeft: Number.POSITIVE_INFINITY }
-  const see = Effect.sync(() => {
-    for (const record of recordsOf(state)) {
-      if (record.sequence <= seen) continue
-      seen = record.sequence
-      announced.add(record)
-    }
-  })
-  const open = Effect.suspend(() => {
-    disk.writesLeft = Number.POSITIVE_INFINITY
-    const memory = MemoryStorage.make({ state })
-    const writeEntries: typeof memory.writeEntries = (entries) =>
-      Effect.suspend(() => (disk.writesLeft-- > 0 ? memory.writeEntries(entries) : Effect.never))
-    const append: typeof memory.append = (batch) => Effect.tap(memory.append(batch), () => see)
-    return start(
-      { ...memory, writeEntries, append },
-      {
-        decodedUsersMax: 4,
-        newHashSecret: hashSecretOf(seed),
-        snapshotIntervalMs: 5 * hour,
-        snapshotSliceEntriesMax: 3,
-        clockCheckMs: 24 * hour,
-        erasureGatherMs: hour,
-        erasureCheckMs: hour,
-      },
-    )
+  const open = openStalling(state, disk, seed, {
+    over: (storage) => overheard(storage, state, journal),
+    options: { erasureGatherMs: hour, erasureCheckMs: hour },
   })
   let running = yield* open
   const users = Array.from({ length: 9 }, (_, index) => `u${index}`)
@@ -188,6 +171,7 @@ const simulateRanks = Effect.fnUntraced(function* (seed: number, steps: number) 
   })
 
   const settled = Effect.fnUntraced(function* () {
+    follow()
     for (const board of boards) {
       const most = shown.get(board)
       const all = yield* places(board, most ?? 1)

@@ -16,7 +16,7 @@ import { event, rule, sandbox } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { dateAt, numberOf } from "./model/calendar.ts"
 import { Random, seedsAfter } from "./random.ts"
-import { beginnings, openStalling, type StallingDisk, settlePayouts } from "./windowEngine.ts"
+import { beginnings, openStalling, settlePayouts } from "./windowEngine.ts"
 
 const minute = 60_000
 const quarter = 15 * minute
@@ -162,7 +162,7 @@ const simulateZones = Effect.fnUntraced(function* (seed: number, steps: number) 
   const now = yield* Clock.currentTimeMillis
   const model = new LocalModel(now, projectZone, graceMinutes * minute, days)
   const state = new MemoryStorage.MemoryState()
-  const disk: StallingDisk = { writesLeft: Number.POSITIVE_INFINITY }
+  const disk = { writesLeft: Number.POSITIVE_INFINITY }
   const open = openStalling(state, disk, seed)
   let running = yield* open
   const users = ["u1", "u2", "u3", "u4", "u5", "u6"]

@@ -9,7 +9,15 @@ import type { Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { limited, smallBuckets } from "../../limited.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
-import { type Fixture, recordsOf, reward, sandbox, start, startInMemory } from "../fixture.ts"
+import {
+  type Fixture,
+  recordsOf,
+  reward,
+  sandbox,
+  start,
+  startInMemory,
+  startStalling,
+} from "../fixture.ts"
 
 const quiet = { clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000 }
 /** Each user is a step of the payer, and each entry a slice of the snapshot. */
@@ -406,22 +414,14 @@ describe("A server that is killed at the end of a leaderboard", () => {
       for (let writes = 0; writes < 25; writes++) {
         yield* at("2026-11-04T10:00:00Z")
         const state = new MemoryStorage.MemoryState()
-        const memory = MemoryStorage.make({ state })
-        let left = Number.POSITIVE_INFINITY
-        const first = yield* start(
-          {
-            ...memory,
-            writeEntries: (entries) =>
-              Effect.suspend(() => (left-- > 0 ? memory.writeEntries(entries) : Effect.never)),
-          },
-          small,
-        )
+        const disk = { writesLeft: Number.POSITIVE_INFINITY }
+        const first = yield* startStalling(state, disk, small)
         yield* create(first)
         yield* grantAll(first)
         yield* TestClock.setTime(end)
         yield* settled(first)
         yield* grant(first, "dan", 500)
-        left = writes
+        disk.writesLeft = writes
         yield* TestClock.adjust(quiet.snapshotIntervalMs)
         for (let turn = 0; turn < 60; turn++) yield* yieldToEventLoop
         yield* grant(first, "ada", 500)
@@ -456,24 +456,16 @@ describe("A leaderboard that was made shortly before a snapshot", () => {
       for (let writes = 0; !isWhole; writes++) {
         yield* at("2026-11-04T10:00:00Z")
         const state = new MemoryStorage.MemoryState()
-        const memory = MemoryStorage.make({ state })
-        let left = Number.POSITIVE_INFINITY
-        const first = yield* start(
-          {
-            ...memory,
-            writeEntries: (entries) =>
-              Effect.suspend(() => (left-- > 0 ? memory.writeEntries(entries) : Effect.never)),
-          },
-          slow,
-        )
+        const disk = { writesLeft: Number.POSITIVE_INFINITY }
+        const first = yield* startStalling(state, disk, slow)
         for (const userId of users) yield* grant(first, userId, 1)
         yield* snapshot
         // The records of these rewards do not name the leaderboard.
         for (const [index, userId] of users.entries()) yield* grant(first, userId, index + 1)
         yield* create(first, { endsAt: null })
-        left = writes
+        disk.writesLeft = writes
         yield* snapshot
-        isWhole = left > 0
+        isWhole = disk.writesLeft > 0
         const before = yield* rows(first, "all_time")
         expect(before).toHaveLength(users.length)
         yield* first.close("kill")

@@ -1,20 +1,14 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Latch } from "effect"
+import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { limits } from "../../../src/Limits.ts"
-import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
-import { type Fixture, production, reward, sandbox, start } from "../fixture.ts"
+import { type Fixture, production, reward, sandbox, start, startStalling } from "../fixture.ts"
+import { killInSnapshot, quiet, snapshot } from "./heldSnapshot.ts"
 
-const quiet = { clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000, snapshotSliceEntriesMax: 2 }
+const sliced = { ...quiet, snapshotSliceEntriesMax: 2 }
 
 const at = (time: string) => TestClock.setTime(Date.parse(time))
-
-/** Lets a snapshot be taken, which needs turns of the event loop besides time. */
-const snapshot = Effect.gen(function* () {
-  yield* TestClock.adjust(quiet.snapshotIntervalMs)
-  for (let turn = 0; turn < 50; turn++) yield* yieldToEventLoop
-})
 
 const move = ({ engine }: Fixture, userId: string, city: string) =>
   engine.askUser(sandbox, {
@@ -61,23 +55,8 @@ describe("The groups of a closed window", () => {
         for (let before = 0; before < 12; before += 2) {
           for (let after = 0; after < 12; after += 2) {
             const state = new MemoryStorage.MemoryState()
-            let left = Number.POSITIVE_INFINITY
-            let gate: Latch.Latch | undefined
-            const open = Effect.suspend(() => {
-              const memory = MemoryStorage.make({ state })
-              const write: typeof memory.writeEntries = (entries) =>
-                Effect.suspend(() => {
-                  if (left-- > 0) return memory.writeEntries(entries)
-                  if (gate === undefined) return Effect.never
-                  return Effect.andThen(
-                    Latch.await(gate),
-                    Effect.suspend(() =>
-                      left-- > 0 ? memory.writeEntries(entries) : Effect.never,
-                    ),
-                  )
-                })
-              return start({ ...memory, writeEntries: write }, quiet)
-            })
+            const disk = { writesLeft: Number.POSITIVE_INFINITY }
+            const open = startStalling(state, disk, sliced)
             yield* at("2026-11-04T23:40:00Z")
             const first = yield* open
             yield* makeBoard(first)
@@ -85,13 +64,6 @@ describe("The groups of a closed window", () => {
               yield* move(first, userId, index < 4 ? "Rome" : "Oslo")
               yield* first.engine.askUser(sandbox, reward(userId, 1 + index))
             }
-            left = before
-            gate = yield* Latch.make(false)
-            yield* snapshot
-            // The snapshot waits in the middle while midnight passes.
-            yield* at("2026-11-05T00:00:00Z")
-            for (const userId of ids) yield* move(first, userId, "Paris")
-            for (const userId of ids) yield* move(first, userId, userId === "u3" ? "Rome" : "Bonn")
             const closed = [
               ["u6", "Oslo", 1],
               ["u5", "Oslo", 2],
@@ -101,14 +73,15 @@ describe("The groups of a closed window", () => {
               ["u1", "Rome", 3],
               ["u0", "Rome", 4],
             ]
-            expect(yield* groups(first, "2026-11-04")).toEqual(closed)
-            left = after
-            yield* Latch.open(gate)
-            for (let turn = 0; turn < 20; turn++) yield* yieldToEventLoop
-            gate = undefined
-            left = 0
-            yield* first.close("kill")
-            left = Number.POSITIVE_INFINITY
+            const midnight = Effect.gen(function* () {
+              yield* at("2026-11-05T00:00:00Z")
+              for (const userId of ids) yield* move(first, userId, "Paris")
+              for (const userId of ids) {
+                yield* move(first, userId, userId === "u3" ? "Rome" : "Bonn")
+              }
+              expect(yield* groups(first, "2026-11-04")).toEqual(closed)
+            })
+            yield* killInSnapshot(first, disk, { before, after }, midnight)
             const second = yield* open
             expect([before, after, yield* groups(second, "2026-11-04")]).toEqual([
               before,
@@ -146,19 +119,14 @@ describe("The groups of a closed window", () => {
         let lost = 0
         for (let writes = 0; writes < 16; writes++) {
           const state = new MemoryStorage.MemoryState()
-          let left = Number.POSITIVE_INFINITY
-          const open = Effect.suspend(() => {
-            const memory = MemoryStorage.make({ state })
-            const write: typeof memory.writeEntries = (entries) =>
-              Effect.suspend(() => (left-- > 0 ? memory.writeEntries(entries) : Effect.never))
-            return start({ ...memory, writeEntries: write }, quiet)
-          })
+          const disk = { writesLeft: Number.POSITIVE_INFINITY }
+          const open = startStalling(state, disk, sliced)
           yield* at("2026-11-04T23:49:30Z")
           const first = yield* open
           // Its states are stored first, then a pause follows.
           for (const userId of ids) yield* first.engine.askUser(production, reward(userId, 1))
           for (const userId of ids) yield* move(first, userId, "Rome")
-          left = writes
+          disk.writesLeft = writes
           yield* snapshot
           yield* makeBoard(first)
           for (const [index, userId] of ids.entries()) {
@@ -174,10 +142,10 @@ describe("The groups of a closed window", () => {
           ]
           expect(yield* groups(first, "2026-11-04")).toEqual(closed)
           yield* snapshot
-          if (left < 0) lost++
-          left = 0
+          if (disk.writesLeft < 0) lost++
+          disk.writesLeft = 0
           yield* first.close("kill")
-          left = Number.POSITIVE_INFINITY
+          disk.writesLeft = Number.POSITIVE_INFINITY
           const second = yield* open
           expect([writes, yield* groups(second, "2026-11-04")]).toEqual([writes, closed])
           yield* snapshot
@@ -193,7 +161,7 @@ describe("The groups of a closed window", () => {
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       yield* at("2026-11-04T23:40:00Z")
-      const fixture = yield* start(MemoryStorage.make({ state }), quiet)
+      const fixture = yield* start(MemoryStorage.make({ state }), sliced)
       yield* makeBoard(fixture)
       const size = 2 * limits.boardGroupPageRows + 1
       const ids = Array.from({ length: size }, (_, user) => `u${user}`)
@@ -237,7 +205,7 @@ describe("The groups of a closed window", () => {
       yield* snapshot
       yield* compare(fewer)
       yield* fixture.close("kill")
-      const again = yield* start(MemoryStorage.make({ state }), quiet)
+      const again = yield* start(MemoryStorage.make({ state }), sliced)
       const page = yield* again.engine.readBoard(sandbox, { ...query, limit: 2, offset: 0 })
       expect(page.entries.map(({ inGroup, userId }) => [userId, inGroup])).toEqual([
         ["u7", { group: "Rome", rank: 1 }],

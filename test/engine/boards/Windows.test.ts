@@ -1,22 +1,22 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Latch } from "effect"
+import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type { BoardWindow } from "../../../src/domain/project/BoardDefinition.ts"
 import { dayOf } from "../../../src/domain/values/Calendar.ts"
 import type { BoardQuery } from "../../../src/engine/boards/ReadBoard.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"
-import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
-import { event, type Fixture, reward, rule, sandbox, start, startInMemory } from "../fixture.ts"
-
-const quiet = { clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000 }
-
-/** Lets a snapshot be taken, which needs turns of the event loop besides time. */
-const snapshot = Effect.gen(function* () {
-  yield* TestClock.adjust(quiet.snapshotIntervalMs)
-  for (let turn = 0; turn < 50; turn++) yield* yieldToEventLoop
-})
+import {
+  event,
+  type Fixture,
+  reward,
+  rule,
+  sandbox,
+  startInMemory,
+  startStalling,
+} from "../fixture.ts"
+import { killInSnapshot, quiet, snapshot } from "./heldSnapshot.ts"
 
 const at = (time: string) => TestClock.setTime(Date.parse(time))
 
@@ -500,18 +500,8 @@ describe("An erased user", () => {
       const ids = Array.from({ length: 1_600 }, (_, user) => `${"🦊".repeat(120)}${user}.`)
       for (const writes of [0, 1, 2, 3]) {
         const state = new MemoryStorage.MemoryState()
-        let left = Number.POSITIVE_INFINITY
-        const open = Effect.suspend(() => {
-          const memory = MemoryStorage.make({ state })
-          return start(
-            {
-              ...memory,
-              writeEntries: (entries) =>
-                Effect.suspend(() => (left-- > 0 ? memory.writeEntries(entries) : Effect.never)),
-            },
-            quiet,
-          )
-        })
+        const disk = { writesLeft: Number.POSITIVE_INFINITY }
+        const open = startStalling(state, disk, quiet)
         yield* at("2026-11-04T12:00:00Z")
         const first = yield* open
         yield* first.engine.askUsers(
@@ -519,10 +509,10 @@ describe("An erased user", () => {
           ids.map((userId, index) => reward(userId, 2_000 - index)),
         )
         yield* at("2026-11-05T00:00:00Z")
-        left = writes
+        disk.writesLeft = writes
         yield* snapshot
         yield* first.close("kill")
-        left = Number.POSITIVE_INFINITY
+        disk.writesLeft = Number.POSITIVE_INFINITY
         const second = yield* open
         const gone = [1, 500, 1_599].map((index) => ids[index]!)
         for (const userId of gone) yield* hide(second, userId, true)
@@ -552,18 +542,8 @@ describe("A storage that fails", () => {
     Effect.gen(function* () {
       for (let writes = 0, done = false; !done; writes++) {
         const state = new MemoryStorage.MemoryState()
-        let left = Number.POSITIVE_INFINITY
-        const open = Effect.suspend(() => {
-          const memory = MemoryStorage.make({ state })
-          return start(
-            {
-              ...memory,
-              writeEntries: (entries) =>
-                Effect.suspend(() => (left-- > 0 ? memory.writeEntries(entries) : Effect.never)),
-            },
-            { ...quiet, snapshotSliceEntriesMax: 3 },
-          )
-        })
+        const disk = { writesLeft: Number.POSITIVE_INFINITY }
+        const open = startStalling(state, disk, { ...quiet, snapshotSliceEntriesMax: 3 })
         yield* at("2026-11-04T12:00:00Z")
         const first = yield* open
         for (let user = 0; user < 9; user++) yield* grant(first, `u${user}`, 1 + user)
@@ -571,11 +551,11 @@ describe("A storage that fails", () => {
         yield* at("2026-11-05T00:00:00Z")
         yield* grant(first, "u1", 100)
         yield* hide(first, "u8", true)
-        left = writes
+        disk.writesLeft = writes
         yield* snapshot
-        done = left > 0
+        done = disk.writesLeft > 0
         yield* first.close("kill")
-        left = Number.POSITIVE_INFINITY
+        disk.writesLeft = Number.POSITIVE_INFINITY
         const second = yield* open
         const day4 = [7, 6, 5, 4, 3, 2, 1, 0].map((user, index) => [
           `u${user}`,
@@ -597,45 +577,16 @@ describe("A storage that fails", () => {
       for (let before = 0; before < 12; before++) {
         for (let after = 0; after < 12; after += 2) {
           const state = new MemoryStorage.MemoryState()
-          let left = Number.POSITIVE_INFINITY
-          let gate: Latch.Latch | undefined
-          const open = Effect.suspend(() => {
-            const memory = MemoryStorage.make({ state })
-            return start(
-              {
-                ...memory,
-                writeEntries: (entries) =>
-                  Effect.suspend(() => {
-                    if (left-- > 0) return memory.writeEntries(entries)
-                    if (gate === undefined) return Effect.never
-                    const opened = Latch.await(gate)
-                    return Effect.andThen(
-                      opened,
-                      Effect.suspend(() =>
-                        left-- > 0 ? memory.writeEntries(entries) : Effect.never,
-                      ),
-                    )
-                  }),
-              },
-              { ...quiet, snapshotSliceEntriesMax: 2 },
-            )
-          })
+          const disk = { writesLeft: Number.POSITIVE_INFINITY }
+          const open = startStalling(state, disk, { ...quiet, snapshotSliceEntriesMax: 2 })
           yield* at("2026-11-04T23:40:00Z")
           const first = yield* open
           for (const [index, userId] of ids.entries()) yield* grant(first, userId, 1 + index)
-          left = before
-          gate = yield* Latch.make(false)
-          yield* snapshot
-          // The snapshot waits in the middle while midnight passes.
-          yield* at("2026-11-05T00:00:00Z")
-          for (const userId of ids) yield* grant(first, userId, 10)
-          left = after
-          yield* Latch.open(gate)
-          for (let turn = 0; turn < 20; turn++) yield* yieldToEventLoop
-          gate = undefined
-          left = 0
-          yield* first.close("kill")
-          left = Number.POSITIVE_INFINITY
+          const midnight = Effect.gen(function* () {
+            yield* at("2026-11-05T00:00:00Z")
+            for (const userId of ids) yield* grant(first, userId, 10)
+          })
+          yield* killInSnapshot(first, disk, { before, after }, midnight)
           const second = yield* open
           const day4 = ids
             .map((userId, index) => [userId, 1 + index, ids.length - index])

@@ -1,6 +1,6 @@
 /** Prizes of teams whose payments are late, over crashes, merges, erasures and changes of teams. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Latch, Result, Stream } from "effect"
+import { Effect, Latch, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
 import { overloaded } from "../../../src/engine/actor/Actor.ts"
@@ -11,6 +11,7 @@ import type { Storage } from "../../../src/storage/Storage.ts"
 import { collectEntries } from "../../../src/storage/Values.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
+import { stallingReads } from "../../storage/stalling.ts"
 import { type Fixture, recordsOf, reward, sandbox, start } from "../fixture.ts"
 
 const quiet = { clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000 }
@@ -30,16 +31,8 @@ const decide: typeof decideUser = (user, project, command, ...rest) => {
 }
 const options = { ...quiet, domain: { ...domain, decideUser: decide } }
 
-const storageOf = (state: MemoryStorage.MemoryState): Storage["Service"] => {
-  const memory = MemoryStorage.make({ state })
-  return {
-    ...memory,
-    readEntries: (range) =>
-      range.table === "teamMembers"
-        ? Stream.unwrap(Effect.as(payer.isOpen.await, memory.readEntries(range)))
-        : memory.readEntries(range),
-  }
-}
+const storageOf = (state: MemoryStorage.MemoryState): Storage["Service"] =>
+  stallingReads(MemoryStorage.make({ state }), "teamMembers", payer.isOpen)
 
 const ask = ({ engine }: Fixture, userId: string, command: object) =>
   engine.askUser(sandbox, { userId, command } as Parameters<typeof engine.askUser>[1])
