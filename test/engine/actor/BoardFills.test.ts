@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { vi } from "vitest"
+import { onTestFinished, vi } from "vitest"
 import { Environment } from "../../../src/engine/actor/Environments.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
@@ -21,16 +21,20 @@ const read = ({ engine }: Fixture, board: string) =>
     ({ entries, filling }) => ({ filling, users: entries.map(({ userId }) => userId) }),
   )
 
-/** The reads of users that fail, of those that a fill makes. */
-const failing = (isDefect: () => boolean) => {
+/** The first `times` reads of users by a fill meet a defect. Returns how many have. */
+const failing = (times: number): (() => number) => {
   const { usersFrom } = Environment.prototype
-  return vi.spyOn(Environment.prototype, "usersFrom").mockImplementation(function (
+  let defects = 0
+  const spy = vi.spyOn(Environment.prototype, "usersFrom").mockImplementation(function (
     this: Environment,
     prefix,
   ) {
-    if (isDefect()) throw new Error("a bug")
-    return usersFrom.call(this, prefix)
+    if (defects === times) return usersFrom.call(this, prefix)
+    defects++
+    throw new Error("a bug")
   })
+  onTestFinished(() => spy.mockRestore())
+  return () => defects
 }
 
 const turnsUntil = Effect.fnUntraced(function* (isOver: () => boolean) {
@@ -46,23 +50,21 @@ describe("The fill of a new leaderboard that meets a defect", () => {
       const count = () => sampleValue(metrics.text(), "laurel_board_fills_failing")
       expect(count()).toBe(0)
       yield* fixture.engine.askUser(sandbox, reward("ada", 5))
-      let defects = 0
-      const spy = failing(() => defects < 2 && ++defects > 0)
+      const defects = failing(2)
       yield* makeBoard(fixture, "ldb_1")
-      yield* turnsUntil(() => defects === 1)
+      yield* turnsUntil(() => defects() === 1)
       expect(count()).toBe(1)
       expect(yield* read(fixture, "ldb_1")).toEqual({ filling: true, users: [] })
       yield* TestClock.adjust(limits.boardFillRetryMs - 1)
       yield* yieldToEventLoop
-      expect(defects).toBe(1)
+      expect(defects()).toBe(1)
       yield* TestClock.adjust(1)
-      yield* turnsUntil(() => defects === 2)
+      yield* turnsUntil(() => defects() === 2)
       expect(count()).toBe(1)
       yield* TestClock.adjust(limits.boardFillRetryMs)
       yield* turnsUntil(() => count() === 0)
       expect(yield* read(fixture, "ldb_1")).toEqual({ filling: false, users: ["ada"] })
       expect(fixture.broken).toEqual([])
-      spy.mockRestore()
       yield* fixture.close()
     }),
   )
@@ -71,10 +73,9 @@ describe("The fill of a new leaderboard that meets a defect", () => {
     Effect.gen(function* () {
       const fixture = yield* startInMemory()
       yield* fixture.engine.askUser(sandbox, reward("ada", 5))
-      let defects = 0
-      const spy = failing(() => defects < 1 && ++defects > 0)
+      const defects = failing(1)
       yield* makeBoard(fixture, "ldb_1")
-      yield* turnsUntil(() => defects === 1)
+      yield* turnsUntil(() => defects() === 1)
       yield* makeBoard(fixture, "ldb_2")
       const filled = { filling: false, users: ["ada"] }
       for (let turn = 0; turn < 100 && (yield* read(fixture, "ldb_2")).filling; turn++) {
@@ -84,7 +85,6 @@ describe("The fill of a new leaderboard that meets a defect", () => {
         filled,
         filled,
       ])
-      spy.mockRestore()
       yield* fixture.close()
     }),
   )
