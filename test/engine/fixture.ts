@@ -1,8 +1,10 @@
 /** An engine on storage in memory, and helpers for its tests. */
 import { Effect, Exit, Scope } from "effect"
+import type { decideUser } from "../../src/domain/decide/Decide.ts"
 import type { ProjectCommand } from "../../src/domain/decide/Project.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
-import { domain, Environment } from "../../src/engine/actor/Environments.ts"
+import type { UserState } from "../../src/domain/user/User.ts"
+import { type Domain, domain, Environment } from "../../src/engine/actor/Environments.ts"
 import type { Engine, Idempotency } from "../../src/engine/Engine.ts"
 import { type EngineOptions, makeEngine } from "../../src/engine/EngineLive.ts"
 import { decodeRecord } from "../../src/engine/records/Codec.ts"
@@ -31,6 +33,17 @@ export const anEnvironment = (): Environment =>
     sooner: () => {},
     stateBytes: { bytes: 0 },
   })
+
+/** A domain that meets a defect in the commands of users for which `isDefect` says so. */
+export const defective = (
+  isDefect: (command: Parameters<typeof decideUser>[2], user: UserState | undefined) => boolean,
+): Domain => ({
+  ...domain,
+  decideUser: (user, project, command, ...rest) => {
+    if (isDefect(command, user)) throw new Error("a bug")
+    return domain.decideUser(user, project, command, ...rest)
+  },
+})
 
 /** Starts an engine over `storage`; starting a second one over the same state is a restart. */
 export const start = Effect.fnUntraced(function* (
@@ -113,6 +126,18 @@ export const quest = (title: string, xp: number, status: "draft" | "active" = "a
     set: status === "active" ? "published" : status,
     reward: { xp },
   }),
+})
+
+/** The points of each user. */
+export const pointsOf = Effect.fnUntraced(function* (
+  { engine }: Fixture,
+  userIds: ReadonlyArray<string>,
+) {
+  const all: Record<string, number> = {}
+  for (const userId of userIds) {
+    all[userId] = (yield* engine.readUser(sandbox, userId))?.points ?? 0
+  }
+  return all
 })
 
 export const once = (key: string, fingerprint = "same"): Idempotency => ({ key, fingerprint })

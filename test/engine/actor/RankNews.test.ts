@@ -1,14 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import type { decideUser } from "../../../src/domain/decide/Decide.ts"
-import { domain } from "../../../src/engine/actor/Environments.ts"
 import { limits } from "../../../src/Limits.ts"
 import { compositeKey, rangeOf } from "../../../src/storage/Keys.ts"
 import { collectEntries } from "../../../src/storage/Values.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
-import { type Fixture, recordsOf, reward, sandbox, start } from "../fixture.ts"
+import { defective, type Fixture, recordsOf, reward, sandbox, start } from "../fixture.ts"
 
 const quiet = { clockCheckMs: 86_400_000, snapshotIntervalMs: 3_600_000 }
 
@@ -74,14 +72,12 @@ describe("The announcement of ranks", () => {
       const state = new MemoryStorage.MemoryState()
       let isDefect = true
       let tries = 0
-      const explosive: typeof decideUser = (user, project, command, ...rest) => {
-        if (command.kind === "ranks" && command.change?.to === "ada") {
-          tries++
-          if (isDefect) throw new Error("a bug")
-        }
-        return decideUserOf(user, project, command, ...rest)
-      }
-      const options = { ...quiet, domain: { ...domain, decideUser: explosive } }
+      const explosive = defective((command) => {
+        const isTry = command.kind === "ranks" && command.change?.to === "ada"
+        if (isTry) tries++
+        return isTry && isDefect
+      })
+      const options = { ...quiet, domain: explosive }
       const fixture = yield* start(MemoryStorage.make({ state }), options)
       const score = { currency: "xp" } as const
       yield* fixture.engine.askProject(sandbox, {
@@ -144,5 +140,3 @@ describe("The announcement of ranks", () => {
     }),
   )
 })
-
-const { decideUser: decideUserOf } = domain

@@ -11,6 +11,7 @@ import { limited, smallBuckets } from "../../limited.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import {
   type Fixture,
+  pointsOf,
   recordsOf,
   reward,
   sandbox,
@@ -88,13 +89,7 @@ const rows = (fixture: Fixture, window: BoardWindow) =>
     entries.map(({ rank, score, userId }) => [rank, userId, score]),
   )
 
-const pointsOf = Effect.fnUntraced(function* ({ engine }: Fixture) {
-  const all: Record<string, number> = {}
-  for (const userId of Object.keys(scores)) {
-    all[userId] = (yield* engine.readUser(sandbox, userId))?.points ?? 0
-  }
-  return all
-})
+const pointsOfAll = (fixture: Fixture) => pointsOf(fixture, Object.keys(scores))
 
 type Closing = ReadonlyArray<string | number>
 
@@ -142,7 +137,7 @@ describe("A leaderboard that ends", () => {
         expect([window, yield* rows(fixture, window)]).toEqual([window, final])
         expect(yield* read(fixture, window)).toMatchObject({ closed: true, paying: false })
       }
-      expect(yield* pointsOf(fixture)).toEqual(won)
+      expect(yield* pointsOfAll(fixture)).toEqual(won)
       const { entries } = yield* read(fixture, "all_time")
       expect(entries.map(({ prizes: [first] }) => first?.points ?? 0)).toEqual([100, 10, 10, 0])
       yield* fixture.close()
@@ -175,7 +170,7 @@ describe("A leaderboard that ends", () => {
         })
         expect(yield* rows(fixture, "weekly")).toEqual(final)
       }
-      expect(yield* pointsOf(fixture)).toEqual(won)
+      expect(yield* pointsOfAll(fixture)).toEqual(won)
       yield* fixture.close()
     }),
   )
@@ -316,7 +311,7 @@ describe("A leaderboard that ends", () => {
       yield* TestClock.setTime(end)
       yield* settled(fixture)
       expect(yield* rows(fixture, "all_time")).toEqual(final)
-      expect(yield* pointsOf(fixture)).toEqual({ ada: 0, bob: 0, cyd: 0, dan: 0 })
+      expect(yield* pointsOfAll(fixture)).toEqual({ ada: 0, bob: 0, cyd: 0, dan: 0 })
       yield* fixture.close()
     }),
   )
@@ -343,7 +338,7 @@ describe("A leaderboard that ends", () => {
         "all_time",
         "closed",
       ])
-      expect(yield* pointsOf(fixture)).toEqual(won)
+      expect(yield* pointsOfAll(fixture)).toEqual(won)
       yield* fixture.close()
     }),
   )
@@ -395,7 +390,7 @@ describe("A server that is killed at the end of a leaderboard", () => {
           const third = yield* start(MemoryStorage.make({ state }), small)
           if (writes % 3 === 0) yield* TestClock.adjust(quiet.snapshotIntervalMs)
           yield* settled(third)
-          expect(yield* pointsOf(third)).toEqual(won)
+          expect(yield* pointsOfAll(third)).toEqual(won)
           expect(yield* rows(third, "all_time")).toEqual(final)
           yield* third.close()
           const ends = recordsOf(state).filter(({ facts }) =>
@@ -430,7 +425,7 @@ describe("A server that is killed at the end of a leaderboard", () => {
         for (const window of ["all_time", "weekly", "daily"] as const) {
           expect([writes, window, yield* rows(second, window)]).toEqual([writes, window, final])
         }
-        expect(yield* pointsOf(second)).toEqual(won)
+        expect(yield* pointsOfAll(second)).toEqual(won)
         yield* second.close()
       }
     }),

@@ -1,15 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
-import { decideUser } from "../../../src/domain/decide/Decide.ts"
-import { domain } from "../../../src/engine/actor/Environments.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
 import * as FaultyStorage from "../../storage/FaultyStorage.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
-import { event, reward, sandbox, start, startInMemory } from "../fixture.ts"
+import { defective, event, reward, sandbox, start, startInMemory } from "../fixture.ts"
 
 /** Metrics, and a function that reads one of their numbers. */
 const observed = () => {
@@ -96,13 +94,9 @@ describe("The metrics of the engine", () => {
     Effect.gen(function* () {
       const { metrics, value } = observed()
       const gate = yield* Latch.make(false)
-      const explosive: typeof decideUser = (user, project, command, ...rest) => {
-        if (command.kind === "event") throw new Error("a bug")
-        return decideUser(user, project, command, ...rest)
-      }
       const { engine } = yield* startInMemory(
         { onAppend: () => Latch.await(gate) },
-        { metrics, domain: { ...domain, decideUser: explosive } },
+        { metrics, domain: defective(({ kind }) => kind === "event") },
       )
       const refused = (code: string) => value("laurel_mailbox_refusals_total", { code })
       const many = Array.from({ length: limits.mailboxMessagesMax }, () => reward("u1", 1))

@@ -1,14 +1,21 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { decideUser } from "../../../src/domain/decide/Decide.ts"
-import { domain } from "../../../src/engine/actor/Environments.ts"
 import { limits } from "../../../src/Limits.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { goalWith } from "../../domain/definitions.ts"
 import { dyingDisk } from "../../simulation/dyingDisk.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
-import { type Fixture, recordsOf, reward, sandbox, start, startInMemory } from "../fixture.ts"
+import {
+  defective,
+  type Fixture,
+  pointsOf,
+  recordsOf,
+  reward,
+  sandbox,
+  start,
+  startInMemory,
+} from "../fixture.ts"
 
 /** Each user is a step of its own. */
 const small = { clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000, payoutGroupUsersMax: 1 }
@@ -44,14 +51,6 @@ const paid = Effect.fnUntraced(function* (fixture: Fixture, goalId = "gol_1", te
   return rewardedOf(fixture, goalId, team)
 })
 
-const pointsOf = Effect.fnUntraced(function* ({ engine }: Fixture, userIds: ReadonlyArray<string>) {
-  const all: Record<string, number> = {}
-  for (const userId of userIds) {
-    all[userId] = (yield* engine.readUser(sandbox, userId))?.points ?? 0
-  }
-  return all
-})
-
 const merge = ({ engine }: Fixture, from: string, into: string) =>
   engine.askUser(sandbox, { userId: from, command: { kind: "merge", into } })
 
@@ -78,11 +77,10 @@ describe("The rewards of a goal", () => {
   it.effect("reach a contributor whose payment met a defect at the next try", () =>
     Effect.gen(function* () {
       let isDefect = true
-      const explosive: typeof decideUser = (user, project, command, ...others) => {
-        if (isDefect && command.kind === "payment" && command.to === "bob") throw new Error("a bug")
-        return decideUser(user, project, command, ...others)
-      }
-      const options = { ...small, domain: { ...domain, decideUser: explosive } }
+      const explosive = defective(
+        (command) => isDefect && command.kind === "payment" && command.to === "bob",
+      )
+      const options = { ...small, domain: explosive }
       const fixture = yield* startInMemory({}, options)
       yield* createGoal(fixture, { minContribution: 5 })
       yield* earn(fixture, amounts)
@@ -103,14 +101,12 @@ describe("The rewards of a goal", () => {
       const goals = Array.from({ length: 8 }, (_, n) => `gol_${n}`)
       let isDefect = true
       let defects = 0
-      const explosive: typeof decideUser = (user, project, command, ...others) => {
-        if (isDefect && command.kind === "payment" && command.to === "bob") {
-          defects++
-          throw new Error("a bug")
-        }
-        return decideUser(user, project, command, ...others)
-      }
-      const options = { ...small, domain: { ...domain, decideUser: explosive } }
+      const explosive = defective((command) => {
+        const isMet = isDefect && command.kind === "payment" && command.to === "bob"
+        if (isMet) defects++
+        return isMet
+      })
+      const options = { ...small, domain: explosive }
       const fixture = yield* startInMemory({}, options)
       for (const id of goals) yield* createGoal(fixture, { id })
       yield* earn(fixture, { ada: 60, bob: 60 })

@@ -1,21 +1,28 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { decideUser } from "../../../src/domain/decide/Decide.ts"
 import type { BoardTies } from "../../../src/domain/project/BoardDefinition.ts"
 import type { BoardPrize } from "../../../src/domain/project/BoardPrize.ts"
 import type { Gives } from "../../../src/domain/project/Definition.ts"
 import { decidedAt } from "../../../src/domain/record/Record.ts"
 import { windowKinds } from "../../../src/domain/values/Calendar.ts"
 import { recordNameOf } from "../../../src/domain/values/Ids.ts"
-import { domain } from "../../../src/engine/actor/Environments.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import type { Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
-import { type Fixture, recordsOf, reward, sandbox, start, startInMemory } from "../fixture.ts"
+import {
+  defective,
+  type Fixture,
+  pointsOf,
+  recordsOf,
+  reward,
+  sandbox,
+  start,
+  startInMemory,
+} from "../fixture.ts"
 
 const quiet = { clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000 }
 /** Each user is a step of its own. */
@@ -79,14 +86,6 @@ const paid = Effect.fnUntraced(function* ({ engine }: Fixture, turns = 1_000) {
     if ((yield* engine.readProject(sandbox)).payouts.size === 0) return
   }
   throw new Error("The payouts have not ended")
-})
-
-const pointsOf = Effect.fnUntraced(function* ({ engine }: Fixture, userIds: ReadonlyArray<string>) {
-  const all: Record<string, number> = {}
-  for (const userId of userIds) {
-    all[userId] = (yield* engine.readUser(sandbox, userId))?.points ?? 0
-  }
-  return all
 })
 
 /** What each user wins, from the scores alone. */
@@ -255,13 +254,10 @@ describe("Prizes of a leaderboard", () => {
         const metrics = new Metrics()
         const failing = () => sampleValue(metrics.text(), "laurel_payments_failing")
         let isDefect = true
-        const explosive: typeof decideUser = (user, project, command, ...rest) => {
-          if (isDefect && command.kind === "payment" && command.to === "bob") {
-            throw new Error("a bug")
-          }
-          return decideUser(user, project, command, ...rest)
-        }
-        const options = { ...small, metrics, domain: { ...domain, decideUser: explosive } }
+        const explosive = defective(
+          (command) => isDefect && command.kind === "payment" && command.to === "bob",
+        )
+        const options = { ...small, metrics, domain: explosive }
         const fixture = yield* start(MemoryStorage.make({ state }), options)
         yield* offer(fixture, prizes)
         yield* grantAll(fixture, scores)
@@ -309,14 +305,12 @@ describe("Prizes of a leaderboard", () => {
       yield* at("2026-11-04T10:00:00Z")
       let isDefect = true
       let defects = 0
-      const explosive: typeof decideUser = (user, project, command, ...rest) => {
-        if (isDefect && command.kind === "payment" && command.to === "bob") {
-          defects++
-          throw new Error("a bug")
-        }
-        return decideUser(user, project, command, ...rest)
-      }
-      const options = { ...quiet, domain: { ...domain, decideUser: explosive } }
+      const explosive = defective((command) => {
+        const isMet = isDefect && command.kind === "payment" && command.to === "bob"
+        if (isMet) defects++
+        return isMet
+      })
+      const options = { ...quiet, domain: explosive }
       const fixture = yield* startInMemory({}, options)
       yield* offer(fixture, [ranks(1, 2, 1)])
       const windows = 8

@@ -1,14 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { decideUser } from "../../../src/domain/decide/Decide.ts"
-import { domain } from "../../../src/engine/actor/Environments.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { leagueWith } from "../../domain/definitions.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
-import { reward, sandbox, startInMemory } from "../fixture.ts"
+import { defective, reward, sandbox, startInMemory } from "../fixture.ts"
 
 const minute = 60_000
 const settle = Effect.gen(function* () {
@@ -23,15 +21,10 @@ describe("The close of a league's window", () => {
       yield* TestClock.setTime(Date.parse("2026-11-04T10:00:00Z"))
       const metrics = new Metrics()
       let isDefect = true
-      const explosive: typeof decideUser = (user, project, command, ...rest) => {
-        if (isDefect && command.kind === "tick" && user?.id === "bob") throw new Error("a bug")
-        return decideUser(user, project, command, ...rest)
-      }
-      const options = {
-        metrics,
-        clockCheckMs: minute,
-        domain: { ...domain, decideUser: explosive },
-      }
+      const explosive = defective(
+        ({ kind }, user) => isDefect && kind === "tick" && user?.id === "bob",
+      )
+      const options = { metrics, clockCheckMs: minute, domain: explosive }
       const fixture = yield* startInMemory({}, options)
       const failing = () => sampleValue(metrics.text(), "laurel_payments_failing")
       const { createdAt: _, set: __, updatedAt: ___, version: ____, ...league } = leagueWith({})
