@@ -12,15 +12,12 @@ import { collectEntries } from "../../../src/storage/Values.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { stallingReads } from "../../storage/stalling.ts"
-import { type Fixture, recordsOf, reward, sandbox, start } from "../fixture.ts"
+import { type Fixture, pointsOf, recordsOf, reward, sandbox, start } from "../fixture.ts"
 
 const quiet = { clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000 }
 
 const day = 24 * 3_600_000
 const begin = Date.parse("2026-11-03T10:00:00Z")
-/** The n-th day after the first one. */
-const onDay = (n: number) => TestClock.setTime(begin + n * day)
-
 /** While it is closed, no member of a team is found. The user `refuses` cannot be paid now. */
 const payer = { isOpen: Latch.makeUnsafe(true), refuses: "" }
 
@@ -68,8 +65,9 @@ const found = Effect.fnUntraced(function* (fixture: Fixture) {
   yield* join(fixture, "bob", "owls")
 })
 
-/** Lets the clocks close windows, and payments be tried. */
-const settle = Effect.gen(function* () {
+/** The n-th day after the first one comes: clocks close windows, and payments are tried. */
+const dayComes = Effect.fnUntraced(function* (n: number) {
+  yield* TestClock.setTime(begin + n * day)
   for (let turn = 0; turn < 40; turn++) {
     yield* Effect.andThen(TestClock.adjust(limits.payoutPauseMs), yieldToEventLoop)
   }
@@ -84,14 +82,6 @@ const payAll = Effect.fnUntraced(function* ({ engine }: Fixture) {
   throw new Error("The payouts have not ended")
 })
 
-const pointsOf = Effect.fnUntraced(function* ({ engine }: Fixture, userIds: ReadonlyArray<string>) {
-  const all: Record<string, number> = {}
-  for (const userId of userIds) {
-    all[userId] = (yield* engine.readUser(sandbox, userId))?.points ?? 0
-  }
-  return all
-})
-
 /** The users in the stored lists of members. */
 const rowsOf = (state: MemoryStorage.MemoryState) =>
   Effect.map(
@@ -102,11 +92,19 @@ const rowsOf = (state: MemoryStorage.MemoryState) =>
 const opened = Effect.fnUntraced(function* () {
   payer.isOpen.closeUnsafe()
   payer.refuses = ""
-  yield* onDay(0)
+  yield* TestClock.setTime(begin)
   const state = new MemoryStorage.MemoryState()
   const fixture = yield* start(storageOf(state), options)
   yield* found(fixture)
   return { fixture, state }
+})
+
+/** Guest and Idle join the Falcons, of whom Guest and Ada score. */
+const withGuests = Effect.gen(function* () {
+  const { fixture } = yield* opened()
+  for (const userId of ["guest", "idle"]) yield* join(fixture, userId, "falcons")
+  for (const userId of ["guest", "ada"]) yield* score(fixture, userId)
+  return fixture
 })
 
 describe("A prize of a team whose payment fails over two later windows", () => {
@@ -120,16 +118,14 @@ describe("A prize of a team whose payment fails over two later windows", () => {
         const { fixture: first, state } = yield* opened()
         let fixture = first
         for (let n = 0; n < 4; n++) {
-          yield* onDay(n)
-          yield* settle
+          yield* dayComes(n)
           yield* score(fixture, "ada")
           yield* score(fixture, "bob")
           if (how === undefined) continue
           yield* fixture.close(how === "kill" ? how : undefined)
           fixture = yield* start(storageOf(state), options)
         }
-        yield* onDay(4)
-        yield* settle
+        yield* dayComes(4)
         expect((yield* fixture.engine.readProject(sandbox)).payouts.size).toBe(4)
         expect(yield* pointsOf(fixture, ["ada", "bob"])).toEqual({ ada: 0, bob: 0 })
         yield* payAll(fixture)
@@ -150,12 +146,10 @@ describe("A prize of a team whose payment fails over two later windows", () => {
       yield* join(fixture, "late", "falcons")
       for (const userId of ["ada", "early", "late"]) yield* score(fixture, userId)
       yield* leave(fixture, "early", "falcons")
-      yield* onDay(1)
-      yield* settle
+      yield* dayComes(1)
       yield* join(fixture, "late", "owls")
       yield* score(fixture, "late")
-      yield* onDay(2)
-      yield* settle
+      yield* dayComes(2)
       yield* leave(fixture, "late", "owls")
       yield* score(fixture, "late")
       yield* payAll(fixture)
@@ -175,18 +169,12 @@ describe("A prize of a team whose payment fails over two later windows", () => {
 
   it.effect("goes with a merge, once", () =>
     Effect.gen(function* () {
-      const { fixture } = yield* opened()
-      yield* join(fixture, "guest", "falcons")
-      yield* join(fixture, "idle", "falcons")
-      yield* score(fixture, "guest")
-      yield* score(fixture, "ada")
-      yield* onDay(1)
-      yield* settle
+      const fixture = yield* withGuests
+      yield* dayComes(1)
       // Bob is in another team, Idle has no share, and Ada has one of her own.
       yield* join(fixture, "other", "falcons")
       yield* score(fixture, "other")
-      yield* onDay(2)
-      yield* settle
+      yield* dayComes(2)
       yield* merge(fixture, "guest", "bob")
       yield* merge(fixture, "other", "ada")
       yield* merge(fixture, "ada", "idle")
@@ -200,15 +188,10 @@ describe("A prize of a team whose payment fails over two later windows", () => {
 
   it.effect("that was paid to a user is not paid again after the user is merged into another", () =>
     Effect.gen(function* () {
-      const { fixture } = yield* opened()
-      yield* join(fixture, "guest", "falcons")
-      yield* join(fixture, "idle", "falcons")
-      yield* score(fixture, "guest")
-      yield* score(fixture, "ada")
+      const fixture = yield* withGuests
       payer.isOpen.openUnsafe()
       payer.refuses = "ada"
-      yield* onDay(1)
-      yield* settle
+      yield* dayComes(1)
       payer.refuses = ""
       yield* merge(fixture, "guest", "idle")
       yield* merge(fixture, "idle", "bob")
@@ -223,8 +206,7 @@ describe("A prize of a team whose payment fails over two later windows", () => {
       const { fixture, state } = yield* opened()
       yield* join(fixture, "gone", "falcons")
       yield* score(fixture, "gone")
-      yield* onDay(1)
-      yield* settle
+      yield* dayComes(1)
       yield* join(fixture, "gone", "owls")
       yield* ask(fixture, "gone", { kind: "erasure" })
       yield* payAll(fixture)
