@@ -18,68 +18,24 @@ interface Row {
   readonly title: string
 }
 
-/** Lines with the same programs: a column for each program, the headline first. */
-const besidePeers: ReadonlyArray<Row> = [
+/** A row for each matching line, a column for each program, the headline first. */
+const summarised: ReadonlyArray<Row> = [
   { question: /^single events: processor time/, title: "**processor time of an event**" },
-  {
-    question: /^single events, zipf: processor time/,
-    title: "processor time of an event, users by Zipf's law",
-  },
-  {
-    question: /^single events, one core: processor time/,
-    title: "processor time of an event, one core",
-  },
   {
     question: /^batches of ([\d,]+) with ids: processor time/,
     title: "processor time of an event in batches of $1",
   },
-  {
-    question: /^a user of ([\d,]+): processor time/,
-    title: "processor time of a read of one of $1 users",
-  },
-  {
-    question: /^100 members of ([\d,]+): processor time/,
-    title: "processor time of a page of 100, $1 members",
-  },
   { question: /^single events: closed loop$/, title: "events, 64 connections" },
-  { question: /^single events, one core: closed loop$/, title: "events, 64 connections, one core" },
   { question: /^batches of ([\d,]+) with ids: closed loop$/, title: "events in batches of $1" },
-  { question: /^single events at (.+): 99 % within$/, title: "99 % within, at $1" },
+  { question: /^single events at (50 % .+): 99 % within$/, title: "99 % within, at $1" },
   {
-    question: /^single events at (.+): refused, broken or not sent$/,
+    question: /^single events at (50 % .+): refused, broken or not sent$/,
     title: "refused, broken or not sent, at $1",
   },
-  { question: /^loading ([\d,]+) new users: rate$/, title: "loading $1 new users" },
-  { question: /^restart with ([\d,]+) users: first/, title: "restart with $1 users" },
-  { question: /^restart after a kill: first/, title: "restart after a kill" },
-  { question: /^disk: bytes of a further event/, title: "an event at rest on disk" },
 ]
 
-/** Lines with one reference of their own. */
-const besideReference: ReadonlyArray<Row> = [
-  { question: /^a board of ([\d,]+): (.+)$/, title: "a leaderboard of $1: $2" },
-  {
-    question: /^definitions: (1,000 rules.*)$/,
-    title: "processor time of an event among $1",
-  },
-  { question: /^3× overload: (99 % of accepted events within)$/, title: "3× overload: $1" },
-  { question: /^3× overload: (accepted events)$/, title: "3× overload: $1" },
-  {
-    question: /^1 % hostile: (99 % of .+)$/,
-    title: "beside 1 % hostile requests: $1",
-  },
-  {
-    question: /^rollover of ([\d,]+): longest turn, storing, processor/,
-    title: "the longest turn of the event loop while a board of $1 is closed",
-  },
-  { question: /^users: bytes per (\w+) user/, title: "memory of a $1 user" },
-  { question: /^archives: (99 % of events answered while one is made)$/, title: "archives: $1" },
-  { question: /^webhooks: (a backlog.*|as it happens.*)$/, title: "webhooks: $1" },
-  { question: /^1,000,000 pending deliveries/, title: "memory of 1,000,000 pending deliveries" },
-]
-
-const matching = (lines: ReadonlyArray<BenchLine>, rows: ReadonlyArray<Row>) =>
-  rows.flatMap(({ question, title }) =>
+const matching = (lines: ReadonlyArray<BenchLine>) =>
+  summarised.flatMap(({ question, title }) =>
     lines
       .filter((line) => question.test(line.question))
       .map((line) => {
@@ -98,12 +54,6 @@ const cellOf = (value: number | undefined, unit: string): string => {
 
 const rowOf = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
 
-const tableOf = (
-  head: ReadonlyArray<string>,
-  rows: ReadonlyArray<ReadonlyArray<string>>,
-): ReadonlyArray<string> =>
-  rows.length === 0 ? [] : [rowOf(head), rowOf(head.map(() => "---")), ...rows.map(rowOf)]
-
 const valuesOf = ({ others = [], reference, value }: BenchLine): ReadonlyMap<string, number> =>
   new Map([
     ["Laurel", value],
@@ -112,27 +62,16 @@ const valuesOf = ({ others = [], reference, value }: BenchLine): ReadonlyMap<str
   ])
 
 /** All programs that a line names, in the order in which lines name them first. */
-const peerTable = (lines: ReadonlyArray<BenchLine>): ReadonlyArray<string> => {
-  const rows = matching(lines, besidePeers)
+const tableOf = (lines: ReadonlyArray<BenchLine>): string => {
+  const rows = matching(lines)
   const names = [...new Set(rows.flatMap(({ line }) => [...valuesOf(line).keys()]))]
-  return tableOf(
-    ["question", ...names],
-    rows.map(({ line, title }) => {
-      const values = valuesOf(line)
-      return [title, ...names.map((name) => cellOf(values.get(name), line.unit))]
-    }),
-  )
+  const head = ["question", ...names]
+  const body = rows.map(({ line, title }) => {
+    const values = valuesOf(line)
+    return [title, ...names.map((name) => cellOf(values.get(name), line.unit))]
+  })
+  return [head, head.map(() => "---"), ...body].map(rowOf).join("\n")
 }
-
-const referenceTable = (lines: ReadonlyArray<BenchLine>): ReadonlyArray<string> =>
-  tableOf(
-    ["question", "Laurel", "in the same run"],
-    matching(lines, besideReference).map(({ line, title }) => {
-      const beside = [...valuesOf(line)].slice(1)
-      const cells = beside.map(([name, value]) => `${cellOf(value, line.unit)}: ${name}`)
-      return [title, cellOf(line.value, line.unit), cells.join("; ") || "–"]
-    }),
-  )
 
 const captionOf = (machine: Machine): string => {
   const { commit, cores, cpu, flushUs, memoryGiB, node } = machine
@@ -148,14 +87,9 @@ const captionOf = (machine: Machine): string => {
   )
 }
 
-/** The table of README.md. */
+/** The table of README.md: the questions that a reader asks first. */
 export const summaryOf = ({ lines, machine }: Results): string =>
-  [
-    captionOf(machine),
-    ...[peerTable(lines), referenceTable(lines)]
-      .filter((table) => table.length > 0)
-      .map((table) => table.join("\n")),
-  ].join("\n\n")
+  `${captionOf(machine)}\n\n${tableOf(lines)}`
 
 /** The list of bench/run.md: every line. */
 export const listOf = ({ lines, machine }: Results): string =>
@@ -185,7 +119,7 @@ export const renewed = (page: string, text: string): string => {
 
 /** Titles of rows for which the run has no line. */
 export const missingFrom = ({ lines }: Results): ReadonlyArray<string> =>
-  [...besidePeers, ...besideReference]
+  summarised
     .filter(({ question }) => !lines.some((line) => question.test(line.question)))
     .map(({ title }) => title.replaceAll(/\$\d/g, "…"))
 

@@ -48,8 +48,8 @@ const loadedWith = (file: string, found = new Set<string>()): ReadonlyArray<stri
   return [...found]
 }
 
-/** From the ground up: a room may import itself and the rooms before it. */
-const rooms = [
+/** From the ground up: a layer may import itself and the layers before it. */
+const layers = [
   "client",
   "domain",
   "metrics",
@@ -63,8 +63,8 @@ const rooms = [
   "config",
   "cli",
 ]
-/** The order inside a room, also from the ground up; "" stands for the files that lie directly in it. */
-const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
+/** The order inside a layer, also from the ground up; "" stands for the files that lie directly in it. */
+const innerLayers: Readonly<Record<string, ReadonlyArray<string>>> = {
   domain: ["board", "values", "accounts", "project", "user", "record", "decide", "message"],
   storage: ["", "disk", "journal", "lmdb", "archive", "bucket", "durable", "postgres"],
   engine: [
@@ -126,7 +126,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   cli: ["output", "process", "demo", "mcp", "sync", "import", "commands", ""],
 }
-/** Files that every room may import, from the ground up too: limits of subjects come first. */
+/** Files that every layer may import, from the ground up too: limits of subjects come first. */
 const limitFiles = tracked
   .map((file) => relative(source, file))
   .filter((file) => /^[a-z]\w*Limits\.ts$/.test(file))
@@ -157,15 +157,15 @@ const longBodies = (
 
 const roomOf = (file: string): string => relative(source, file).split("/")[0]!
 
-const rankOf = (room: string): number => {
-  if (shared.includes(room)) return shared.indexOf(room) - shared.length
-  return room === "main.ts" ? rooms.length : rooms.indexOf(room)
+const rankOf = (layer: string): number => {
+  if (shared.includes(layer)) return shared.indexOf(layer) - shared.length
+  return layer === "main.ts" ? layers.length : layers.indexOf(layer)
 }
 
 describe("src/", () => {
   const files = filesUnder(source)
 
-  it("has only the known rooms", () => {
+  it("has only the known layers", () => {
     const unknown = files.filter(
       (file) => rankOf(roomOf(file)) === -1 && !shared.includes(roomOf(file)),
     )
@@ -187,8 +187,8 @@ describe("src/", () => {
     expect(wrong).toEqual([])
   })
 
-  it.each(Object.entries(innerRooms))("imports one way inside %s/", (room, order) => {
-    const folder = join(source, room)
+  it.each(Object.entries(innerLayers))("imports one way inside %s/", (layer, order) => {
+    const folder = join(source, layer)
     const rank = (file: string) => order.indexOf(relative(folder, dirname(file)))
     const wrong = filesUnder(folder).flatMap((file) =>
       importsOf(file)
@@ -278,8 +278,8 @@ describe("src/", () => {
     expect(undici).toEqual([])
     expect(loaded).toContain(join(source, "webhooks/send/SenderThread.ts"))
     // The dashboard is imported where the settings want one.
-    const rooms = loaded.map((file) => relative(source, file))
-    expect(rooms.filter((file) => /^(dashboard|accounts\/people)\//.test(file))).toEqual([])
+    const layers = loaded.map((file) => relative(source, file))
+    expect(layers.filter((file) => /^(dashboard|accounts\/people)\//.test(file))).toEqual([])
   })
 
   it("loads nothing of PostgreSQL unless a cluster is set", () => {

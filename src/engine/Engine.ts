@@ -1,5 +1,5 @@
 /**
- * The engine as the rooms above see it: commands, reads, the feed of durable records, and the
+ * The engine as the layers above see it: commands, reads, the feed of durable records, and the
  * drain.
  *
  * Invariant: answers, reads and the feed show durable records only.

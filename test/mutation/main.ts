@@ -13,7 +13,7 @@ import { type Mutant, mutantsOf } from "./mutants.ts"
 import { Tests } from "./tests.ts"
 
 const root = path.resolve(import.meta.dirname, "../..")
-/** Those of the rooms above would take too long for each change. */
+/** Those of the layers above would take too long for each change. */
 const testFolders = ["engine", "simulation", "storage", "webhooks"]
 /** How many tests are run at least, and for how long: at first, and where those let a change through. */
 const first = { least: 1, budgetMs: 5_000 }
