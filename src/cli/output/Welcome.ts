@@ -90,18 +90,32 @@ export const showOrKeep = (
  */
 export const welcomeText = (
   url: string,
-  { dashboard, shown, trialDirectory }: WelcomeDetails,
-): string =>
-  `
+  { dashboard, directory, isTrial, shown }: WelcomeDetails,
+  file = import.meta.filename,
+): string => {
+  const setting = isTrial ? "" : `LAUREL_DATA_DIR=${quoted(directory)} `
+  return `
 Laurel runs at ${url}, with its reference at ${url}/docs.
-${trialDirectory === undefined ? "" : trialText(trialDirectory)}${dashboard === undefined ? "" : dashboardText(dashboard)}
-${shown === undefined ? makeKeyText : firstStartText(url, shown)}`
+${isTrial ? trialText(directory) : ""}${dashboard === undefined ? "" : dashboardText(dashboard)}
+${shown === undefined ? makeKeyText(setting + commandOf(file)) : firstStartText(url, shown)}`
+}
 
 interface WelcomeDetails {
   readonly shown?: ShownKey | undefined
   readonly dashboard?: string | undefined
-  /** The default data directory, if no setting names another. */
-  readonly trialDirectory?: string | undefined
+  /** The data directory, an absolute path. */
+  readonly directory: string
+  /** Whether it is the default, since no setting names one. */
+  readonly isTrial: boolean
+}
+
+/**
+ * What people type for `laurel`: a checkout has a script of npm, an installed package does not, and the
+ * image has neither. `file`: this one.
+ */
+const commandOf = (file: string): string => {
+  if (file.endsWith(".ts")) return "npm run --silent laurel --"
+  return file.includes("/node_modules/laurel/") ? "npx laurel" : "node src/laurel.js"
 }
 
 const trialText = (directory: string): string =>
@@ -116,9 +130,9 @@ const dashboardText = (dashboard: string): string => {
     : `Create the first account of the dashboard with the link in this file, which only its owner can read: ${dashboard}\n`
 }
 
-const makeKeyText = `Create a key:
+const makeKeyText = (command: string): string => `Create a key:
 
-  npm run --silent laurel -- keys create --project NAME --environment sandbox
+  ${command} keys create --project NAME --environment sandbox
 `
 
 const firstStartText = (url: string, shown: ShownKey): string => {

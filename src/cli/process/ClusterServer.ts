@@ -12,6 +12,7 @@
  * At the end of the process the runner first hands its partitions over, then closes their engines,
  * and then its addresses.
  */
+import path from "node:path"
 import { Cause, Console, Context, Deferred, Effect, Fiber, Result, type Scope } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { observeCluster, requestCounts } from "../../cluster/clusterMetrics.ts"
@@ -478,7 +479,8 @@ export const preparePartition = ({
         const { url } = serverFile
         const dashboardAt = yield* setupLink(config, url, dashboard)
         const say = config.accessLog === "stdout" ? Console.error : Console.log
-        const welcome = { shown: shownKey, dashboard: dashboardAt, trialDirectory: undefined }
+        const directory = path.resolve(config.dataDirectory)
+        const welcome = { shown: shownKey, dashboard: dashboardAt, directory, isTrial: false }
         yield* say(welcomeText(url, welcome))
       }
       yield* watchData(config, metrics, opened)

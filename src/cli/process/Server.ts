@@ -122,7 +122,8 @@ const start = (
       welcomeText(url, {
         shown: shownKey,
         dashboard: dashboardAt,
-        trialDirectory: isGiven("dataDirectory") ? undefined : path.resolve(config.dataDirectory),
+        directory: path.resolve(config.dataDirectory),
+        isTrial: !isGiven("dataDirectory"),
       }),
     )
     yield* watchData(config, metrics, opened)
