@@ -61,14 +61,15 @@ const more = {
   ],
 }
 
-const program = join(root, "src/laurel.js")
+/** As the guide for agents names the command of a checkout. */
+const command = join(root, "src/laurel.sh")
 
 /** A client of `laurel mcp` on its standard input and output. */
 const onStdio = async (key: string, ...flags: ReadonlyArray<string>): Promise<Client> => {
   const client = new Client({ name: "test", version: "1.0.0" })
   const env = { PATH: process.env.PATH!, LAUREL_URL: server.url, LAUREL_KEY: key }
-  const args = [program, "mcp", ...flags]
-  await client.connect(new StdioClientTransport({ command: process.execPath, args, env }))
+  const args = ["mcp", ...flags]
+  await client.connect(new StdioClientTransport({ command, args, env }))
   onTestFinished(() => client.close())
   return client
 }
@@ -221,7 +222,7 @@ describe("laurel mcp", () => {
   })
 
   it("serves HTTP on loopback with the key of each request, and no page under a foreign name", async () => {
-    const child = spawn(process.execPath, [program, "mcp", "--http", "0"], {
+    const child = spawn(command, ["mcp", "--http", "0"], {
       env: { PATH: process.env.PATH, LAUREL_URL: server.url },
       stdio: ["ignore", "ignore", "pipe"],
     })
@@ -254,7 +255,7 @@ describe("laurel mcp", () => {
 
   it("names the flag that is missing", async () => {
     const env = { PATH: process.env.PATH, LAUREL_URL: server.url }
-    const child = spawn(process.execPath, [program, "mcp"], { env, stdio: "pipe" })
+    const child = spawn(command, ["mcp"], { env, stdio: "pipe" })
     const output = new Output(child.stderr)
     const [code] = await once(child, "exit")
     expect(code).toBe(64)
