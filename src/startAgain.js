@@ -66,7 +66,8 @@ const isSized = given.includes(semiSpace)
 // A channel, which `node --watch` gives, would be lost, and a profiler's signals would end the
 // process.
 const mustStay = process.channel !== undefined || /--(cpu-)?prof/.test(given)
-if (process.argv[2] === "serve" && !isSized && !mustStay) {
+const [, , command = "serve"] = process.argv
+if (command === "serve" && !isSized && !mustStay) {
   const size = semiSpaceMebibytes()
   ownOptions.push(`--max-${semiSpace}=${size}`, `--min-${semiSpace}=${size}`)
 }

@@ -36,8 +36,10 @@ export const serve = Command.make("serve", {}, () => runServer).pipe(
   ),
 )
 
-const laurel = Command.make("laurel").pipe(
-  Command.withDescription("A gamification back end that you run yourself"),
+const laurel = Command.make("laurel", {}, () => runServer).pipe(
+  Command.withDescription(
+    "A gamification back end that you run yourself. Without a command: serve",
+  ),
   Command.withSubcommands([
     serve,
     importData,

@@ -81,7 +81,7 @@ describe("The installed packages", () => {
     const data = await temporaryFolder()
     const env = { PATH: process.env.PATH, LAUREL_DATA_DIR: data }
     const ports = { LAUREL_PORT: "0", LAUREL_ADMIN_PORT: "0" }
-    const server = spawn(laurel, ["serve"], { cwd: app, env: { ...env, ...ports }, stdio: "pipe" })
+    const server = spawn(laurel, [], { cwd: app, env: { ...env, ...ports }, stdio: "pipe" })
     const ended = once(server, "exit")
     onTestFinished(async () => {
       server.kill("SIGKILL")

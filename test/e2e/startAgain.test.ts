@@ -45,6 +45,10 @@ describe("A server's young generation", () => {
     expect(run("laurel.sh", memory * mebibyte)).toBe(optionsOf(expected))
   })
 
+  it("is the same without a command, which serves, too", () => {
+    expect(run("laurel.sh", 4_096 * mebibyte, [])).toBe(optionsOf(64))
+  })
+
   it("takes a small part of a small heap", () => {
     const small = run("laurel.js", 65_536 * mebibyte, undefined, "--max-old-space-size=64")
     expect(small).toBe(optionsOf(8))
