@@ -118,6 +118,7 @@ describe("A goal by day", () => {
     ])
     expect(await faults("from=2030-02-02&to=2030-02-01")).toEqual([["query/to", "out_of_range"]])
     expect(await faults("to=2030-02-22")).toEqual([["query/to", "out_of_range"]])
+    expect(await faults("from=2030-01-10")).toEqual([["query/from", "out_of_range"]])
     await place.post("/v1/test-clock", { advanceTo: "2031-02-20T10:00:00Z" })
     expect((await place.get("/v1/goals/run/days")).json.days).toEqual([
       { date: expect.any(String), contributed: 0 },

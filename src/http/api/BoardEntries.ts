@@ -220,7 +220,11 @@ export const BoardLookup = Schema.Struct({
 
 export const BoardStats = Schema.Struct({
   ...windowRead,
-  participants: Schema.Int.annotate({ description: "Number of users listed.", examples: [1432] }),
+  participants: Schema.Int.annotate({
+    description:
+      "Number of users listed: those who have a score in the window and are neither hidden nor disqualified.",
+    examples: [1432],
+  }),
   distribution: Schema.Array(
     Schema.Struct({
       percent: Schema.Finite.annotate({ description: "The share of the users.", examples: [10] }),

@@ -405,6 +405,10 @@ export const LeaderboardList = Schema.Struct({
 
 const params = pathOf("leaderboard", leaderboardId)
 
+/** Of what apps read. */
+const notYet =
+  "With a publishable key or a user token, a leaderboard that is a draft or has not begun returns 404."
+
 const entriesProblems = [...readProblems, LeaderboardNotFound, UserNotFound] as const
 
 export const Leaderboards = HttpApiGroup.make("leaderboards")
@@ -474,8 +478,7 @@ ${statusWords}`,
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read the entries of a leaderboard",
-          description:
-            "Ranks users in a window, on a leaderboard that ranks users. With `group`, the page, `total` and `around` are those of the group; `rank` stays the rank on the whole leaderboard. Users who are hidden, disqualified or without a score in the window are not listed; who is hidden or disqualified leaves past windows too. A draft lists nobody.",
+          description: `Ranks users in a window, on a leaderboard that ranks users. With \`group\`, the page, \`total\` and \`around\` are those of the group; \`rank\` stays the rank on the whole leaderboard. Users who are hidden, disqualified or without a score in the window are not listed; who is hidden or disqualified leaves past windows too. A draft lists nobody. ${notYet}`,
         }),
       ),
     HttpApiEndpoint.get("groups", "/v1/leaderboards/:id/groups", {
@@ -488,8 +491,7 @@ ${statusWords}`,
       .annotateMerge(
         OpenApi.annotations({
           summary: "List the groups of a leaderboard",
-          description:
-            "Lists the groups of a leaderboard with `groupBy`: the number of users of each in a window, and the first of them. The groups are sorted by name, by UTF-16 code units. Empty groups are left out, and so are users without a group.",
+          description: `Lists the groups of a leaderboard with \`groupBy\`: the number of users of each in a window, and the first of them. The groups are sorted by name, by UTF-16 code units. Empty groups are left out, and so are users without a group. ${notYet}`,
         }),
       ),
     HttpApiEndpoint.get("teams", "/v1/leaderboards/:id/teams", {
@@ -513,8 +515,7 @@ ${statusWords}`,
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read the teams of a leaderboard",
-          description:
-            "Ranks teams in a window, on a leaderboard with `entrants` of `teams`. The score of a team is the sum of what users earned while they were its members: who leaves takes nothing away, and who joins brings nothing. An undo takes the score from the team that got it. What hidden users earned counts, and stays when a user is erased or merged. A team that is deleted leaves all windows, past ones too. A leaderboard of teams begins empty when it is published.",
+          description: `Ranks teams in a window, on a leaderboard with \`entrants\` of \`teams\`. The score of a team is the sum of what users earned while they were its members: who leaves takes nothing away, and who joins brings nothing. An undo takes the score from the team that got it. What hidden users earned counts, and stays when a user is erased or merged. A team that is deleted leaves all windows, past ones too. A leaderboard of teams begins empty when it is published. ${notYet}`,
         }),
       ),
     HttpApiEndpoint.post("lookup", "/v1/leaderboards/:id/lookup", {
@@ -582,7 +583,7 @@ ${statusWords}`,
         OpenApi.annotations({
           summary: "Read statistics of a leaderboard",
           description:
-            "Returns how many users a window lists, and how their scores are distributed.",
+            "Returns how many users a window lists, and how their scores are distributed. Each of them has scored in the window, so there is no separate number of active users.",
         }),
       ),
   )

@@ -541,7 +541,8 @@ ${statusWords}`,
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read a user's leagues",
-          description: "Returns the user's division, score and rank in each league.",
+          description:
+            "Returns the user's division, score and rank in each league that is active, paused or over; with a secret key also in those that have not begun.",
         }),
       ),
     HttpApiEndpoint.get("oneOfUser", "/v1/users/:id/leagues/:leagueId", {
@@ -561,7 +562,7 @@ ${statusWords}`,
         OpenApi.annotations({
           summary: "Read a user's cohort in a league",
           description:
-            "Returns the user's place, the users of the same cohort with their ranks, and what came of past windows. A user token reads the own cohort alone.",
+            "Returns the user's place, the users of the same cohort with their ranks, and what came of past windows. A user token reads the own cohort alone, and returns 404 for a league that has not begun.",
         }),
       ),
   )

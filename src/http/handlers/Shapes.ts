@@ -12,6 +12,7 @@ import { type Amounts, hasLevels } from "../../domain/project/Currency.ts"
 import {
   type Definition,
   type Gives,
+  type Lifecycle,
   type Reward,
   type RewardChange,
   type Status,
@@ -261,6 +262,12 @@ export const questNotFound = definitionNotFound("quest")
 
 export const segmentNotFound = definitionNotFound("segment")
 export const badgeNotFound = definitionNotFound("badge")
+
+/** Whether apps see a goal, a leaderboard or a league: also one that is over, for its outcome. */
+export const isPublicAt = (definition: Lifecycle, now: number): boolean => {
+  const status = statusAt(definition, now)
+  return status === "active" || status === "paused" || status === "ended"
+}
 
 /**
  * Whether the caller may see a definition with this segment: a server may, a user only as a member,

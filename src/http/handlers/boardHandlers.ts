@@ -1,5 +1,6 @@
 /** Leaderboards as definitions, and reads of their entries. */
 import { Effect } from "effect"
+import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import type { BoardChange } from "../../domain/decide/BoardDefinitions.ts"
 import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import { teamNotFound } from "../../domain/decide/TeamMembers.ts"
@@ -33,6 +34,7 @@ import {
   allParts,
   factOf,
   foundOr,
+  isPublicAt,
   named,
   newMembers,
   onlyIf,
@@ -52,20 +54,16 @@ export const boardHandlers = (engine: Engine["Service"]): Handlers<typeof Leader
     show: showBoard,
   }),
   entries: {
-    handle: ({ caller: { environment }, params, query }) =>
-      readEntries(engine, environment, params.id, query),
+    handle: ({ caller, params, query }) => readEntries(engine, caller, params.id, query),
   },
   groups: {
-    handle: ({ caller: { environment }, params, query }) =>
-      readGroups(engine, environment, params.id, query),
+    handle: ({ caller, params, query }) => readGroups(engine, caller, params.id, query),
   },
   teams: {
-    handle: ({ caller: { environment }, params, query }) =>
-      readTeams(engine, environment, params.id, query),
+    handle: ({ caller, params, query }) => readTeams(engine, caller, params.id, query),
   },
   lookup: {
-    handle: ({ caller: { environment }, params, payload }) =>
-      lookUp(engine, environment, params.id, payload),
+    handle: ({ caller, params, payload }) => lookUp(engine, caller, params.id, payload),
   },
   close: {
     handle: ({ caller: { environment }, headers, idempotency, params }) => {
@@ -80,9 +78,10 @@ export const boardHandlers = (engine: Engine["Service"]): Handlers<typeof Leader
   },
   ...standingHandlers(engine),
   stats: {
-    handle: ({ caller: { environment }, params, query: wanted }) =>
+    handle: ({ caller, params, query: wanted }) =>
       Effect.gen(function* () {
-        const found = yield* asked(engine, environment, params.id, wanted, "query/")
+        const { environment } = caller
+        const found = yield* asked(engine, caller, params.id, wanted, "query/")
         const { closed, filling, paying, scores, total, ...window } = yield* engine.readBoardScores(
           environment,
           found.query,
@@ -147,17 +146,19 @@ interface WindowAsked {
   readonly window?: BoardWindow
 }
 
-/** The board that a path names, and the window of it that a request asks for. */
+/** The board that a path names, if the caller may see it, and the window of it that a request asks for. */
 const asked = Effect.fnUntraced(function* (
   engine: Engine["Service"],
-  environment: string,
+  caller: Caller,
   id: string,
   { at, group, window }: WindowAsked,
   pointer: string,
 ) {
+  const { environment } = caller
   const { leaderboards } = yield* engine.readProject(environment)
   const board = yield* foundOr(definitionOf(leaderboards, id), boardNotFound)
-  if (board.set === "archived") return yield* Effect.fail(boardNotFound)
+  const isSeen = !isClient(caller) || isPublicAt(board, engine.timeIn(environment))
+  if (board.set === "archived" || !isSeen) return yield* Effect.fail(boardNotFound)
   const kind = window ?? kindOfWindow(board.windows[0]!)
   if (!hasWindow(board, kind)) {
     const kinds = board.windows.map(kindOfWindow).join(", ")
@@ -199,12 +200,13 @@ const pageBody = <Read, Entry>(
 
 const readEntries = Effect.fnUntraced(function* (
   engine: Engine["Service"],
-  environment: string,
+  caller: Caller,
   id: string,
   query: WindowAsked & PlaceAsked,
 ) {
+  const { environment } = caller
   const place = yield* placeOf(query)
-  const { board, kind, query: window } = yield* asked(engine, environment, id, query, "query/")
+  const { board, kind, query: window } = yield* asked(engine, caller, id, query, "query/")
   yield* ranking("users", board)
   const page = yield* engine.readBoard(environment, { ...window, ...place })
   const body = pageBody(page, place, showIn(engine, environment, board))
@@ -214,13 +216,14 @@ const readEntries = Effect.fnUntraced(function* (
 
 const readGroups = Effect.fnUntraced(function* (
   engine: Engine["Service"],
-  environment: string,
+  caller: Caller,
   id: string,
   query: Omit<WindowAsked, "group"> & PageQuery,
 ) {
+  const { environment } = caller
   const { at, window: named } = query
   const page = yield* pageAsked("boardGroups", environment, { id, at, window: named }, query)
-  const { board, kind, query: window } = yield* asked(engine, environment, id, query, "query/")
+  const { board, kind, query: window } = yield* asked(engine, caller, id, query, "query/")
   if (board.groupBy === null) {
     const detail = "must be a leaderboard with a groupBy"
     return yield* Effect.fail(invalidRequest([{ pointer: "path/id", code: "not_allowed", detail }]))
@@ -241,11 +244,12 @@ const readGroups = Effect.fnUntraced(function* (
 
 const lookUp = Effect.fnUntraced(function* (
   engine: Engine["Service"],
-  environment: string,
+  caller: Caller,
   id: string,
   payload: typeof BoardLookupRequest.Type,
 ) {
-  const { board, kind, query } = yield* asked(engine, environment, id, payload, "/")
+  const { environment } = caller
+  const { board, kind, query } = yield* asked(engine, caller, id, payload, "/")
   yield* ranking("users", board)
   const found = yield* engine.lookUpOnBoard(environment, query, payload.users)
   const { closed, filling, paying, places, total, ...window } = found
@@ -266,12 +270,13 @@ const lookUp = Effect.fnUntraced(function* (
 
 const readTeams = Effect.fnUntraced(function* (
   engine: Engine["Service"],
-  environment: string,
+  caller: Caller,
   id: string,
   query: WindowAsked & PlaceAsked,
 ) {
+  const { environment } = caller
   const place = yield* placeOf(query)
-  const { board, kind, query: window } = yield* asked(engine, environment, id, query, "query/")
+  const { board, kind, query: window } = yield* asked(engine, caller, id, query, "query/")
   yield* ranking("teams", board)
   const page = yield* engine.readTeamBoard(environment, { ...window, ...place })
   const decimals = decimalsOf(engine, environment, board)

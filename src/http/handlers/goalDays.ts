@@ -32,7 +32,11 @@ const rangeOf = (
     void faults.push({ pointer, code: "out_of_range", detail })
   const tooLongAgo = `must be at most ${limits.goalDaysMax - 1} days before today`
   if (first < earliest) add("query/from", tooLongAgo)
-  if (first > last) add("query/to", from === undefined ? tooLongAgo : "must not be before from")
+  if (first > last) {
+    if (from === undefined) add("query/to", tooLongAgo)
+    else if (to !== undefined) add("query/to", "must not be before from")
+    else add("query/from", `must not be after the last day, ${dateOf(last)}`)
+  }
   // The day has begun in every time zone.
   if (last > today + 1) add("query/to", "must not be in the future")
   return faults.length > 0 ? Effect.fail(invalidRequest(faults)) : Effect.succeed([first, last])

@@ -33,6 +33,7 @@ import { goalDays } from "./goalDays.ts"
 import {
   allParts,
   foundOr,
+  isPublicAt,
   mayKnow,
   named,
   newMembers,
@@ -120,12 +121,6 @@ const goalChange = ({ reward, score, ...patch }: typeof GoalPatch.Type): GoalCha
   })
 
 const showGoal = (goal: Goal, now: number) => showDefinition(goal, now)
-
-/** Whether apps see the goal: also one that is over, for its outcome. */
-const isPublicAt = (goal: Goal, now: number): boolean => {
-  const status = statusAt(goal, now)
-  return status === "active" || status === "paused" || status === "ended"
-}
 
 /* Progress. */
 

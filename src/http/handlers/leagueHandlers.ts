@@ -1,5 +1,6 @@
 /** Leagues as definitions, and reads of places and cohorts. */
 import { Effect } from "effect"
+import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import type { LeagueChange } from "../../domain/decide/LeagueDefinitions.ts"
 import { type CohortRef, leagueClosedThrough, leagueClosesAt } from "../../domain/decide/Leagues.ts"
@@ -31,6 +32,7 @@ import { kindOperations } from "./definitionOperations.ts"
 import {
   allParts,
   foundOr,
+  isPublicAt,
   named,
   newMembers,
   pageAsked,
@@ -90,21 +92,26 @@ const userReads = (
   engine: Engine["Service"],
 ): Pick<Handlers<typeof Leagues>, "ofUser" | "oneOfUser"> => ({
   ofUser: {
-    handle: ({ caller: { environment }, params: { id: userId } }) =>
+    handle: ({ caller, params: { id: userId } }) =>
       Effect.gen(function* () {
+        const { environment } = caller
         const user = yield* foundOr(yield* engine.readUser(environment, userId), userNotFound)
         const project = yield* engine.readProject(environment)
         const reading = { engine, environment, project }
-        const leagues = [...project.leagues.values()].filter(isShown)
+        const now = engine.timeIn(environment)
+        const leagues = [...project.leagues.values()].filter((one) => isShown(one, caller, now))
         return { body: { userId, leagues: leagues.map((one) => placeOf(reading, one, user)[0]) } }
       }),
   },
   oneOfUser: {
-    handle: ({ caller: { environment }, params: { id: userId, leagueId } }) =>
+    handle: ({ caller, params: { id: userId, leagueId } }) =>
       Effect.gen(function* () {
+        const { environment } = caller
         const project = yield* engine.readProject(environment)
         const league = yield* foundOr(definitionOf(project.leagues, leagueId), leagueNotFound)
-        if (!isShown(league)) return yield* Effect.fail(leagueNotFound)
+        if (!isShown(league, caller, engine.timeIn(environment))) {
+          return yield* Effect.fail(leagueNotFound)
+        }
         const user = yield* foundOr(yield* engine.readUser(environment, userId), userNotFound)
         const reading = { engine, environment, project }
         const [place, entries] = placeOf(reading, league, user)
@@ -184,8 +191,9 @@ interface Reading {
   readonly project: ProjectState
 }
 
-/** Whether users have places in the league. */
-const isShown = ({ set }: League): boolean => set === "published" || set === "paused"
+/** Whether users have places in the league, and the caller may see them. */
+const isShown = (league: League, caller: Caller, now: number): boolean =>
+  isClient(caller) ? isPublicAt(league, now) : league.set === "published" || league.set === "paused"
 
 const idOf = (division: string, cohort: number): string => `${division}-${cohort}`
 
