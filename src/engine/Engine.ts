@@ -302,6 +302,11 @@ export interface EngineReads {
    * user token.
    */
   readonly erasedAt: (environment: string, userId: string) => number
+  /**
+   * The value of an attribute in the durable state of a user who was not merged, as text. It costs less
+   * than `readUser`, so that a page of a leaderboard can ask for each user.
+   */
+  readonly attributeNow: (environment: string, userId: string, name: string) => string | undefined
   /** A page of a window's board, in the order of ranks. */
   readonly readBoard: (
     environment: string,

@@ -110,6 +110,7 @@ const readsOf = (
       simulate(environment, { command, userId: idNow(environment, userId) }, drafts),
     readUser,
     userNow,
+    attributeNow: (environment, ...asked) => environments.of(environment).attributeOf(...asked),
     idNow,
     readHistory: (environment, userId, ...asked) =>
       Stream.suspend(() =>

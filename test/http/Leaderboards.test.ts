@@ -268,10 +268,10 @@ describe("leaderboards", () => {
 
   it("show the attributes that they name, and look friends up", async () => {
     const place = await placeWithGems()
-    await place.post("/v1/leaderboards", { ...gems, attributes: ["avatarUrl", "constructor"] })
+    await place.post("/v1/leaderboards", { ...gems, attributes: ["plan", "constructor"] })
     await place.put("/v1/users/ada", {
       displayName: "Ada",
-      attributes: { avatarUrl: "https://example.com/a.png", plan: "pro" },
+      attributes: { city: "Berlin", plan: "pro" },
     })
     for (const [userId, amount] of [
       ["ada", 5],
@@ -285,7 +285,7 @@ describe("leaderboards", () => {
       rank: 3,
       userId: "ada",
       displayName: "Ada",
-      attributes: { avatarUrl: "https://example.com/a.png" },
+      attributes: { plan: "pro" },
       score: 5,
       previousRank: null,
       prizes: [],

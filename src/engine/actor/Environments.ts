@@ -202,6 +202,14 @@ export class Environment {
     return actor?.loaded ? actor.durable : this.states.read(userId)
   }
 
+  /** The value of an attribute in the durable state of a user, as text; `undefined`: there is none. */
+  attributeOf(userId: string, name: string): string | undefined {
+    const actor = this.users.get(userId)
+    if (actor?.loaded !== true) return this.states.attributeOf(userId, name)
+    const attributes = actor.durable?.profile.attributes ?? {}
+    return Object.hasOwn(attributes, name) ? String(attributes[name]) : undefined
+  }
+
   /** The latest state of a user, durable or not. */
   readonly standing = (userId: string): UserState | undefined => {
     const actor = this.users.get(userId)

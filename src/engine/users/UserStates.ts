@@ -12,7 +12,7 @@ import type { Entry } from "../../storage/Storage.ts"
 import { encodeValue } from "../../storage/Values.ts"
 import { Names } from "../records/Names.ts"
 import { decodeUser, encodeUser } from "../records/UserCodec.ts"
-import { sequenceOf } from "../records/UserHead.ts"
+import { attributeOf, sequenceOf } from "../records/UserHead.ts"
 import { BucketTable, type Hashed, type StateBytes } from "./BucketTable.ts"
 import { secretBytes } from "./SipHash.ts"
 import { type BucketLoader, secretPrefix } from "./StoredBucket.ts"
@@ -60,6 +60,12 @@ export class UserStates<A extends Hashed> {
     const bytes = this.#table.get(userId)
     this.readBytes = bytes?.length ?? 0
     return bytes === undefined ? undefined : decodeUser(userId, bytes, this.names)
+  }
+
+  /** The value of an attribute of the user, as text, without a decode of the state. */
+  attributeOf(userId: string, name: string): string | undefined {
+    const bytes = this.#table.get(userId)
+    return bytes === undefined ? undefined : attributeOf(bytes, 0, bytes.length, name)
   }
 
   /** The sequence of the last record in the user's state; 0: there is none. */

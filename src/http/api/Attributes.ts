@@ -6,6 +6,18 @@ import { check, faultAt, idFaultCode, text } from "./Common.ts"
 
 const { attributesMax, attributeNameCharactersMax, attributeTextCharactersMax } = limits
 
+/** The attribute whose value is the address of a picture. */
+export const avatarAttribute = "avatarUrl"
+
+/** The picture of a user or a team, where names stand. */
+export const AvatarUrl = (of: "user" | "team") =>
+  Schema.optionalKey(
+    Schema.String.annotate({
+      description: `The ${of}'s attribute \`${avatarAttribute}\`, as text; Laurel does not check it. Absent: none.`,
+      examples: ["https://example.com/ada.png"],
+    }),
+  )
+
 /** The custom attributes of a user or a team. */
 export const customAttributes = (
   of: "user" | "team",

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { Reward } from "../../domain/message/FactMembers.ts"
 import { boardWindows } from "../../domain/project/BoardDefinition.ts"
 import { limits } from "../../Limits.ts"
+import { AvatarUrl } from "./Attributes.ts"
 import { list, oneOf, pageEndFields, text, UserId } from "./Common.ts"
 import {
   boardEntries,
@@ -38,6 +39,7 @@ export const BoardEntry = Schema.Struct({
     description: "The user's current display name; null: none.",
     examples: ["Ada"],
   }),
+  avatarUrl: AvatarUrl("user"),
   attributes: Schema.Record(
     Schema.String,
     Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]),
@@ -115,6 +117,7 @@ export const TeamBoardEntry = Schema.Struct({
     id: TeamId,
     name: Schema.String.annotate({ description: "Name for people.", examples: ["Falcons"] }),
   }).annotate({ description: "The team." }),
+  avatarUrl: AvatarUrl("team"),
   attributes: Schema.Record(
     Schema.String,
     Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]),

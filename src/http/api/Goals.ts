@@ -5,6 +5,7 @@ import { Reward } from "../../domain/message/FactMembers.ts"
 import { questRecurrences } from "../../domain/project/Definition.ts"
 import { goalScopes } from "../../domain/project/Goal.ts"
 import { limits } from "../../Limits.ts"
+import { AvatarUrl } from "./Attributes.ts"
 import {
   ApiKey,
   counted,
@@ -280,6 +281,7 @@ const ContributorList = Schema.Struct({
           description: "The user's name for people; null: none.",
           examples: ["Ada"],
         }),
+        avatarUrl: AvatarUrl("user"),
         team: Schema.NullOr(Team).annotate({
           description: "The user's team; null: everyone shares the target.",
           examples: [null],

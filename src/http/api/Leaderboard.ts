@@ -5,6 +5,7 @@ import { namedWindows } from "../../domain/project/BoardDefinition.ts"
 import { dayOf } from "../../domain/values/Calendar.ts"
 import { isIsoTime } from "../../domain/values/isoTime.ts"
 import { limits } from "../../Limits.ts"
+import { AvatarUrl } from "./Attributes.ts"
 import {
   ApiKey,
   check,
@@ -52,6 +53,7 @@ export const LeaderboardEntry = Schema.Struct({
     description: "The user's current display name; null: none.",
     examples: ["Ada"],
   }),
+  avatarUrl: AvatarUrl("user"),
   xp: Xp.annotate({ description: "The xp earned in the window." }),
   level: Level,
   previousRank: PreviousRank,

@@ -171,8 +171,8 @@ const Attributes = list(text(1, limits.attributeNameCharactersMax), 0, limits.bo
   .check(distinct<string>([], (name) => name))
   .annotate({
     description:
-      "The names of the users' attributes that entries show, such as `avatarUrl`: also to callers with a publishable key. Default: none.",
-    examples: [["avatarUrl"]],
+      "The names of further attributes of the users that entries show, also to callers with a publishable key. Names and pictures (`displayName`, and the attribute `avatarUrl`) are in entries anyway. Default: none.",
+    examples: [["plan"]],
   })
 
 const GroupBy = text(1, limits.attributeNameCharactersMax).annotate({
@@ -357,8 +357,8 @@ export const LeaderboardDefinition = Schema.Struct({
     examples: ["shared"],
   }),
   attributes: Schema.Array(Schema.String).annotate({
-    description: "The names of the users' attributes that entries show.",
-    examples: [["avatarUrl"]],
+    description: "The names of the further attributes of the users that entries show.",
+    examples: [["plan"]],
   }),
   groupBy: Schema.NullOr(Schema.String).annotate({
     description: "The attribute whose values are the groups of users; null: there are no groups.",

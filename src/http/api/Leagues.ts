@@ -5,6 +5,7 @@ import { Reward } from "../../domain/message/FactMembers.ts"
 import { leagueOutcomes } from "../../domain/project/League.ts"
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
+import { AvatarUrl } from "./Attributes.ts"
 import { DisqualifyRequest } from "./BoardEntries.ts"
 import {
   ApiKey,
@@ -335,6 +336,7 @@ const LeagueEntry = Schema.Struct({
     description: "The user's current display name; null: none.",
     examples: ["Ada"],
   }),
+  avatarUrl: AvatarUrl("user"),
   score: ScoreShown("The score in the window.", 340),
   outcome: Outcome("What would come of the window if it closed now."),
   disqualified: Schema.optionalKey(disqualifiedFlag),

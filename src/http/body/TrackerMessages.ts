@@ -29,6 +29,7 @@ import { type Fault, invalidRequest } from "../../domain/values/Errors.ts"
 import { isoTime, parseIsoTime } from "../../domain/values/isoTime.ts"
 import { pointerPath, valueAt, valueAtPath } from "../../domain/values/jsonPointer.ts"
 import { limits } from "../../Limits.ts"
+import { avatarAttribute } from "../api/Attributes.ts"
 import { UserId } from "../api/Common.ts"
 import { ProfileChange } from "../api/UserShapes.ts"
 import { type BodyRefusal, parseBody } from "./Body.ts"
@@ -285,7 +286,7 @@ const plainTraits = (given: Members): TraitChange => {
   const attributes = Object.entries(given).filter(
     ([name]) => !personal.has(name) && !name.startsWith("$"),
   )
-  if (typeof given.avatar === "string") attributes.push(["avatarUrl", given.avatar])
+  if (typeof given.avatar === "string") attributes.push([avatarAttribute, given.avatar])
   return {
     ...(typeof given.name === "string" && { displayName: given.name }),
     attributes: scalars(attributes),

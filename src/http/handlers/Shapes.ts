@@ -263,6 +263,10 @@ export const questNotFound = definitionNotFound("quest")
 export const segmentNotFound = definitionNotFound("segment")
 export const badgeNotFound = definitionNotFound("badge")
 
+/** The member with the picture of a user or a team, from the value of its attribute. */
+export const avatarOf = (value: string | number | boolean | undefined) =>
+  value !== undefined && value !== "" && { avatarUrl: String(value) }
+
 /** Whether apps see a goal, a leaderboard or a league: also one that is over, for its outcome. */
 export const isPublicAt = (definition: Lifecycle, now: number): boolean => {
   const status = statusAt(definition, now)

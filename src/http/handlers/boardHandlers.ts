@@ -25,6 +25,7 @@ import { isoTimeOrNull, parseIsoTime } from "../../domain/values/isoTime.ts"
 import type { BoardEntry, BoardPage, PageOf, TeamEntry } from "../../engine/boards/ReadBoard.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
+import { avatarAttribute } from "../api/Attributes.ts"
 import type { BoardLookupRequest } from "../api/BoardEntries.ts"
 import type { Leaderboard } from "../api/Leaderboard.ts"
 import type { LeaderboardPatch, Leaderboards, NewLeaderboard } from "../api/Leaderboards.ts"
@@ -32,6 +33,7 @@ import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
 import {
   allParts,
+  avatarOf,
   factOf,
   foundOr,
   isPublicAt,
@@ -283,6 +285,7 @@ const readTeams = Effect.fnUntraced(function* (
   const show = ({ previousRank, prizes, rank, score, team }: TeamEntry) => ({
     rank,
     team: { id: team.id, name: team.name },
+    ...avatarOf(team.attributes[avatarAttribute]),
     attributes: attributesOf(team, board.attributes),
     score: unscaled(score, decimals),
     previousRank,
@@ -313,18 +316,19 @@ export const leaderboardHandlers = (engine: Engine["Service"]): Handlers<typeof 
         const { at, window: kind = "all_time" } = query
         const page = yield* engine.readBoard(environment, { window: kind, ...timeOf(at), ...place })
         const { settings } = yield* engine.readProject(environment)
-        const body = pageBody(page, place, showXpEntry(settings.levelCurve))
+        const body = pageBody(page, place, showXpEntry(engine, environment, settings.levelCurve))
         return { body: { window: shownWindow(kind, page), ...body } }
       }),
   },
 })
 
 const showXpEntry =
-  (curve: LevelCurve) =>
+  (engine: Engine["Service"], environment: string, curve: LevelCurve) =>
   ({ displayName, previousRank, rank, score, userId, xp }: BoardEntry) => ({
     rank,
     userId,
     displayName,
+    ...avatarOf(engine.attributeNow(environment, userId, avatarAttribute)),
     xp: score,
     level: levelAt(curve, xp),
     previousRank,
@@ -345,7 +349,9 @@ const showIn = (engine: Engine["Service"], environment: string, board: Board) =>
       ? undefined
       : Effect.runSync(engine.readUser(environment, userId))?.profile
   return (entry: BoardEntry) => ({
-    ...showEntry(entry, attributesOf(profileOf(entry.userId), board.attributes), decimals),
+    ...showEntry(entry, decimals),
+    ...avatarOf(engine.attributeNow(environment, entry.userId, avatarAttribute)),
+    attributes: attributesOf(profileOf(entry.userId), board.attributes),
     ...(board.groupBy !== null && groupShown(entry)),
   })
 }
@@ -389,13 +395,11 @@ const windowOf = ({ key }: Board, kind: BoardWindow, bounds: Bounds) => ({
 
 const showEntry = (
   { displayName, previousRank, prizes, rank, score, userId }: BoardEntry,
-  attributes: UserState["profile"]["attributes"],
   decimals: number,
 ) => ({
   rank,
   userId,
   displayName,
-  attributes,
   score: unscaled(score, decimals),
   previousRank,
   prizes,

@@ -26,12 +26,14 @@ import { compareCodePoints } from "../../domain/values/Ids.ts"
 import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { shownPeriod } from "../../engine/read/GoalContributors.ts"
+import { avatarAttribute } from "../api/Attributes.ts"
 import type { GoalPatch, Goals, NewGoal } from "../api/Goals.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
 import { goalDays } from "./goalDays.ts"
 import {
   allParts,
+  avatarOf,
   foundOr,
   isPublicAt,
   mayKnow,
@@ -210,6 +212,7 @@ const teamReads = (
           shown.push({
             userId: one.userId,
             displayName: user.profile.displayName,
+            ...avatarOf(user.profile.attributes[avatarAttribute]),
             team: found === undefined ? null : showTeam(found.team),
             contribution: unscaled(one.amount, decimalsOf(reading.project.metrics, goal)),
             rewarded: one.paid,

@@ -26,11 +26,13 @@ import { invalidRequest, laurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { CohortMember } from "../../engine/boards/Cohorts.ts"
 import type { Engine } from "../../engine/Engine.ts"
+import { avatarAttribute } from "../api/Attributes.ts"
 import type { Division as DivisionIn, LeaguePatch, Leagues, NewLeague } from "../api/Leagues.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
 import {
   allParts,
+  avatarOf,
   foundOr,
   isPublicAt,
   named,
@@ -258,6 +260,7 @@ const cohortOf = (reading: Reading, league: League, place: CohortRef) => {
         rank,
         userId,
         displayName: user.profile.displayName,
+        ...avatarOf(user.profile.attributes[avatarAttribute]),
         score: unscaled(score, decimals),
         outcome: outcome(member),
         ...flagOf(user, league),

@@ -278,7 +278,7 @@ const fields = (draft: Draft, _: undefined, isNew: boolean): Content => {
         name: "attributes",
         label: "Attributes",
         value: form.text("attributes"),
-        hint: html`The users' attributes that entries show, such as <code>avatarUrl</code>. Callers with a publishable key see them too.`,
+        hint: html`Further attributes of the users that entries show, such as <code>plan</code>; their pictures, <code>avatarUrl</code>, are there anyway. Callers with a publishable key see them too.`,
         faults,
         below: true,
       }),

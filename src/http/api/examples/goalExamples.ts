@@ -67,7 +67,16 @@ export const goalDayList = {
 } as const
 
 export const contributorList = {
-  contributors: [{ userId, displayName: "Ada", team: null, contribution: 240, rewarded: false }],
+  contributors: [
+    {
+      userId,
+      displayName: "Ada",
+      avatarUrl: "https://example.com/ada.png",
+      team: null,
+      contribution: 240,
+      rewarded: false,
+    },
+  ],
   countedAt: time,
   counting: false,
 } as const

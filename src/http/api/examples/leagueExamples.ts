@@ -69,7 +69,14 @@ const place = {
 export const userLeagues = { userId, leagues: [place] } as const
 
 const entries = [
-  { rank: 1, userId, displayName: "Ada", score: 340, outcome: "promoted" },
+  {
+    rank: 1,
+    userId,
+    displayName: "Ada",
+    avatarUrl: "https://example.com/ada.png",
+    score: 340,
+    outcome: "promoted",
+  },
   { rank: 2, userId: "user-7", displayName: null, score: 120, outcome: "stayed" },
 ] as const
 

@@ -400,6 +400,7 @@ export const leaderboardEntry = {
   rank: 1,
   userId,
   displayName: "Ada",
+  avatarUrl: "https://example.com/ada.png",
   xp: 450,
   level: 5,
   previousRank: 3,
