@@ -149,7 +149,13 @@ describe("Contributions", () => {
     await place.create("/v1/rules", rule)
     const run = (path: string, userId: string, km: number) =>
       place.post(path, { userId, action: "RUN", metadata: { km } })
-    const of = { goalId: expect.any(String), key: "together", name: "Together", teamId: null }
+    const of = {
+      goalId: expect.any(String),
+      key: "together",
+      name: "Together",
+      teamId: null,
+      period: null,
+    }
     const { json: first } = await run("/v1/events", "ada", 20.5)
     expect(first.goals).toEqual([{ ...of, contributed: 20.5, contribution: 20.5 }])
     const { json: second } = await run("/v1/events", "ada", 10)
@@ -181,7 +187,7 @@ describe("Contributions", () => {
       expect([status, json]).toEqual([200, expect.anything()])
       return json.goals
     }
-    const whole = { teamId: null, contributed: 30, contribution: 30 }
+    const whole = { teamId: null, period: null, contributed: 30, contribution: 30 }
     expect(await preview({ goal: { ...goal, target: 60 } })).toEqual([
       { goalId: "gol_draft", key: "together", name: "Together", ...whole, reached: 50 },
     ])

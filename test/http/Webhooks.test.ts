@@ -152,11 +152,14 @@ const inLeague = async ({ ask, grant }: Calls, name: string, days: number): Prom
 }
 
 /** A goal of its own, towards which one user contributes. */
+const midnight = expect.stringMatching(/T00:00:00\.000Z$/)
+const aDay = { startsAt: midnight, endsAt: midnight }
+
 const ofGoal = async ({ ask, grant }: Calls, name: string, amount: number): Promise<Expected> => {
   const userId = `goal-${name}`
   const key = `goal-${name}`
   const goal = { key, name, score: { currency: "points" }, target: 100, reward: { points: 5 } }
-  await ask("POST", "/v1/goals", goal)
+  await ask("POST", "/v1/goals", { ...goal, recurrence: "daily" })
   await grant(userId, { type: "points", amount })
   if (amount === 100) {
     const isPaid = async () => (await ask("GET", `/v1/goals/${key}`)).progress.rewarded === 1
@@ -164,7 +167,7 @@ const ofGoal = async ({ ask, grant }: Calls, name: string, amount: number): Prom
   }
   await ask("DELETE", `/v1/goals/${key}`)
   const reached = { percent: amount, total: amount, target: 100, contributors: 1 }
-  return { userId, key, name, teamId: null, ...reached }
+  return { userId, key, name, teamId: null, period: aDay, ...reached }
 }
 
 const buy = async ({ ask, grant }: Calls, userId: string) => {
@@ -541,14 +544,14 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
   "goal.progressed": (calls) => ofGoal(calls, "progressed", 25),
   "goal.completed": (calls) => ofGoal(calls, "completed", 100),
   "goal.rewarded": async (calls) => {
-    const { key, name, teamId } = await ofGoal(calls, "rewarded", 100)
+    const { key, name, period, teamId } = await ofGoal(calls, "rewarded", 100)
     const reward = { xp: 0, points: 5, badgeId: null }
     const cause = { kind: "goal", id: null }
-    return { userId: "goal-rewarded", key, name, teamId, reward, cause }
+    return { userId: "goal-rewarded", key, name, teamId, period, reward, cause }
   },
   "goal.rewards_paid": async (calls) => {
-    const { key, name, teamId } = await ofGoal(calls, "paid", 100)
-    return { key, name, teamId, rewarded: 1 }
+    const { key, name, period, teamId } = await ofGoal(calls, "paid", 100)
+    return { key, name, teamId, period, rewarded: 1 }
   },
   "leaderboard.prize_won": async ({ ask, grant }) => {
     const prizes = [{ window: "daily", ranks: [1, 1], reward: { points: 9 } }]

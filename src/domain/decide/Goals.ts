@@ -44,7 +44,7 @@ import {
 import { unscaled } from "../project/Metric.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { emptyTotal, type GoalTotal } from "../record/foldGoal.ts"
-import type { GoalNews } from "../record/GoalFact.ts"
+import type { GoalNews, NamedPlace } from "../record/GoalFact.ts"
 import type { Fact, FactOf, JournalRecord } from "../record/Record.ts"
 import { type GoalPlace, isPartOf, partOf } from "../user/GoalPart.ts"
 import { teamIn } from "../user/TeamMembership.ts"
@@ -132,12 +132,12 @@ const openPlace = (
   const present = goalPeriodOf(goal, zone.dayAt(now))
   if (goalPeriodOf(goal, day) !== present) return undefined
   if (goal.scope === "everyone") {
-    return namedPlace(goal.id, presentPeriod(goals, goal.id, 0, present))
+    return namedPlace(project, goal, presentPeriod(goals, goal.id, 0, present))
   }
   const kind = goal.teamKind ?? ""
   const team = teamIn(user, project, kind)
   if (team === undefined || occurredAt < user!.teams.get(kind)!.joinedAt) return undefined
-  return namedPlace(goal.id, presentPeriod(goals, goal.id, team.number, present), team)
+  return namedPlace(project, goal, presentPeriod(goals, goal.id, team.number, present), team)
 }
 
 /** A place is never in an earlier period than before, also after a change of the time zone. */
@@ -145,11 +145,26 @@ const presentPeriod = (goals: GoalTotals, goalId: string, team: number, present:
   Math.max(present, goals.totalOf(goalId, team)?.period ?? present)
 
 const namedPlace = (
-  goalId: string,
+  project: ProjectState,
+  goal: Goal,
   period: number,
   team?: { readonly id: string; readonly number: number },
-): GoalPlace & { readonly teamId?: string } =>
-  team === undefined ? { goalId, period } : { goalId, period, team: team.number, teamId: team.id }
+): NamedPlace => ({
+  ...placeOf(goal.id, period, team?.number ?? 0),
+  ...(team !== undefined && { teamId: team.id }),
+  ...boundsOf(project, goal, period),
+})
+
+/** The member with the bounds of the period of a recurring goal. */
+const boundsOf = (
+  { settings }: ProjectState,
+  { recurrence }: Goal,
+  period: number,
+): Pick<NamedPlace, "bounds"> => {
+  if (recurrence === "none") return {}
+  const { endsAt, startsAt } = zoneOf(settings.timezone).windowBounds(recurrence, period)
+  return { bounds: [startsAt, endsAt] }
+}
 
 const placeOf = (goalId: string, period: number, team: number): GoalPlace =>
   team === 0 ? { goalId, period } : { goalId, period, team }
@@ -172,7 +187,7 @@ const totalAt = (goals: GoalTotals, { goalId, period, team = 0 }: GoalPlace): Go
 const newsOf = (
   { metrics }: ProjectState,
   goal: Goal,
-  place: GoalPlace & { readonly teamId?: string },
+  place: NamedPlace,
   { contributors, reached, total }: GoalTotal,
 ): GoalNews | undefined => {
   const { minContribution, reward, target } = goal
@@ -243,10 +258,12 @@ export const unitedContributors = (
 ): ReadonlyArray<FactOf<"goal.contributed">> =>
   [...from.goals].flatMap(([goalId, theirs]) => {
     const ref = knownRef(project, goalId)
+    const goal = project.goals.get(goalId)
     return theirs.flatMap((part): ReadonlyArray<FactOf<"goal.contributed">> => {
       const mine = partOf(into.goals.get(goalId), part)
       if (mine === undefined || mine.amount === 0 || part.amount === 0) return []
-      const place = placeOf(goalId, part.period, part.team)
+      const bounds = goal === undefined ? {} : boundsOf(project, goal, part.period)
+      const place = { ...placeOf(goalId, part.period, part.team), ...bounds }
       const both = { amount: 0, mine: mine.amount + part.amount, last: true } as const
       return [{ kind: "goal.contributed", ...ref, ...place, ...both }]
     })
@@ -290,7 +307,11 @@ const completionOf = (
   const present = goalPeriodOf(goal, zoneOf(project.settings.timezone).dayAt(now))
   if (total === undefined || total.period < present) return undefined
   const { period, teamId } = total
-  const place = { ...placeOf(goal.id, period, team), ...(teamId !== undefined && { teamId }) }
+  const place = {
+    ...placeOf(goal.id, period, team),
+    ...(teamId !== undefined && { teamId }),
+    ...boundsOf(project, goal, period),
+  }
   const news = newsOf(project, goal, place, total)
   return news?.kind === "goal.completed" ? news : undefined
 }
@@ -311,7 +332,7 @@ export const isCompletable = (
 /** Everyone who is due the reward of the place has it: `paid` users. */
 export interface FinishGoal {
   readonly kind: "finishGoal"
-  readonly place: GoalPlace & { readonly teamId?: string }
+  readonly place: NamedPlace
   readonly paid: number
 }
 

@@ -2,7 +2,9 @@
 import { Schema } from "effect"
 import type { Gives } from "../project/Definition.ts"
 import { unscaled } from "../project/Metric.ts"
+import type { GoalRef, NamedPlace } from "../record/GoalFact.ts"
 import type { Fact, FactOf, JournalRecord } from "../record/Record.ts"
+import { isoTime } from "../values/isoTime.ts"
 
 const text = (description: string, example: string) =>
   Schema.String.annotate({ description, examples: [example] })
@@ -10,6 +12,8 @@ const count = (example: number, description: string) =>
   Schema.Int.annotate({ description, examples: [example] })
 const number = (example: number, description: string) =>
   Schema.Finite.annotate({ description, examples: [example] })
+const time = (description: string, example: string) =>
+  Schema.String.annotate({ description, format: "date-time", examples: [example] })
 
 export const goalRef = {
   goalId: text("Id of the goal.", "gol_01a1fc1e64c07345932e273286b5ca30"),
@@ -18,6 +22,19 @@ export const goalRef = {
   teamId: Schema.NullOr(Schema.String).annotate({
     description: "The team; null: the goal of everyone.",
     examples: ["falcons"],
+  }),
+  period: Schema.NullOr(
+    Schema.Struct({
+      startsAt: time("Its start.", "2026-10-25T23:00:00.000Z"),
+      endsAt: time("Its end: the start of the next one.", "2026-11-01T23:00:00.000Z"),
+    }).annotate({
+      identifier: "GoalPeriod",
+      description:
+        "The day, week or month of a recurring goal, in the project's time zone of that time.",
+    }),
+  ).annotate({
+    description: "The period; null: the goal does not recur.",
+    examples: [{ startsAt: "2026-10-25T23:00:00.000Z", endsAt: "2026-11-01T23:00:00.000Z" }],
   }),
 }
 
@@ -51,6 +68,7 @@ export const goalOutcome = {
   key: "thousand-kilometres",
   name: "A thousand kilometres",
   teamId: null,
+  period: null,
   contributed: 12,
   contribution: 240,
   reached: 100,
@@ -94,6 +112,7 @@ interface GoalOutcome {
   readonly key: string
   readonly name: string
   readonly teamId: string | null
+  readonly period: { readonly startsAt: string; readonly endsAt: string } | null
   readonly contributed: number
   readonly contribution: number | null
   readonly reached?: 25 | 50 | 75 | 100
@@ -124,17 +143,15 @@ export const withGoal = (
 
 type News = FactOf<"goal.progressed" | "goal.completed">
 
-const refOf = ({
+/** The goal, the team and the period of a fact. */
+export const refOf = ({ bounds, goalId, key, name, teamId }: GoalRef & NamedPlace) => ({
   goalId,
   key,
   name,
-  teamId,
-}: {
-  readonly goalId: string
-  readonly key: string
-  readonly name: string
-  readonly teamId?: string | undefined
-}) => ({ goalId, key, name, teamId: teamId ?? null })
+  teamId: teamId ?? null,
+  period:
+    bounds === undefined ? null : { startsAt: isoTime(bounds[0]), endsAt: isoTime(bounds[1]) },
+})
 
 export const newsMembers = (fact: News) => {
   const { contributors, target, total } = fact
@@ -205,6 +222,7 @@ const goal = {
   key: "thousand-kilometres",
   name: "A thousand kilometres",
   teamId: null,
+  period: null,
 } as const
 
 /** `of`: the members of every example about a user. */

@@ -24,7 +24,7 @@ import {
 import { isoTime, isoTimeOrNull } from "../values/isoTime.ts"
 import { isShown } from "./FactMembers.ts"
 import { furtherOf } from "./Further.ts"
-import { newsMembers } from "./GoalMembers.ts"
+import { newsMembers, refOf } from "./GoalMembers.ts"
 import { membersOf, showPlace } from "./HistoryFact.ts"
 import type { MessageData } from "./MessageData.ts"
 import { kindOfFact, type MessageKind } from "./MessageKind.ts"
@@ -141,10 +141,8 @@ const dataOf = (record: JournalRecord, fact: Fact): MessageData[MessageKind] => 
     case "goal.progressed":
     case "goal.completed":
       return { sequence, ...newsMembers(fact), userId: null }
-    case "goal.rewards_paid": {
-      const { goalId, key, name, paid: rewarded, teamId = null } = fact
-      return { sequence, goalId, key, name, teamId, rewarded }
-    }
+    case "goal.rewards_paid":
+      return { sequence, ...refOf(fact), rewarded: fact.paid }
     case "leaderboard.prizes_paid":
       return { sequence, ...showPlace(fact.place), winners: fact.paid }
     case "webhook.disabled": {

@@ -9,9 +9,13 @@ export interface GoalRef {
   readonly name: string
 }
 
-/** A place with the caller's id of the team. */
-interface NamedPlace extends GoalPlace {
+/**
+ * A place with the caller's id of the team. `bounds`: the start and the end of the period of a recurring
+ * goal, epoch milliseconds, by the project's time zone at the decision; absent: the goal does not recur.
+ */
+export interface NamedPlace extends GoalPlace {
   readonly teamId?: string
+  readonly bounds?: readonly [startsAt: number, endsAt: number]
 }
 
 /** Amounts are scaled by `decimals` of the metric; absent: 0. */

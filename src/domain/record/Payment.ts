@@ -5,8 +5,7 @@
  */
 import type { Gives } from "../project/Definition.ts"
 import type { ClosedPlace } from "../project/Payout.ts"
-import type { GoalPlace } from "../user/GoalPart.ts"
-import type { GoalRef } from "./GoalFact.ts"
+import type { GoalRef, NamedPlace } from "./GoalFact.ts"
 
 /** What the user is paid for: a rank in a closed window of a leaderboard. */
 export interface PrizeRank extends ClosedPlace {
@@ -17,7 +16,7 @@ export interface PrizeRank extends ClosedPlace {
 }
 
 /** The goal that a reward is for. */
-export type RewardedGoal = GoalRef & GoalPlace & { readonly teamId?: string }
+export type RewardedGoal = GoalRef & NamedPlace
 
 export type Payment = {
   readonly kind: "payment"

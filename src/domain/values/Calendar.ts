@@ -98,6 +98,12 @@ interface LocalDay extends Span {
   readonly day: number
 }
 
+/** Epoch milliseconds. */
+interface Bounds {
+  readonly startsAt: number
+  readonly endsAt: number
+}
+
 export class Zone {
   readonly name: string
   /** The zones of a user who has had only this zone. */
@@ -108,6 +114,8 @@ export class Zone {
   /** Cached days. The slot of a day is a half day of UTC that the day covers. */
   readonly #found: Array<LocalDay | undefined> = []
   readonly #hours = new Map<number, number>()
+  /** The window of each kind that was asked for last. */
+  readonly #windows = new Map<WindowKind, { readonly index: number; readonly bounds: Bounds }>()
 
   constructor(name: string) {
     this.name = name
@@ -204,14 +212,15 @@ export class Zone {
   }
 
   /** The start of a window and the start of the next one, epoch milliseconds. */
-  windowBounds(
-    span: WindowSpan,
-    index: number,
-  ): { readonly startsAt: number; readonly endsAt: number } {
-    return {
+  windowBounds(span: WindowSpan, index: number): Bounds {
+    const known = typeof span === "object" ? undefined : this.#windows.get(span)
+    if (known?.index === index) return known.bounds
+    const bounds = {
       startsAt: this.startOfDay(firstDayOf(span, index)),
       endsAt: this.startOfDay(firstDayOf(span, index + 1)),
     }
+    if (typeof span === "string") this.#windows.set(span, { index, bounds })
+    return bounds
   }
 }
 

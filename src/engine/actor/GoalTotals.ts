@@ -154,14 +154,14 @@ export class GoalTotals implements DecisionTotals {
   }
 
   #owe(fact: TotalFact, madeAt: number): void {
-    const { goalId, key, name, period, team, teamId } = fact
+    const { bounds, goalId, key, name, period, team, teamId } = fact
     if (fact.kind === "goal.rewards_paid") {
       this.#owed.delete(placeName(fact))
       this.rows.owed(placeName(fact), null)
     }
     if (fact.kind !== "goal.completed" || fact.owed === undefined) return
     const ofTeam = { ...(team !== undefined && { team }), ...(teamId !== undefined && { teamId }) }
-    const goal = { goalId, key, name, period, ...ofTeam }
+    const goal = { goalId, key, name, period, ...ofTeam, ...(bounds !== undefined && { bounds }) }
     const owed = { goal, ...fact.owed, madeAt }
     this.#owed.set(placeName(fact), owed)
     this.rows.owed(placeName(fact), owed)

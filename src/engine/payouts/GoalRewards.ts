@@ -208,11 +208,7 @@ export class GoalRewards {
   }
 }
 
-const placeIn = ({ goal }: OwedGoal) => {
-  const { goalId, period, team, teamId } = goal
-  const ofTeam = { ...(team !== undefined && { team }), ...(teamId !== undefined && { teamId }) }
-  return { goalId, period, ...ofTeam }
-}
+const placeIn = ({ goal: { key: _, name: __, ...place } }: OwedGoal) => place
 
 /** Asks everyone who is due the reward of a place. */
 class Pass {
