@@ -19,6 +19,8 @@ interface Details {
   readonly requestId?: string
   /** The present version. Only with `version_conflict`. */
   readonly version?: number
+  /** When what a revocation names was revoked before, ISO 8601. Only if it was. */
+  readonly revokedAt?: string
   /** The `Retry-After` of the reply, in seconds. */
   readonly retryAfterSeconds: number | undefined
 }
@@ -56,7 +58,15 @@ export const errorOf = async (reply: Response): Promise<LaurelError> => {
     errors = [],
     requestId,
     version,
+    revokedAt,
   } = body?.code ? body : {}
   const retryAfterSeconds = Number(headers.get("retry-after")) || undefined
-  return new LaurelError(code, detail, { status, errors, requestId, version, retryAfterSeconds })
+  return new LaurelError(code, detail, {
+    status,
+    errors,
+    requestId,
+    version,
+    revokedAt,
+    retryAfterSeconds,
+  })
 }

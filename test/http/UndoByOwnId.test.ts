@@ -1,7 +1,7 @@
 /** Undo by the caller's own id, over HTTP: of events, rewards and spends, beside Laurel's ids. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { MemoryState } from "../storage/MemoryStorage.ts"
-import { Place, problemOf } from "./definitions.ts"
+import { isoTime, Place, problemOf } from "./definitions.ts"
 import { type Reply, startServer, type TestServer } from "./fixture.ts"
 
 const storage = new MemoryState()
@@ -62,8 +62,16 @@ describe("Undo by the caller's own id", () => {
       expect(idIn(kind, await undo(userId, kind, "own-1"))).toBe(first)
       expect(idIn(kind, await undo(userId, kind, second))).toBe(second)
       for (const id of ["own-1", first, "own-2", second]) {
-        expect(problemOf(await undo(userId, kind, id))).toEqual(notFound(kind))
+        const again = await undo(userId, kind, id)
+        expect(problemOf(again)).toEqual(notFound(kind))
+        expect(again.json).toMatchObject({
+          revokedAt: expect.stringMatching(isoTime),
+          detail: expect.stringContaining("was already revoked"),
+        })
       }
+      const unknown = await undo(userId, kind, "own-3")
+      expect(problemOf(unknown)).toEqual(notFound(kind))
+      expect(unknown.json).not.toHaveProperty("revokedAt")
       expect(await balancesOf(userId)).toEqual(before)
       // The id stays used, so a late repeat gives nothing.
       expect((await give(userId, kind, "own-1")).json.duplicate).toBe(true)

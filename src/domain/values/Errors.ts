@@ -137,6 +137,8 @@ export interface LaurelError<Code extends ErrorCode = ErrorCode> {
   readonly version?: number
   /** Where the body differs from the first with its id. Only with `id_reused`. */
   readonly differs?: ReadonlyArray<string>
+  /** When what a revocation names was revoked, ISO 8601. Only if it was. */
+  readonly revokedAt?: string
   /** The error is the kept reply of an Idempotency-Key. */
   readonly replayed?: boolean
 }

@@ -99,6 +99,23 @@ export const problem = <const Some extends Codes>(
   more: Partial<Record<Some[number], Partial<Occurrence>>> = {},
 ) => declare(identifier, codes, Schema.Struct({ ...members, code: codeOf(codes) }), more)
 
+/** The problem of a read or a revocation that finds no event, reward, spend or purchase. */
+const notRevocable = <const Some extends Codes>(identifier: string, codes: Some) =>
+  declare(
+    identifier,
+    codes,
+    Schema.Struct({
+      ...members,
+      code: codeOf(codes),
+      revokedAt: Schema.optionalKey(Schema.String).annotate({
+        description:
+          "Of a revocation: when an earlier request revoked it. This request changed nothing. Absent: there is none with this id.",
+        format: "date-time",
+        examples: ["2026-11-01T09:30:00.000Z"],
+      }),
+    }),
+  )
+
 /**
  * Annotates the schema of a problem with one of `codes`: media type, status, description, examples.
  */
@@ -192,7 +209,7 @@ export const LeagueOfUserNotFound = problem(
 export const BoostNotFound = problem("BoostNotFound", ["boost_not_found"])
 export const CurrencyNotFound = problem("CurrencyNotFound", ["currency_not_found"])
 export const MetricNotFound = problem("MetricNotFound", ["metric_not_found"])
-export const EventNotFound = problem("EventNotFound", ["event_not_found"])
+export const EventNotFound = notRevocable("EventNotFound", ["event_not_found"])
 export const GoalNotFound = problem("GoalNotFound", ["goal_not_found"])
 export const GoalOfTeamNotFound = problem(
   "GoalOfTeamNotFound",
@@ -203,14 +220,14 @@ export const GoalOfTeamNotFound = problem(
   },
 )
 export const ItemNotFound = problem("ItemNotFound", ["item_not_found"])
-export const PurchaseNotFound = problem("PurchaseNotFound", ["purchase_not_found"])
+export const PurchaseNotFound = notRevocable("PurchaseNotFound", ["purchase_not_found"])
 /** The user, the item or a currency of its price. */
 export const BuyerNotFound = problem(
   "BuyerNotFound",
   ["user_not_found", "item_not_found", "currency_not_found"],
   { item_not_found: { instance: "/v1/users/user-42/purchases" } },
 )
-export const RewardNotFound = problem("RewardNotFound", ["reward_not_found"])
+export const RewardNotFound = notRevocable("RewardNotFound", ["reward_not_found"])
 /** The badge, a currency, a streak or the boost of a reward. */
 export const RewardedNotFound = problem("RewardedNotFound", [
   "badge_not_found",
@@ -236,7 +253,7 @@ export const RepairedNotFound = problem("RepairedNotFound", [
 ])
 /** The user or a currency of a spend. */
 export const SpenderNotFound = problem("SpenderNotFound", ["user_not_found", "currency_not_found"])
-export const SpendNotFound = problem("SpendNotFound", ["spend_not_found"])
+export const SpendNotFound = notRevocable("SpendNotFound", ["spend_not_found"])
 export const BackfillNotFound = problem("BackfillNotFound", [
   "backfill_not_found",
   "badge_not_found",

@@ -213,7 +213,7 @@ export const Purchases = HttpApiGroup.make("purchases")
         OpenApi.annotations({
           summary: "Refund a purchase",
           description:
-            "Returns the price to the balances and the unit to the stock, and takes back what the item gave. The price is returned first, above a currency's `max` too, to the lots that it was taken from. No balance goes below 0: `shortfall` has what the user has spent of the reward. The unit no longer counts for the user's `limit`. Refunding twice returns 404.",
+            "Returns the price to the balances and the unit to the stock, and takes back what the item gave. The price is returned first, above a currency's `max` too, to the lots that it was taken from. No balance goes below 0: `shortfall` has what the user has spent of the reward. The unit no longer counts for the user's `limit`. Refunding twice returns 404 with `revokedAt`, and changes nothing; a retry with the `Idempotency-Key` of the first request returns its reply.",
         }),
       ),
   )

@@ -496,7 +496,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Revoke a spend",
           description:
-            "Returns the points and other currencies of a spend to the balances, above a currency's `max` too. What was spent and whose event or reward was revoked afterwards is not returned; `shortfall` has it. So a user never has more than was earned and not revoked. Revoking twice returns 404.",
+            "Returns the points and other currencies of a spend to the balances, above a currency's `max` too. What was spent and whose event or reward was revoked afterwards is not returned; `shortfall` has it. So a user never has more than was earned and not revoked. Revoking twice returns 404 with `revokedAt`, and changes nothing; a retry with the `Idempotency-Key` of the first request returns its reply.",
         }),
       ),
     HttpApiEndpoint.delete("revokeReward", "/v1/users/:id/rewards/:rewardId", {
@@ -513,7 +513,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Revoke a reward",
           description:
-            "Takes back what the reward gave; level, badges and open leaderboards follow. A granted badge stays if the user meets its criteria. No balance goes below 0: `shortfall` has points that were spent already. Revoking twice returns 404.",
+            "Takes back what the reward gave; level, badges and open leaderboards follow. A granted badge stays if the user meets its criteria. No balance goes below 0: `shortfall` has points that were spent already. Revoking twice returns 404 with `revokedAt`, and changes nothing; a retry with the `Idempotency-Key` of the first request returns its reply.",
         }),
       ),
     HttpApiEndpoint.delete("revokeEvent", "/v1/users/:id/events/:eventId", {
@@ -530,7 +530,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Revoke an event",
           description:
-            "Takes back what the event gave: xp, points, badges, quest steps and completions, uses of limits, values of metrics, and counts towards badges, including those made by a backfill. Level and open leaderboards follow. So is what a badge paid with the event; the badge pays again when the user earns it again. The user loses a badge or tier whose target is no longer reached, but keeps what other events were paid for it; a badge given by a rule or quest stays if the user meets its criteria. A quest completed by another event stays completed. Streak days, badges earned by a streak, running cooldowns and closed leaderboard windows stay. No balance goes below 0: `shortfall` has points that were spent already. Revoking twice returns 404.",
+            "Takes back what the event gave: xp, points, badges, quest steps and completions, uses of limits, values of metrics, and counts towards badges, including those made by a backfill. Level and open leaderboards follow. So is what a badge paid with the event; the badge pays again when the user earns it again. The user loses a badge or tier whose target is no longer reached, but keeps what other events were paid for it; a badge given by a rule or quest stays if the user meets its criteria. A quest completed by another event stays completed. Streak days, badges earned by a streak, running cooldowns and closed leaderboard windows stay. No balance goes below 0: `shortfall` has points that were spent already. Revoking twice returns 404 with `revokedAt`, and changes nothing; a retry with the `Idempotency-Key` of the first request returns its reply.",
         }),
       ),
   )

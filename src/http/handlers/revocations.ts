@@ -1,17 +1,22 @@
 /** The request of every revocation, and what replies tell of one. */
+import { Effect } from "effect"
 import type { PurchaseRefundReply } from "../../domain/message/PurchaseReply.ts"
 import type { RevocationReply } from "../../domain/message/UserReply.ts"
 import type { Revocable, Revocation } from "../../domain/record/Record.ts"
 import { recordNameOf, revocablePrefix } from "../../domain/values/Ids.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { OperationRequest } from "../contract/Operation.ts"
+import { readByEitherId, readRevocation } from "./readHistory.ts"
 
 type RevocationRequest = Pick<
   OperationRequest<{ readonly id: string }, unknown, unknown>,
   "caller" | "idempotency" | "params"
 >
 
-/** Revokes what the id names, Laurel's or the caller's. */
+/**
+ * Revokes what the id names, Laurel's or the caller's. The refusal of a repeat says when it was revoked, so
+ * that a caller who lost the first reply knows.
+ */
 export const revoke = <Of extends Revocable>(
   engine: Engine["Service"],
   { caller, idempotency, params }: RevocationRequest,
@@ -20,8 +25,32 @@ export const revoke = <Of extends Revocable>(
 ) => {
   const name = recordNameOf(revocablePrefix[of], id) ?? noRecord
   const command: Revocation<Of> = { kind: "revocation", of, ...name, ownId: id }
-  return engine.askUser(caller.environment, { userId: params.id, command }, idempotency)
+  const { environment } = caller
+  return Effect.catch(
+    engine.askUser(environment, { userId: params.id, command }, idempotency),
+    (error) => {
+      if (error.code !== `${of}_not_found`) return Effect.fail(error)
+      const read = revokedBefore(engine, environment, params.id, of, id)
+      return Effect.flatMap(read, (before) => Effect.fail({ ...error, ...before }))
+    },
+  )
 }
+
+/** The members of the refusal, if it was revoked; else none. */
+const revokedBefore = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  environment: string,
+  userId: string,
+  of: Revocable,
+  id: string,
+) {
+  const record = yield* readByEitherId(engine, environment, userId, of, id)
+  if (record === undefined) return {}
+  const { revokedAt } = yield* readRevocation(engine, record)
+  if (revokedAt === null) return {}
+  const detail = `The ${of} was already revoked, at ${revokedAt}. This request changed nothing.`
+  return { detail, revokedAt }
+})
 
 /** The name for an id that does not have the form of Laurel's ids. No record has it. */
 const noRecord = { sequence: 0, at: 0 } as const

@@ -22,6 +22,7 @@ export const problemBody = (error: LaurelError, path: string, requestId: string)
     neededScopes: error.neededScopes,
     version: error.version,
     differs: error.differs,
+    revokedAt: error.revokedAt,
   })
 }
 
