@@ -99,6 +99,30 @@ describe("A goal", () => {
     expect(await faults({ scope: "team" })).toEqual([["/teamKind", "missing"]])
     expect(await faults({ teamKind: "club" })).toEqual([["/teamKind", "not_allowed"]])
     expect(await faults({ minContribution: 101 })).toEqual([["/minContribution", "invalid_value"]])
+    expect(
+      await faults({ name: 5, score: { metric: "km" }, scope: "team", minContribution: 101 }),
+    ).toEqual([
+      ["/name", "invalid_type"],
+      ["/score/metric", "unknown_reference"],
+      ["/teamKind", "missing"],
+      ["/minContribution", "invalid_value"],
+    ])
+    // Nothing is told of a scope or a target that the caller did not send.
+    expect(await faults({ scope: "all", teamKind: "club", target: 0, minContribution: 9 })).toEqual(
+      [
+        ["/scope", "invalid_value"],
+        ["/target", "out_of_range"],
+      ],
+    )
+    await place.create("/v1/goals", { ...goal, key: "open" })
+    const edit = { name: 5, segment: "few", scope: "team", minContribution: 101 }
+    expect(faultsOf(await place.patch("/v1/goals/open", edit))).toEqual([
+      ["/name", "invalid_type"],
+      ["/scope", "invalid_value"],
+      ["/segment", "unknown_reference"],
+      ["/teamKind", "missing"],
+      ["/minContribution", "invalid_value"],
+    ])
     const days = { name: "Days", aggregate: "max", actions: ["RUN"], value: "km" }
     await place.create("/v1/metrics", { key: "best", ...days })
     expect(await faults({ score: { metric: "best" } })).toEqual([["/score/metric", "not_allowed"]])

@@ -102,6 +102,11 @@ describe("An item", () => {
     expect(await faults({ segment: "nobody" })).toEqual([["/segment", "unknown_reference"]])
     expect(await faults({ limit: { times: 0 } })).toEqual([["/limit/times", "out_of_range"]])
     expect(await faults({ stock: limits.itemStockMax + 1 })).toEqual([["/stock", "out_of_range"]])
+    const period = { startsAt: "2030-01-02T00:00:00Z", endsAt: "2030-01-01T00:00:00Z" }
+    expect(await faults({ name: 5, ...period })).toEqual([
+      ["/name", "invalid_type"],
+      ["/endsAt", "out_of_range"],
+    ])
     expect((await place.post("/v1/items", { ...poster, stock: limits.itemStockMax })).status).toBe(
       201,
     )

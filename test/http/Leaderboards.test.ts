@@ -355,6 +355,18 @@ describe("leaderboards", () => {
     ).toEqual([expect.arrayContaining(["/refill", "not_allowed"])])
     expect(problemOf(await place.delete("/v1/currencies/gems"))).toEqual([409, "in_use"])
     expect(await created({ windows: [] })).toEqual([["/windows", "too_short"]])
+    // Faults of form come with those of meaning, unless these rest on a member with a fault of form.
+    const prizes = [{ window: "daily", ranks: [3, 1], reward: { points: 1 } }]
+    expect(await created({ name: 5, windows: ["weekly"], teamKind: "club", prizes })).toEqual([
+      ["/name", "invalid_type"],
+      ["/teamKind", "not_allowed"],
+      ["/prizes/0/window", "invalid_value"],
+      ["/prizes/0/ranks/1", "out_of_range"],
+    ])
+    expect(await created({ windows: ["hourly"], entrants: 7, teamKind: "club", prizes })).toEqual([
+      ["/entrants", "invalid_value"],
+      ["/windows/0", "invalid_value"],
+    ])
     expect(faultsOf(await place.get(`${path}/entries?window=weekly`))).toEqual([
       ["query/window", "invalid_value"],
     ])

@@ -464,6 +464,13 @@ describe("leagues", () => {
     expect(await created({ divisions: [bronze, bronze] })).toEqual([
       ["/divisions/1/key", "duplicate"],
     ])
+    expect(await created({ name: 5, divisions: [bronze, bronze] })).toEqual([
+      ["/name", "invalid_type"],
+      ["/divisions/1/key", "duplicate"],
+    ])
+    expect(await created({ cohortSize: 0, divisions: [bronze, bronze] })).toEqual([
+      ["/cohortSize", "out_of_range"],
+    ])
     expect(await created({ divisions: [{ ...bronze, promote: 2, demote: 2 }] })).toEqual([
       ["/divisions/0/demote", "invalid_value"],
     ])

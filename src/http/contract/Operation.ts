@@ -95,9 +95,9 @@ export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = Paylo
   /**
    * Finds further faults in a JSON body, when the body or another part of the request already has
    * faults, so that one reply lists all. `handle` must refuse the same faults when there are no
-   * others.
+   * others. `params`: `undefined` if they have faults.
    */
-  readonly moreFaults?: (body: unknown, caller: Caller) => ReadonlyArray<Fault>
+  readonly moreFaults?: (body: unknown, caller: Caller, params: unknown) => ReadonlyArray<Fault>
   /** Requests need no API key, but a signature. */
   readonly signed?: Signed
   /** The number of requests that a request counts as. Default: 1. */
@@ -157,7 +157,7 @@ export interface CompiledOperation {
   readonly query: (text: string) => Decoded
   readonly headers: (request: HeaderFields) => Decoded
   readonly payload: (body: Buffer, mediaType: string, environment: string) => MaybeLater<unknown>
-  readonly moreFaults: (body: Buffer, caller: Caller) => ReadonlyArray<Fault>
+  readonly moreFaults: (body: Buffer, caller: Caller, params: unknown) => ReadonlyArray<Fault>
   readonly cost: ((payload: unknown) => number) | undefined
   /** `undefined`: requests need an API key. */
   readonly signed?: Signed | undefined
@@ -221,11 +221,11 @@ export const compileOperation = (
       (request: HeaderFields) => parseHeaders(headerNames, request),
     ),
     payload,
-    moreFaults: (body, caller) => {
+    moreFaults: (body, caller, params) => {
       const value = operation.moreFaults === undefined ? undefined : parseBody(body)
       return value === undefined || Result.isFailure(value)
         ? []
-        : operation.moreFaults!(value.success, caller)
+        : operation.moreFaults!(value.success, caller, params)
     },
     cost: operation.cost,
     signed: operation.signed,
@@ -243,9 +243,10 @@ export const allFaults = (
   faults: ReadonlyArray<Fault>,
   body: Buffer,
   caller: Caller,
+  params: unknown,
 ): ReadonlyArray<Fault> => {
   if (faults.length >= limits.faultsMax) return faults.slice(0, limits.faultsMax)
-  const more = operation.moreFaults(body, caller)
+  const more = operation.moreFaults(body, caller, params)
   const others = more.filter(({ pointer }) => !faults.some(isAround(pointer)))
   return [...faults, ...others].slice(0, limits.faultsMax)
 }

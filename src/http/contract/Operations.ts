@@ -162,7 +162,9 @@ const perform = Effect.fnUntraced(function* (
   }
   if (Result.isFailure(decoded)) faults.push(...(decoded.failure.errors ?? []))
   if (faults.length > 0 || Result.isFailure(decoded)) {
-    return yield* Effect.fail(invalidRequest(allFaults(operation, faults, body, caller)))
+    const [named] = parts
+    const params = Result.isSuccess(named) ? named.success : undefined
+    return yield* Effect.fail(invalidRequest(allFaults(operation, faults, body, caller, params)))
   }
   const [asked, queried, headers] = parts.map((part) =>
     Result.isSuccess(part) ? part.success : undefined,

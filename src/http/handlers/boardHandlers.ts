@@ -28,7 +28,7 @@ import { limits } from "../../Limits.ts"
 import { avatarAttribute } from "../api/Attributes.ts"
 import type { BoardLookupRequest } from "../api/BoardEntries.ts"
 import type { Leaderboard } from "../api/Leaderboard.ts"
-import type { LeaderboardPatch, Leaderboards, NewLeaderboard } from "../api/Leaderboards.ts"
+import { LeaderboardPatch, type Leaderboards, NewLeaderboard } from "../api/Leaderboards.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
 import {
@@ -46,12 +46,34 @@ import {
   showDefinition,
 } from "./Shapes.ts"
 
+/** See `Bodies.restsOn`. A leaderboard of present values lacks much, and so does one of teams. */
+const boardRests = {
+  announceRanks: ["entrants"],
+  endsAt: ["startsAt", "score"],
+  graceMinutes: ["score"],
+  groupBy: ["entrants"],
+  prizes: ["windows", "score"],
+  score: ["entrants"],
+  segment: ["score"],
+  startsAt: ["score"],
+  status: ["score"],
+  teamKind: ["entrants"],
+  ties: ["score"],
+  timeZone: ["entrants"],
+  windows: ["timeZone", "score"],
+}
+
 /** The shares of users whose scores statistics show. */
 const percents = [0, 1, 5, 10, 25, 50, 75, 90, 100]
 
 export const boardHandlers = (engine: Engine["Service"]): Handlers<typeof Leaderboards> => ({
   ...kindOperations(engine, "leaderboard", {
     made: newBoard,
+    bodies: {
+      schemas: { created: NewLeaderboard, changed: LeaderboardPatch },
+      valid: { name: "L", score: { currency: "xp" } },
+      restsOn: boardRests,
+    },
     changed: boardChange,
     show: showBoard,
   }),

@@ -33,6 +33,7 @@ import type { ErrorCode, Fault, LaurelError } from "../../domain/values/Errors.t
 import type { Answer, Engine, Idempotency, ProjectCode } from "../../engine/Engine.ts"
 import type { OperationRequest } from "../contract/Operation.ts"
 import { askPrepared } from "./askPrepared.ts"
+import { type Bodies, meaningFaults } from "./meaningFaults.ts"
 import { referenceFaults } from "./referenceFaults.ts"
 import {
   foundOr,
@@ -108,11 +109,13 @@ export const kindOperations = <
       environment: string,
     ) => Effect.Effect<(definition: DefinitionByNoun[N], shown: Shown) => Listed>
     readonly isVisible?: (definition: DefinitionByNoun[N], caller: Caller, now: number) => boolean
+    /** With them, bodies with faults of form are told their faults of meaning as well. */
+    readonly bodies?: Bodies
     /** The body of `create`; by default that of a list. */
     readonly created?: (record: JournalRecord, shown: Shown) => Created
   },
 ) => {
-  const { changed, created, found, isVisible, listed, made, show } = kind
+  const { bodies, changed, created, found, isVisible, listed, made, show } = kind
   const showIn = (record: JournalRecord): Shown => {
     const changes = record.facts.map(definitionIn)
     const change = changes.find((one) => one?.noun === noun)
@@ -127,6 +130,7 @@ export const kindOperations = <
     ...(isVisible !== undefined && { isVisible }),
     notFound: definitionNotFound(noun),
     moreFaults: referenceFaults(engine),
+    ...(bodies !== undefined && { meaning: meaningFaults(engine, noun, kind, bodies) }),
     showListed: ({ environment }) =>
       Effect.gen(function* () {
         const complete = yield* listed?.(environment) ?? Effect.undefined
@@ -186,6 +190,8 @@ export const definitionOperations = <
     ) => Definition | undefined
     readonly notFound: LaurelError<NotFound>
     readonly moreFaults: (body: unknown, caller: Caller) => ReadonlyArray<Fault>
+    /** Further faults of the bodies of `create` and `update`; default: none. */
+    readonly meaning?: { readonly created: MoreFaults; readonly changed: MoreFaults }
     /** How a list shows a definition. */
     readonly showListed: (caller: Caller) => Effect.Effect<(definition: Definition) => Listed>
     /** The body of `get`. */
@@ -202,7 +208,7 @@ export const definitionOperations = <
   const { find = byId, isListed = () => true, isVisible = () => true, moreFaults } = kind
   return {
     create: {
-      moreFaults,
+      moreFaults: united(kind.meaning?.created, moreFaults),
       handle: ({ caller, idempotency, payload }: OperationRequest<unknown, unknown, New>) =>
         Effect.map(
           ask(engine, caller, kind.create(payload, caller), idempotency),
@@ -247,7 +253,7 @@ export const definitionOperations = <
         }),
     },
     update: {
-      moreFaults,
+      moreFaults: united(kind.meaning?.changed, moreFaults),
       handle: (request: OperationRequest<ById, unknown, Patch, ExpectedTags>) => {
         const { caller, headers, idempotency, params, payload } = request
         const asked = kind.update(params.id, payload, caller)
@@ -270,6 +276,19 @@ export const definitionOperations = <
     },
   }
 }
+
+type MoreFaults = (body: unknown, caller: Caller, params: unknown) => ReadonlyArray<Fault>
+
+/** The faults that both find; of two at one place, the first. */
+const united =
+  (first: MoreFaults = noFaults, second: MoreFaults): MoreFaults =>
+  (...request) => {
+    const faults = first(...request)
+    const places = new Set(faults.map(({ pointer }) => pointer))
+    return [...faults, ...second(...request).filter(({ pointer }) => !places.has(pointer))]
+  }
+
+const noFaults: MoreFaults = () => []
 
 interface Dated {
   readonly id: string

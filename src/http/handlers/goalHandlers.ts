@@ -26,8 +26,9 @@ import { compareCodePoints } from "../../domain/values/Ids.ts"
 import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { shownPeriod } from "../../engine/read/GoalContributors.ts"
+import { limits } from "../../Limits.ts"
 import { avatarAttribute } from "../api/Attributes.ts"
-import type { GoalPatch, Goals, NewGoal } from "../api/Goals.ts"
+import { GoalPatch, type Goals, NewGoal } from "../api/Goals.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
 import { goalDays } from "./goalDays.ts"
@@ -50,6 +51,11 @@ import {
 export const goalHandlers = (engine: Engine["Service"]): Handlers<typeof Goals> => ({
   ...kindOperations(engine, "goal", {
     made: newGoal,
+    bodies: {
+      schemas: { created: NewGoal, changed: GoalPatch },
+      valid: { name: "G", score: { currency: "xp" }, target: limits.goalTargetMax },
+      restsOn: { teamKind: ["scope"], minContribution: ["target"], endsAt: ["startsAt"] },
+    },
     changed: goalChange,
     show: showGoal,
     found: (goal, shown, { environment }) =>

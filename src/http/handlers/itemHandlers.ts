@@ -16,13 +16,7 @@ import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine, StorageCode } from "../../engine/Engine.ts"
 import { scopesOf } from "../api/Common.ts"
-import {
-  buyingRefusals,
-  type ItemForUser,
-  type ItemPatch,
-  type Items,
-  type NewItem,
-} from "../api/Items.ts"
+import { buyingRefusals, type ItemForUser, ItemPatch, type Items, NewItem } from "../api/Items.ts"
 import { type PurchaseDetails, Purchases } from "../api/Purchases.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { insufficientScope } from "../request/Problem.ts"
@@ -52,6 +46,11 @@ import {
 export const itemHandlers = (engine: Engine["Service"]): Handlers<typeof Items> => ({
   ...kindOperations(engine, "item", {
     made: newItem,
+    bodies: {
+      schemas: { created: NewItem, changed: ItemPatch },
+      valid: { name: "I", price: { points: 1 } },
+      restsOn: { endsAt: ["startsAt"] },
+    },
     changed: itemChange,
     show: showItem,
     found: (item, shown, { environment }) =>

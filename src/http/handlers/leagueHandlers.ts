@@ -27,7 +27,12 @@ import { isoTime } from "../../domain/values/isoTime.ts"
 import type { CohortMember } from "../../engine/boards/Cohorts.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { avatarAttribute } from "../api/Attributes.ts"
-import type { Division as DivisionIn, LeaguePatch, Leagues, NewLeague } from "../api/Leagues.ts"
+import {
+  type Division as DivisionIn,
+  LeaguePatch,
+  type Leagues,
+  NewLeague,
+} from "../api/Leagues.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
 import {
@@ -58,7 +63,20 @@ const unknownDivision = invalidRequest([
 ])
 
 export const leagueHandlers = (engine: Engine["Service"]): Handlers<typeof Leagues> => ({
-  ...kindOperations(engine, "league", { made: newLeague, changed: leagueChange, show: showLeague }),
+  ...kindOperations(engine, "league", {
+    made: newLeague,
+    bodies: {
+      schemas: { created: NewLeague, changed: LeaguePatch },
+      valid: {
+        name: "L",
+        score: { currency: "xp" },
+        divisions: [{ key: "one", name: "One", promote: 0, demote: 0 }],
+      },
+      restsOn: { divisions: ["cohortSize"], rewards: ["divisions"], endsAt: ["startsAt"] },
+    },
+    changed: leagueChange,
+    show: showLeague,
+  }),
   ...userReads(engine),
   ...cohortReads(engine),
   ...disqualification(engine),

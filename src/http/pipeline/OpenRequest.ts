@@ -92,7 +92,7 @@ export class OpenRequest {
   }
 
   #withMore(faults: ReadonlyArray<Fault>, body: Buffer): ReadonlyArray<Fault> {
-    return allFaults(this.operation, faults, body, this.exchange.caller!)
+    return allFaults(this.operation, faults, body, this.exchange.caller!, this.params)
   }
 
   /** Checks that a client names no other user. `false`: refused with 403. */
