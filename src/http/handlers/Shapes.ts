@@ -273,6 +273,17 @@ export const isPublicAt = (definition: Lifecycle, now: number): boolean => {
   return status === "active" || status === "paused" || status === "ended"
 }
 
+/** Whether the caller is an app for which the definition does not exist yet. */
+export const isUnknownTo = (
+  caller: Caller,
+  definition: Lifecycle | undefined,
+  now: number,
+): boolean => {
+  if (definition === undefined || !isClient(caller)) return false
+  const status = statusAt(definition, now)
+  return status === "draft" || status === "scheduled"
+}
+
 /**
  * Whether the caller may see a definition with this segment: a server may, a user only as a member,
  * and a page without a user not at all.

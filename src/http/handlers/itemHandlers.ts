@@ -2,11 +2,13 @@
 import { Effect } from "effect"
 import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import type { ItemChange } from "../../domain/decide/ItemDefinitions.ts"
+import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import { createCommand, updateCommand } from "../../domain/decide/Kinds.ts"
 import { type Offer, Shop } from "../../domain/decide/Shop.ts"
 import type { PurchaseReply } from "../../domain/message/PurchaseReply.ts"
 import { replyOf } from "../../domain/message/UserReply.ts"
 import type { Amounts } from "../../domain/project/Currency.ts"
+import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { type Item, leftOf } from "../../domain/project/Item.ts"
 import { decidedAt } from "../../domain/record/Record.ts"
 import { Membership } from "../../domain/user/Membership.ts"
@@ -29,6 +31,7 @@ import {
   allParts,
   earnedMembers,
   foundOr,
+  isUnknownTo,
   mayKnow,
   memberOf,
   named,
@@ -201,8 +204,11 @@ export const purchaseHandlers = (engine: Engine["Service"]): Handlers<typeof Pur
     create: {
       handle: ({ caller, idempotency, params, payload }) => {
         if (isKeptFromBuying(caller)) return Effect.fail(noScope)
+        const { environment } = caller
+        const item = definitionOf(engine.projectNow(environment).items, payload.item)
+        if (isUnknownTo(caller, item, engine.timeIn(environment))) return Effect.fail(itemNotFound)
         const message = { userId: params.id, command: { kind: "purchase", ...payload } } as const
-        const asked = engine.askUser(caller.environment, message, idempotency)
+        const asked = engine.askUser(environment, message, idempotency)
         return Effect.map(asked, ({ replayed, reply }) => {
           const { duplicate, revoked } = showRepeat(reply)
           const repeat = { duplicate, ...(revoked && { revoked }) }
@@ -235,6 +241,8 @@ export const purchaseHandlers = (engine: Engine["Service"]): Handlers<typeof Pur
     },
   }
 }
+
+const itemNotFound = definitionNotFound("item")
 
 /** Whether the caller has a user token that may not spend. The pipeline has checked its user. */
 const isKeptFromBuying = ({ kind, tokenScopes = [] }: Caller): boolean =>

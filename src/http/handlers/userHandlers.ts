@@ -25,6 +25,7 @@ import { revoke, undone } from "./revocations.ts"
 import {
   foundOr,
   furtherParts,
+  isUnknownTo,
   memberOf,
   pageAsked,
   questNotFound,
@@ -61,7 +62,10 @@ export const userHandlers = (
   ...balanceHandlers(engine),
   ...revocationHandlers(engine),
   startQuest: {
-    handle: ({ caller: { environment }, idempotency, params: { id: userId, quest } }) => {
+    handle: ({ caller, idempotency, params: { id: userId, quest } }) => {
+      const { environment } = caller
+      const found = definitionOf(engine.projectNow(environment).quests, quest)
+      if (isUnknownTo(caller, found, engine.timeIn(environment))) return Effect.fail(questNotFound)
       const command = { kind: "start", questId: quest } as const
       const asked = engine.askUser(environment, { userId, command }, idempotency)
       return Effect.flatMap(asked, ({ replayed }) =>
