@@ -6,8 +6,13 @@ import type { BenchOptions } from "./options.ts"
 import type { ClosesInput, ClosesReport } from "./processes/closes.ts"
 
 const quickUsers = 5_000
-/** The young generation that a server has on a machine of 4 GiB or more (`src/startAgain.js`). */
-const youngGeneration = ["--max-semi-space-size=64", "--min-semi-space-size=64"]
+/** The options that a server has on a machine of 4 GiB or more (`src/startAgain.js`). */
+const serverOptions = [
+  "--max-semi-space-size=64",
+  "--min-semi-space-size=64",
+  "--heap-growing-percent=100",
+  "--external-memory-accounted-in-global-limit",
+]
 
 const closeOf =
   (kind: ClosesInput["kind"], what: string, goal?: string) =>
@@ -21,7 +26,7 @@ const closeOf =
         "closes",
         input,
         undefined,
-        youngGeneration,
+        serverOptions,
       )
       const of = `${what} of ${done.toLocaleString("en-US")}`
       return [
