@@ -103,15 +103,6 @@ export interface Row {
 
 const nowhere: Indexes = new Map()
 
-/** The causes of records that may change the users on boards. */
-const listing: ReadonlySet<string> = new Set([
-  "absorb",
-  "disqualify",
-  "erasure",
-  "mergeEnd",
-  "profile",
-])
-
 export class MixedModel {
   readonly people = new Map<string, Person>()
   readonly boards = new Map<string, Board>([[xpBoard.id, xpBoard]])
@@ -129,18 +120,12 @@ export class MixedModel {
   readonly #teamScores = new Map<string, Map<number, BoardScores>>()
   readonly seen = { closed: 0, over: 0, late: 0, undone: 0, kept: 0, missed: 0, united: 0 }
 
-  #moved = { at: 0, count: 0 }
-
   constructor() {
     this.payouts = new MixedPayouts(this)
   }
 
   follow(record: JournalRecord): void {
     const { cause, facts, subject } = record
-    if (listing.has(cause.kind) || facts.some(({ kind }) => kind === "team.deleted")) {
-      const at = decidedAt(record)
-      this.#moved = { at, count: this.#movedAt(at) + 1 }
-    }
     if (subject.actor === "project") {
       for (const fact of facts) this.#define(fact, record)
       return
@@ -443,7 +428,7 @@ export class MixedModel {
   }
 
   #close(fact: FactOf<"leaderboard.window_closed">, record: JournalRecord): void {
-    const { board: { boardId } = { boardId: xpBoard.id }, index, prizes, total, window } = fact
+    const { board: { boardId } = { boardId: xpBoard.id }, index, prizes, window } = fact
     const board = this.boards.get(boardId)!
     const name = `${boardId} ${windowName(window, index)}`
     const now = decidedAt(record)
@@ -455,25 +440,13 @@ export class MixedModel {
     expect([name, isOver]).toEqual([name, true])
     const own = board.set === "published" ? board.prizes.filter((one) => one.window === window) : []
     expect([name, prizes?.prizes ?? []]).toEqual([name, own])
-    const rows = this.live(board, window, index).map((row) => ({
-      ...row,
-      won: wonBy(own, row.rank, total),
-    }))
-    const counted = Math.abs(total - rows.length)
-    expect([name, counted, counted <= this.#movedAt(now)]).toEqual([name, counted, true])
+    const live = this.live(board, window, index)
+    const rows = live.map((row) => ({ ...row, won: wonBy(own, row.rank, live.length) }))
     this.closed.set(name, rows)
     this.lingering.delete(name)
     this.seen.closed++
     if (window !== "all_time") this.calendar.close(boardId, window, index)
     if (own.length > 0) this.payouts.begin(board, { window, index }, rows)
-  }
-
-  /**
-   * How many records of this moment have changed the users on boards. The clock counts the rows of a window
-   * that closes before the last ones are durable.
-   */
-  #movedAt(now: number): number {
-    return this.#moved.at === now ? this.#moved.count : 0
   }
 
   /** All windows with rows have closed in the same record. */

@@ -7,7 +7,8 @@ import { seedsAfter } from "./random.ts"
 limitedInFile(smallBuckets)
 
 describe("Many leaderboards at once match a model, and pay each prize once, over crashes", () => {
-  it.effect.each(seedsAfter([1, 2, 3, 4], 1))(
+  // In the last fixed run users leave the boards while a window with shares of its users closes.
+  it.effect.each(seedsAfter([1, 2, 3, 4, 3764444653], 1))(
     "in a run of 70 steps; repeat it with LAUREL_TEST_SEED=%i",
     (seed) => simulateMixedBoards(seed, 70),
   )

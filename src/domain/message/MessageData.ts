@@ -161,7 +161,9 @@ const data = {
     ...windowMembers,
     startsAt: time("Start of the window; of all time, of the leaderboard."),
     endsAt: time("End of the window; of all time, of the leaderboard."),
-    total: count("Number of users on its board."),
+    total: count(
+      "Number of users on its board. A user who is hidden, erased or merged at the close may count.",
+    ),
   }),
   "team.joined": content({ ...user, ...factMembers["team.joined"] }),
   "team.left": content({ ...user, ...factMembers["team.left"] }),

@@ -26,15 +26,18 @@ export const winningRanks = (
 ): readonly [from: number, to: number] =>
   prize.ranks ?? [1, Math.ceil((prize.percent * total) / 100)]
 
-/** The prizes of a closed window that listed `total` users. */
+/** The prizes of a closed window. */
 export interface WindowPrizes {
   readonly prizes: ReadonlyArray<BoardPrize>
   readonly ties: "shared" | "first"
-  readonly total: number
 }
 
-/** What the rank has won: each prize that it matches pays. */
-export const rewardsOf = ({ prizes, total }: WindowPrizes, rank: number): ReadonlyArray<Gives> =>
+/** What the rank has won in a window with `total` users: each prize that it matches pays. */
+export const rewardsOf = (
+  { prizes }: WindowPrizes,
+  rank: number,
+  total: number,
+): ReadonlyArray<Gives> =>
   prizes.flatMap((prize) => {
     const [from, to] = winningRanks(prize, total)
     return rank >= from && rank <= to ? [prize.reward] : []

@@ -21,8 +21,6 @@ export interface Payout {
   readonly place: ClosedPlace
   readonly prizes: ReadonlyArray<BoardPrize>
   readonly ties: BoardTies
-  /** How many users the window listed when it closed. */
-  readonly total: number
   /** When it was made. Users who were created later are others with the same id. */
   readonly madeAt: number
   /** All rows before this position were paid, and how many users got something. */

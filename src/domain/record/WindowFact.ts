@@ -5,7 +5,8 @@ import type { WindowKind } from "../values/Calendar.ts"
 
 export type WindowFact =
   /**
-   * A window of a leaderboard closed with `total` users. `board`: absent for the board `xp`. Times are
+   * A window of a leaderboard closed. It listed `total` users when the clock looked, shortly before: a share
+   * of the users who win (`percent`) is of those on the closed board. `board`: absent for the board `xp`. Times are
    * epoch milliseconds: of all time, when the leaderboard began and ended. `prizes`: those that it pays; absent: none.
    */
   | {

@@ -165,12 +165,12 @@ const withPayout = (
   record: JournalRecord,
   copies: Copies,
 ): ProjectState => {
-  const { board, endsAt, index, prizes, startsAt, total, window } = fact
+  const { board, endsAt, index, prizes, startsAt, window } = fact
   if (prizes === undefined) return state
   const { boardId, key } = board ?? { boardId: xpBoard.id, key: xpBoard.key }
   const times = window === "all_time" ? { startsAt: null, endsAt: null } : { startsAt, endsAt }
   const place = { boardId, key, window, index, ...times }
-  const payout = { place, ...prizes, total, madeAt: decidedAt(record), next: 0, paid: 0 }
+  const payout = { place, ...prizes, madeAt: decidedAt(record), next: 0, paid: 0 }
   return { ...state, payouts: copies.of(state.payouts).set(payoutId(place), payout) }
 }
 

@@ -42,10 +42,10 @@ export const sharesRanks = ({ boards }: Found): boolean =>
 
 /** The prizes of the user with this row. */
 export const wonBy = (
-  { prizes }: Found,
+  { board, prizes }: Found,
   row: Pick<BoardRow, "first" | "position">,
 ): ReadonlyArray<Gives> =>
-  prizes === undefined ? [] : rewardsOf(prizes, rankAtClose(row, prizes.ties))
+  prizes === undefined ? [] : rewardsOf(prizes, rankAtClose(row, prizes.ties), board.size)
 
 export const windowOf = (found: Found) => ({
   startsAt: found.startsAt,

@@ -29,11 +29,11 @@ export interface StoredBoard extends StoredWindow, Removals {
 }
 
 /** What is kept of a closed window. */
-export const windowOf = ({ endsAt, index, prizes, startsAt, total }: WindowClosed) => ({
+export const windowOf = ({ endsAt, index, prizes, startsAt }: WindowClosed) => ({
   index,
   startsAt,
   endsAt,
-  prizes: prizes && { ...prizes, total },
+  prizes,
 })
 
 const noRemovals = () => ({ gaps: new Gaps(), removed: new Set<string>(), gone: new Map() })

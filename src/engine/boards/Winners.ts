@@ -20,11 +20,11 @@ export class Winners {
   readonly #payout: Payout
   readonly #ranks: ReadonlyArray<readonly [from: number, to: number]>
 
-  constructor(id: string, payout: Payout) {
-    const { prizes, total } = payout
+  /** `board`: that of the closed window, whose gaps were users at the close. */
+  constructor(id: string, payout: Payout, board: Pick<BoardSource, "size">) {
     this.#id = id
     this.#payout = payout
-    this.#ranks = prizes.map((prize) => winningRanks(prize, total))
+    this.#ranks = payout.prizes.map((prize) => winningRanks(prize, board.size))
     this.first = Math.min(...this.#ranks.map(([from]) => from))
     this.last = Math.max(...this.#ranks.map(([, to]) => to))
   }
@@ -74,8 +74,8 @@ export const owedTo = Effect.fnUntraced(function* (
     if (createdAt > payout.madeAt || board === undefined || isOfTeams(board)) continue
     const source = yield* openBoardOf(storage, environment, payout)
     const row = source && (yield* source.find(userId))
-    if (row === undefined || row.position < payout.next) continue
-    const payment = new Winners(id, payout).paymentTo(row)
+    if (source === undefined || row === undefined || row.position < payout.next) continue
+    const payment = new Winners(id, payout, source).paymentTo(row)
     if (payment !== undefined) owed.push(payment)
   }
   return owed

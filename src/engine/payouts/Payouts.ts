@@ -35,6 +35,7 @@ import { isOfTeams } from "../../domain/project/BoardDefinition.ts"
 import type { Payout } from "../../domain/project/Payout.ts"
 import { isAdvancing } from "../../domain/project/Project.ts"
 import { teamWithId } from "../../domain/project/Team.ts"
+import type { Payment } from "../../domain/record/Payment.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { shareIn } from "../../domain/user/TeamShares.ts"
 import type { UserState } from "../../domain/user/User.ts"
@@ -190,7 +191,6 @@ class PayoutRun {
   readonly #environment: Environment
   readonly id: string
   readonly #payout: Payout
-  readonly #winners: Winners
   #paid: number
   /** Those who failed, once all others are paid or while these are. */
   #failed: Array<PaymentTo> = []
@@ -201,7 +201,6 @@ class PayoutRun {
     this.#environment = environment
     this.id = id
     this.#payout = payout
-    this.#winners = new Winners(id, payout)
     this.#paid = payout.paid
   }
 
@@ -222,21 +221,21 @@ class PayoutRun {
 
   get #payRows(): Effect.Effect<void, Broken | Ended> {
     return Effect.gen({ self: this }, function* () {
-      const { next: begin, total } = this.#payout
-      const { first, last } = this.#winners
-      // The row of a rank is not before the position of the rank.
-      let next = Math.max(begin, first - 1)
+      let next = this.#payout.next
       let step = next
       while (this.#isUnderWay) {
         const startedAt = performance.now()
-        const end = next + this.#parts.groupUsersMax
-        const rows = yield* this.#rows(next, end)
-        if (rows === undefined) break
-        const winners = rows.filter((row) => this.#winners.rankOf(row) <= last)
-        if (this.#isOfTeams) for (const row of winners) yield* this.#payTeam(row)
-        else yield* this.#payUsers(winners)
+        const board = yield* openBoardOf(this.#parts.storage, this.#environment, this.#payout)
+        if (board === undefined) break
+        const winners = new Winners(this.id, this.#payout, board)
+        // The row of a rank is not before the position of the rank.
+        next = Math.max(next, winners.first - 1)
+        const end = Math.min(next + this.#parts.groupUsersMax, board.size)
+        const rows = yield* board.rows(next, end)
+        const won = rows.filter((row) => winners.rankOf(row) <= winners.last)
+        yield* this.#payGroup(won, winners)
         next = end
-        if (winners.length < rows.length || next >= total) break
+        if (won.length < rows.length || next >= board.size) break
         if (next - step >= this.#parts.stepRows && this.#failed.length === 0) {
           step = next
           yield* this.#ask({ kind: "progressPayout", payout: this.id, next, paid: this.#paid })
@@ -258,25 +257,16 @@ class PayoutRun {
     return Effect.andThen(yieldToEventLoop, Effect.sleep(pauseMs))
   }
 
-  /** The rows from a position to another; `undefined`: the board is gone. */
-  readonly #rows = Effect.fnUntraced(function* (this: PayoutRun, from: number, end: number) {
-    const { storage } = this.#parts
-    const source = yield* openBoardOf(storage, this.#environment, this.#payout)
-    return source && (yield* source.rows(from, Math.min(end, source.size)))
-  })
-
   get #isOfTeams(): boolean {
     const { leaderboards } = this.#environment.project.durable
     const board = leaderboards.get(this.#payout.place.boardId)
     return board !== undefined && isOfTeams(board)
   }
 
-  *#payUsers(rows: ReadonlyArray<BoardRow>) {
-    const messages = rows.flatMap((row): ReadonlyArray<PaymentTo> => {
-      const command = this.#winners.paymentTo(row)
-      return command === undefined ? [] : [{ userId: row.userId, command }]
-    })
-    yield* this.#payThese(messages)
+  *#payGroup(rows: ReadonlyArray<BoardRow>, winners: Winners) {
+    const payments = rows.flatMap((row) => winners.paymentTo(row) ?? [])
+    if (this.#isOfTeams) for (const payment of payments) yield* this.#payTeam(payment)
+    else yield* this.#payThese(payments.map((command) => ({ userId: command.to, command })))
   }
 
   readonly #payThese = Effect.fnUntraced(function* (
@@ -294,7 +284,7 @@ class PayoutRun {
   })
 
   /** Asks the users who may have a share of the team's score. */
-  readonly #payTeam = Effect.fnUntraced(function* (this: PayoutRun, row: BoardRow) {
+  readonly #payTeam = Effect.fnUntraced(function* (this: PayoutRun, payment: Payment) {
     const { merges } = this.#parts
     const paid = this.#paid
     const failed = this.#failed.length
@@ -304,17 +294,16 @@ class PayoutRun {
       // Another pass finds the payments of the one before.
       this.#paid = paid
       this.#failed.splice(failed)
-      yield* this.#payMembers(row)
+      yield* this.#payMembers(payment)
     } while (before !== merges())
   })
 
-  readonly #payMembers = Effect.fnUntraced(function* (this: PayoutRun, row: BoardRow) {
+  readonly #payMembers = Effect.fnUntraced(function* (this: PayoutRun, payment: Payment) {
     const { groupUsersMax: limit, storage } = this.#parts
     const environment = this.#environment
-    const team = teamWithId(environment.project.durable.teams, row.userId)
-    const command = this.#winners.paymentTo(row)
-    if (team === undefined || command?.prize === undefined) return
-    const prize = { ...command.prize, team: team.number, teamId: team.id }
+    const team = teamWithId(environment.project.durable.teams, payment.to)
+    if (team === undefined || payment.prize === undefined) return
+    const prize = { ...payment.prize, team: team.number, teamId: team.id }
     const place = { ...this.#payout.place, team: team.number }
     const former = ({ boards }: UserState) => {
       const scores = boards.get(place.boardId)
@@ -326,7 +315,7 @@ class PayoutRun {
       const page = yield* readTeamMembers(storage, environment, { team, limit, after, former })
       const messages = page.members.map(({ user: { id: userId } }) => ({
         userId,
-        command: { ...command, to: userId, prize },
+        command: { ...payment, to: userId, prize },
       }))
       yield* this.#payThese(messages)
       after = page.members.at(-1)?.user.id
