@@ -5,17 +5,28 @@
  * counts for nothing. An event counts on the day on which it occurred, another record on the day of
  * its decision, both in the time zone that the recap is made for.
  *
- * Undo and merge. An undo that takes a badge or quest back makes a fact of its own (`badge.revoked`, `quest.reverted`).
- * Without this fact the badge or quest counts, also if its event was undone: badges of streaks stay. The history of a
- * user has the records of users who were merged into it. Levels are those of the user alone. A badge that several of
- * these users had earned counts once, on the day on which it was earned first.
+ * Undo and merge. An undo that takes a badge back makes a fact of its own (`badge.revoked`). Without this fact the
+ * badge counts, also if its event was undone: badges of streaks stay. A quest was completed unless the record that
+ * completed it is undone.
+ *
+ * The history of a user has the records of users who were merged into it. Levels are those of the user alone. A badge
+ * that several of these users had earned, or a period of a quest that several had completed, counts once, on the day
+ * on which it was first earned or completed. A badge that was taken back after a merge is taken from both; one
+ * that was taken back before, from its own user.
  *
  * Cost: memory by day of the range, by action, and by badge and quest of the history that is read.
  */
 import type { Zone } from "../values/Calendar.ts"
 import { occurredAtOf } from "./MetricRecount.ts"
 import { creditedCurrency } from "./Past.ts"
-import { type BadgeRef, decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
+import {
+  type BadgeRef,
+  decidedAt,
+  type Fact,
+  type FactOf,
+  type JournalRecord,
+  type QuestRef,
+} from "./Record.ts"
 
 /** The events and the xp of a day, which is counted from 1970-01-01. */
 export interface RecapDay {
@@ -47,14 +58,17 @@ export class Recap {
   /** The longest run of each streak after the fact that was read last; 0: it is not of the range. */
   readonly #longest = new Map<string, number>()
   #badges: Array<RecapBadge> = []
-  #quests = 0
+  /** The periods of quests that were completed, by `questKey`: whether the earliest completion is in the range. */
+  readonly #quests = new Map<string, boolean>()
   /** The levels before the records of the range that were read, and after them. */
   #levels: { readonly from: number; readonly to: number }
   readonly #userId: string
   /** The sequences of revoked records that were not read yet. */
   readonly #revoked = new Set<number>()
-  /** How often each badge, and each period of a quest, was taken back and not read as given yet. */
-  readonly #lost = new Map<string, number>()
+  /** By user, the badges that were taken back and not read as given yet. */
+  readonly #lost = new Map<string, Set<string>>()
+  /** How many awards of each repeatable badge were taken back and not read as given yet. */
+  readonly #lostTimes = new Map<string, number>()
 
   /** A recap of the days `from` to `to` of a user who has `level` now. */
   constructor(
@@ -81,8 +95,8 @@ export class Recap {
     const isInRange = day >= this.#from && day <= this.#to
     if (cause.kind === "event" && !isRevoked) this.#addEvent(cause.action, day, at, isInRange)
     const decidedOn = this.#zone.dayAt(decidedAt(record))
+    this.#addBadges(record, isInRange)
     for (const fact of facts) {
-      this.#trackLoss(fact)
       if (fact.kind === "level.changed" && isOwn) this.#addLevel(fact, decidedOn)
       if (fact.kind === "streak.extended" || fact.kind === "streak.counted") {
         this.#addStreak(fact, isInRange)
@@ -90,10 +104,10 @@ export class Recap {
       } else if (fact.kind === "streak.paused" || (fact.kind === "streak.repaired" && !isRevoked)) {
         this.#addStreak(fact, isInRange)
       }
-      if (!this.#isKept(fact, isRevoked)) continue
-      if (fact.kind === "badge.earned" && fact.times === undefined) this.#dropLater(badgeKey(fact))
-      if (!isInRange) continue
-      this.#addFact(fact, day, at)
+      if (isRevoked) continue
+      // An earlier completion of the same period is one of merged users.
+      if (fact.kind === "quest.completed") this.#quests.set(questKey(fact), isInRange)
+      if (isInRange) this.#addCredit(fact, day)
     }
   }
 
@@ -128,9 +142,43 @@ export class Recap {
     this.#streaks.set(key, Math.max(this.#streaks.get(key) ?? 0, length))
   }
 
-  #trackLoss(fact: Fact): void {
-    const key = lostKey(fact)
-    if (key !== undefined) this.#lost.set(key, (this.#lost.get(key) ?? 0) + 1)
+  /** Backwards, since an undo may take a badge back and award it again in one record. */
+  #addBadges(record: JournalRecord, isInRange: boolean): void {
+    const { cause, facts, subject } = record
+    const owner = subject.actor === "user" ? subject.userId : ""
+    for (const fact of facts.toReversed()) {
+      if (fact.kind === "badge.revoked") this.#lose(owner, fact)
+      if (fact.kind !== "badge.earned" || !this.#isKept(owner, fact)) continue
+      const { badgeId, key, name, tier, times } = fact
+      if (times === undefined) this.#dropLater(badgeKey(fact))
+      if (!isInRange) continue
+      const at = occurredAtOf(record)
+      this.#badges.push({ badgeId, key, name, ...(tier !== undefined && { tier }), at })
+    }
+    // What the user lost later, the user who was taken in here has lost, too.
+    if (cause.kind === "absorb" && facts.length > 0) {
+      this.#lost.set(cause.from, new Set(this.#lost.get(owner)))
+    }
+  }
+
+  #lose(owner: string, fact: FactOf<"badge.revoked">): void {
+    const key = badgeKey(fact)
+    if (fact.times !== undefined) {
+      this.#lostTimes.set(key, (this.#lostTimes.get(key) ?? 0) + 1)
+      return
+    }
+    const lost = this.#lost.get(owner)
+    if (lost === undefined) this.#lost.set(owner, new Set([key]))
+    else lost.add(key)
+  }
+
+  /** Whether no later record took the badge back. */
+  #isKept(owner: string, fact: FactOf<"badge.earned">): boolean {
+    const key = badgeKey(fact)
+    if (fact.times === undefined) return this.#lost.get(owner)?.delete(key) !== true
+    const lost = this.#lostTimes.get(key) ?? 0
+    if (lost > 0) this.#lostTimes.set(key, lost - 1)
+    return lost === 0
   }
 
   /** Drops a badge that another one of merged users had earned later. */
@@ -138,16 +186,7 @@ export class Recap {
     this.#badges = this.#badges.filter((one) => badgeKey(one) !== key)
   }
 
-  /** Whether the user still has what the fact gave: an undo has a fact for each badge and quest that it takes back. */
-  #isKept(fact: Fact, isRevoked: boolean): boolean {
-    const key = givenKey(fact)
-    if (key === undefined) return !isRevoked
-    const lost = this.#lost.get(key) ?? 0
-    if (lost > 0) this.#lost.set(key, lost - 1)
-    return lost === 0
-  }
-
-  #addFact(fact: Fact, day: number, at: number): void {
+  #addCredit(fact: Fact, day: number): void {
     switch (fact.kind) {
       case "xp.earned":
       case "points.earned":
@@ -155,16 +194,7 @@ export class Recap {
         const currency = creditedCurrency(fact)
         this.#earned.set(currency, (this.#earned.get(currency) ?? 0) + fact.amount)
         if (currency === "xp") this.#addToDay(day, 0, fact.amount)
-        return
       }
-      case "badge.earned": {
-        const { badgeId, key, name, tier } = fact
-        this.#badges.push({ badgeId, key, name, ...(tier !== undefined && { tier }), at })
-        return
-      }
-      case "quest.completed":
-        this.#quests++
-        return
     }
   }
 
@@ -178,7 +208,7 @@ export class Recap {
   }
 
   get quests(): number {
-    return this.#quests
+    return [...this.#quests.values()].filter(Boolean).length
   }
 
   /** The longest run of each streak, by its key. */
@@ -231,28 +261,4 @@ type StreakGrowth = Pick<FactOf<"streak.extended">, "key" | "streak">
 
 const badgeKey = ({ badgeId, tier }: BadgeRef): string => `${badgeId}/${tier?.key ?? ""}`
 
-/** The badge, or the period of a quest, that a fact gives. */
-const givenKey = (fact: Fact): string | undefined => {
-  switch (fact.kind) {
-    case "badge.earned":
-      return badgeKey(fact)
-    case "quest.completed":
-      return `${fact.questId}/${fact.period}`
-    default:
-      return undefined
-  }
-}
-
-/** The badge, or the period of a quest, that a fact takes back. */
-const lostKey = (fact: Fact): string | undefined => {
-  switch (fact.kind) {
-    case "badge.revoked":
-      return badgeKey(fact)
-    case "quest.reverted":
-      return fact.from === "completed" && fact.to !== "completed"
-        ? `${fact.questId}/${fact.period}`
-        : undefined
-    default:
-      return undefined
-  }
-}
+const questKey = ({ period, questId }: QuestRef): string => `${questId}/${period}`
