@@ -20,7 +20,7 @@
  * that they covered, and are reported as `shortfall`.
  *
  * A metric is afterwards what it would be without the event (`Metrics.ts`), and so are the active days
- * (`Activity.ts`).
+ * (`Activity.ts`) and the start of a quest (`QuestStarts.ts`).
  *
  * A revocation also reverses the counts of a backfill, even from before the badge existed. If the
  * criteria of a revoked badge are still met and the user is in its segment, the user earns the badge
@@ -109,6 +109,7 @@ import { type GoalTotals, noGoals, undoneContributions } from "./Goals.ts"
 import { undoneLeagueScores } from "./Leagues.ts"
 import { allOf, type MetricsLeft, metricChanged, metricsAfter, metricsLeft } from "./Metrics.ts"
 import { priceRefund, summaryOf } from "./Purchases.ts"
+import { type QuestStarts, questStartsLeft } from "./QuestStarts.ts"
 import { questProgress } from "./Quests.ts"
 import { undoneRepair } from "./Repairs.ts"
 import { refundOf, settled } from "./Spending.ts"
@@ -155,17 +156,19 @@ export const decideRevocation = (
   const scores = scoresLeft(user, found, past)
   const metrics = metricsLeft(user, project, found, past)
   const activity = activityLeft(user, found, past)
-  const needs = [scores, metrics, activity].filter((part) => part instanceof HistoryNeeded)
+  const starts = questStartsLeft(user, found, past)
+  const needs = [scores, metrics, activity, starts].filter((part) => part instanceof HistoryNeeded)
   if (
     scores instanceof HistoryNeeded ||
     metrics instanceof HistoryNeeded ||
-    activity instanceof HistoryNeeded
+    activity instanceof HistoryNeeded ||
+    starts instanceof HistoryNeeded
   ) {
     return Result.fail(allOf(needs))
   }
   const refund = priceRefund(user, project, now, found)
   const refunded = refund.length === 0 ? user : afterBalances(user, refund, now)
-  const undo = new Undo(refunded, project, now, scores, metrics)
+  const undo = new Undo(refunded, project, now, [scores, metrics, starts])
   // Backwards: a quest reopens before its steps are revoked.
   for (const fact of found.facts.toReversed()) undo.take(fact)
   undo.takeUses(found)
@@ -257,17 +260,18 @@ class Undo {
 
   readonly #scores: ScoresLeft
   readonly #metrics: MetricsLeft
+  readonly #starts: QuestStarts
 
   constructor(
     user: UserState,
     project: ProjectState,
     now: number,
-    scores: ScoresLeft,
-    metrics: MetricsLeft,
+    [scores, metrics, starts]: readonly [ScoresLeft, MetricsLeft, QuestStarts],
   ) {
     this.#user = user
     this.#scores = scores
     this.#metrics = metrics
+    this.#starts = starts
     this.#draft = new Draft(user.id, user, project, now)
     this.#questsCompleted = user.questsCompleted
   }
@@ -563,6 +567,7 @@ class Undo {
     const done = quest === undefined ? 0 : questProgress(quest, steps)
     const isBegun = Object.keys(steps).length > 0 || state.joined === true
     const to = isBegun ? standingOf(state) : "not_started"
+    const startedAt = this.#starts.get(questId)
     return {
       kind: "quest.reverted",
       questId,
@@ -575,6 +580,7 @@ class Undo {
       steps,
       times,
       ...(also !== undefined && { also }),
+      ...(startedAt !== undefined && { startedAt }),
     }
   }
 

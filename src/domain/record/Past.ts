@@ -1,14 +1,14 @@
 /**
  * The part of a user's history that a decision may need and the state does not have: the rewards of
  * rules, the credits of currencies with an `earnLimit`, the records that set scores, the days of
- * events, and the events that metrics counted. A revoked record no longer counts, except that its rewards still start
+ * events, the records that counted for quests, and the events that metrics counted. A revoked record no longer counts, except that its rewards still start
  * cooldowns.
  *
  * The reader adds each of the user's records once, in any order.
  */
 import type { CountedEvent } from "../user/MetricState.ts"
 import { type WindowKind, windowKinds } from "../values/Calendar.ts"
-import { eventDayOf } from "./EventDay.ts"
+import { eventDayOf, gaveAt } from "./EventDay.ts"
 import { type BackfilledMetric, countedEvent, hasFactOf, occurredAtOf } from "./MetricRecount.ts"
 import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
@@ -59,6 +59,13 @@ interface PastDay {
   readonly day: number
 }
 
+/** A record that counted for a period of a quest: of which user, and when it started the quest if it did. */
+interface PastStep {
+  readonly sequence: number
+  readonly userId: string
+  readonly at: number
+}
+
 export class Past {
   /** How many records it has, and the time of the decision of the last one. */
   records = 0
@@ -68,6 +75,7 @@ export class Past {
   readonly #scores: Array<PastScore> = []
   readonly #days: Array<PastDay> = []
   readonly #credits: Array<PastCredit> = []
+  readonly #steps = new Map<string, Array<PastStep>>()
   readonly #revoked = new Set<number>()
   readonly #backfilled: ReadonlyArray<BackfilledMetric>
 
@@ -94,6 +102,7 @@ export class Past {
       if (fact.kind === "metric.changed")
         this.#count(fact.metricId, countedEvent(fact, record), sequence)
     }
+    this.#addSteps(record)
     for (const { eventOf, metric } of this.#backfilled) {
       if (!hasFactOf(record, metric.id)) this.#count(metric.id, eventOf(record), sequence)
     }
@@ -109,6 +118,27 @@ export class Past {
     }
   }
 
+  #addSteps(record: JournalRecord): void {
+    const { facts, sequence, subject } = record
+    if (subject.actor !== "user") return
+    const names = new Set<string>()
+    for (const fact of facts) {
+      if (
+        fact.kind === "quest.started" ||
+        fact.kind === "quest.progressed" ||
+        fact.kind === "quest.completed"
+      ) {
+        names.add(`${fact.questId}/${fact.period}`)
+      }
+    }
+    for (const name of names) {
+      const step = { sequence, userId: subject.userId, at: gaveAt(record) }
+      const steps = this.#steps.get(name)
+      if (steps === undefined) this.#steps.set(name, [step])
+      else steps.push(step)
+    }
+  }
+
   #count(metricId: string, event: CountedEvent | undefined, sequence: number): void {
     if (event === undefined) return
     const counts = this.#counts.get(metricId)
@@ -119,6 +149,11 @@ export class Past {
   /** The events that the metric counted, in the order in which they were added, revoked ones too. */
   countsOf(metricId: string): ReadonlyArray<PastCount> {
     return this.#counts.get(metricId) ?? []
+  }
+
+  /** The records that counted for a quest, by `<id>/<period>`, revoked ones included. */
+  stepsOf(name: string): ReadonlyArray<PastStep> {
+    return this.#steps.get(name) ?? []
   }
 
   isRevoked(sequence: number): boolean {

@@ -387,7 +387,8 @@ export type UserFact =
   | ({ readonly kind: "quest.expired" | "quest.claim_lapsed" } & QuestRef)
   /**
    * A step or a completion was revoked. `steps`, `times` and `also` are the remaining counts; `from`
-   * and `to` are the statuses.
+   * and `to` are the statuses. `startedAt`: the event that started the quest was revoked, and it started
+   * with a later one.
    */
   | ({
       readonly kind: "quest.reverted"
@@ -398,6 +399,7 @@ export type UserFact =
       readonly steps: StepCounts
       readonly times: number
       readonly also?: number
+      readonly startedAt?: number
     } & QuestRef)
   | StreakFact
   | TeamMembershipFact

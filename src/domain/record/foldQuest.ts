@@ -67,14 +67,17 @@ export const foldQuest = (
 const revert = (
   quests: Map<string, QuestState>,
   before: QuestState,
-  { also, from, period, questId, steps, times, to }: FactOf<"quest.reverted">,
+  fact: FactOf<"quest.reverted">,
 ): -1 | 0 => {
+  const { also, from, period, questId, steps, times, to } = fact
   const claim = paidClaim(before)
-  const { claim: _, ...state } = withAlso(before, also, before.alsoPaid)
+  const whole = withAlso(before, also, before.alsoPaid)
+  const startedAt = fact.startedAt ?? before.startedAt
+  const { claim: _, ...state } = { ...whole, startedAt }
   // The completion belongs to an earlier period, so the present period stays.
   if (period !== before.period) quests.set(questId, { ...before, times })
   else if (to === "completed") {
-    quests.set(questId, { ...withAlso(before, also, before.alsoPaid), steps, times })
+    quests.set(questId, { ...whole, startedAt, steps, times })
   } else if (to !== "not_started") {
     quests.set(questId, { ...state, steps, completedAt: null, times, ...claim })
   } else if (times > 0 || claim) quests.set(questId, { ...notStarted, period, times, ...claim })
