@@ -1,6 +1,12 @@
-/** Active users, new users and what happened, by day, beside the period before: a part of the overview. */
+/**
+ * Active users, new users and what happened, by day, beside the period before: a part of the overview.
+ *
+ * Every figure is of days that have ended in every time zone, and so is the one beside it: a day that
+ * is not over would make each change look like a fall. Charts show the days that are not over, too,
+ * dotted and without a value of before. Plausible compares the same way.
+ */
 import { Effect } from "effect"
-import { dateOf, zoneOf } from "../../domain/values/Calendar.ts"
+import { dateOf, lastWholeDay, zoneOf } from "../../domain/values/Calendar.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { BodyOf } from "../../http/contract/Operations.ts"
 import { csvFile } from "../request/csvFile.ts"
@@ -9,17 +15,17 @@ import { lineChart, type Point } from "../view/Charts.ts"
 import { countedLine } from "../view/Counted.ts"
 import { type Content, type Html, html } from "../view/Html.ts"
 import { figures, tabs } from "../view/Lists.ts"
-import { count, dayLabel, percent } from "../view/Quantities.ts"
+import { count, datesLabel, dayLabel, percent } from "../view/Quantities.ts"
 
 type Day = BodyOf<"analytics.activity">["days"][number]
 
-const periods = [7, 30, 90] as const
-const defaultPeriod = 30
+const lengths = [7, 30, 90] as const
+const defaultLength = 30
 
 /** The days of the period that the address asks for. */
 const periodOf = ({ request }: PlaceVisit): number => {
   const asked = Number(request.query.get("days"))
-  return periods.find((days) => days === asked) ?? defaultPeriod
+  return lengths.find((days) => days === asked) ?? defaultLength
 }
 
 /** "+12 % from 1,100": how a number compares with that of the period before. */
@@ -63,11 +69,11 @@ const returnedText = (now: ReadonlyArray<Cohort>, before: ReadonlyArray<Cohort>)
 }
 
 /** Users who began so long ago that their day 7 was in the period, or in the one before. */
-const readReturned = ({ ask }: PlaceVisit, today: number, length: number) => {
+const readReturned = ({ ask }: PlaceVisit, lastDay: number, length: number) => {
   const query = {
     by: "day" as const,
-    from: dateOf(today - returnDay - 2 * length + 1),
-    to: dateOf(today - returnDay),
+    from: dateOf(lastDay - returnDay - 2 * length + 1),
+    to: dateOf(lastDay - returnDay),
   }
   return Effect.map(
     ask("analytics.retention", { query }),
@@ -87,17 +93,47 @@ const sum = (days: ReadonlyArray<Day>, of: (day: Day) => number | null): number 
     return total === null || number === null ? null : total + number
   }, 0)
 
+/** `open`: the days that are not over. */
+interface Periods {
+  readonly days: ReadonlyArray<Day>
+  readonly before: ReadonlyArray<Day>
+  readonly open: ReadonlyArray<Day>
+}
+
+/** So many days before today have not ended everywhere: it is still yesterday, or the day before, for some. */
+const openDaysMax = 2
+
 const pointsOf = (
-  days: ReadonlyArray<Day>,
-  before: ReadonlyArray<Day>,
+  { before, days, open }: Periods,
   of: (day: Day) => number | null,
-): ReadonlyArray<Point> =>
-  days.map((day, index) => ({
+): ReadonlyArray<Point> => [
+  ...days.map((day, index) => ({
     at: dayLabel(day.date),
     value: of(day),
     before: of(before[index]!),
-    open: !day.complete,
-  }))
+  })),
+  ...open.map((day) => ({ at: dayLabel(day.date), value: of(day), open: true })),
+]
+
+const readPeriods = Effect.fnUntraced(function* (visit: PlaceVisit, length: number) {
+  const { ask, time } = visit
+  const { timezone } = yield* ask("project.get")
+  const now = time()
+  const today = zoneOf(timezone).dayAt(now)
+  const query = { from: dateOf(today - openDaysMax - 2 * length), to: dateOf(today) }
+  // At once, so that they share a count.
+  const [read, returned] = yield* Effect.all(
+    [ask("analytics.activity", { query }), readReturned(visit, lastWholeDay(now), length)],
+    { concurrency: "unbounded" },
+  )
+  const whole = read.days.filter(({ complete }) => complete)
+  const periods: Periods = {
+    days: whole.slice(-length),
+    before: whole.slice(-2 * length, -length),
+    open: read.days.filter(({ complete }) => !complete),
+  }
+  return { periods, read, returned }
+})
 
 /**
  * The history of an environment, for its overview: charts, and below them `totals` and other
@@ -107,46 +143,37 @@ export const activitySection = Effect.fnUntraced(function* (
   visit: PlaceVisit,
   totals: ReadonlyArray<readonly [name: Content, value: Content]>,
 ): Effect.fn.Return<Html, LaurelError> {
-  const { ask, base, time } = visit
+  const { base } = visit
   const length = periodOf(visit)
-  const { timezone } = yield* ask("project.get")
-  const today = zoneOf(timezone).dayAt(time())
-  const from = dateOf(today - 2 * length + 1)
-  // At once, so that they share a count.
-  const [read, returned] = yield* Effect.all(
-    [
-      ask("analytics.activity", { query: { from, to: dateOf(today) } }),
-      readReturned(visit, today, length),
-    ],
-    { concurrency: "unbounded" },
-  )
-  const days = read.days.slice(length)
-  const before = read.days.slice(0, length)
+  const { periods, read, returned } = yield* readPeriods(visit, length)
+  const { before, days } = periods
   const [now, then] = [days.at(-1)!, before.at(-1)!]
   const sums = (of: (day: Day) => number | null) => compared(sum(days, of), sum(before, of))
   const chart = (label: string, figure: Html, of: (day: Day) => number | null) =>
-    lineChart({ label, figure, points: pointsOf(days, before, of), shown: count })
+    lineChart({ label, figure, points: pointsOf(periods, of), shown: count })
   const summed = (label: string, of: (day: Day) => number | null) => chart(label, sums(of), of)
   const mean = html`${compared(average(days), average(before))} <span class="hint">a day, on average</span>`
+  const spans = (week: number) => `Active in the ${week} days to ${dayLabel(now.date)}`
   return html`<div class="head"><h2 id="activity">Activity</h2>
 ${tabs(
   "Period",
-  periods.map((days) => [String(days), `${days} days`, `${base}?days=${days}#activity`]),
+  lengths.map((days) => [String(days), `${days} days`, `${base}?days=${days}#activity`]),
   String(length),
 )}</div>
+<p class="hint">${datesLabel(days[0]!.date, now.date)}, beside ${datesLabel(before[0]!.date, then.date)}: the last ${length} days that have ended in every time zone, and the ${length} days before. The days after are not over: they are dotted, and in no figure.</p>
 <div class="charts">${chart("Daily active users", mean, ({ dau }) => dau)}
 ${summed("New users", ({ newUsers }) => newUsers)}
 ${summed("Events", ({ events }) => events)}
 ${summed("Xp earned", ({ xp }) => xp)}</div>
 ${figures([
   ...totals,
-  ["Active in 7 days", compared(now.wau, then.wau)],
-  ["Active in 30 days", compared(now.mau, then.mau)],
+  [spans(7), compared(now.wau, then.wau)],
+  [spans(30), compared(now.mau, then.mau)],
   [html`<a href="${base}/retention">Came back on day ${returnDay}</a>`, returned],
   ["Badges earned", sums(({ badges }) => badges)],
   ["Quests completed", sums(({ quests }) => quests)],
 ])}
-<p class="hint">The last ${length} days up to today, beside the ${length} days before. A day is that of each user's calendar. “Came back on day ${returnDay}”: of the users whose day ${returnDay} after the first one was in these days, those who were active on it. ${countedLine(read)} <a href="${base}/activity.csv?from=${from}&amp;to=${dateOf(today)}">Save these days as CSV</a></p>`
+<p class="hint">A user is active on a day with an event; a day is that of each user's calendar. “New users”: their first active day is in the period. “Came back on day ${returnDay}”: of the users whose day ${returnDay} after the first one was in the period, those who were active on it. Events, xp, badges and quests are as they happened: an undo takes none away. ${countedLine(read)} <a href="${base}/activity.csv?from=${read.from}&amp;to=${read.to}">Save these days as CSV</a></p>`
 })
 
 const saved = (visit: PlaceVisit) => {

@@ -12,6 +12,7 @@
 import type { Experiment } from "../project/Experiment.ts"
 import { addsUp, isExtremum, type Metric, unscaled } from "../project/Metric.ts"
 import type { ProjectState } from "../project/Project.ts"
+import { lastWholeDay } from "../values/Calendar.ts"
 import { noSample, type Sample, withValue } from "../values/statistics.ts"
 import { activeWordsMax, isActiveOn, wordDays } from "./ActiveDays.ts"
 import { metricTotal } from "./MetricState.ts"
@@ -78,10 +79,6 @@ export class ExperimentTally {
   }
 }
 
-const dayMs = 86_400_000
-/** The latest calendar is so far behind UTC. */
-const behindMsMax = 12 * 3_600_000
-
 /** 1: the user was active on the day, 0: not; `undefined`: the user does not count. */
 const returned = (
   user: UserState,
@@ -91,8 +88,7 @@ const returned = (
   now: number,
 ): number | undefined => {
   const day = userDayAt(userZones(user, project), exposedAt) + days
-  const lastWhole = Math.floor((now - behindMsMax) / dayMs) - 1
-  if (day > lastWhole) return undefined
+  if (day > lastWholeDay(now)) return undefined
   const { activity } = user
   if (activity === null) return 0
   const firstKept = (activity.lastWord - activeWordsMax + 1) * wordDays

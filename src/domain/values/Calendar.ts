@@ -61,6 +61,16 @@ const hourMs = 3_600_000
 export const windowMsMax = { daily: 3 * dayMs, weekly: 9 * dayMs, monthly: 33 * dayMs }
 
 const halfDayMs = dayMs / 2
+
+/** The earliest calendar is so far ahead of UTC, the latest so far behind. */
+const aheadMsMax = 14 * hourMs
+const behindMsMax = 12 * hourMs
+
+/** The last day that has begun in a time zone. */
+export const lastBegunDay = (now: number): number => Math.floor((now + aheadMsMax) / dayMs)
+
+/** The last day that has ended in every time zone. */
+export const lastWholeDay = (now: number): number => Math.floor((now - behindMsMax) / dayMs) - 1
 const daysKnownMax = 10_000
 /** A power of two. */
 const halfDaysKept = 256

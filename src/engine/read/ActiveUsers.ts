@@ -6,13 +6,10 @@
  */
 import type { Effect } from "effect"
 import { ActivityOfAll } from "../../domain/user/ActivityOfAll.ts"
+import { lastBegunDay } from "../../domain/values/Calendar.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
 import { DaysRead } from "../records/ActivityBytes.ts"
 import { type Counted, CountOfAll, type Wait } from "./CountOfAll.ts"
-
-const dayMs = 86_400_000
-/** The earliest calendar is so far ahead of UTC. */
-const aheadMsMax = 14 * 3_600_000
 
 export class ActiveUsers {
   readonly #count: CountOfAll<ActivityOfAll>
@@ -24,7 +21,7 @@ export class ActiveUsers {
       now: parts.now,
       what: "active users",
       begin: (environment, now) => {
-        const result = new ActivityOfAll(Math.floor((now + aheadMsMax) / dayMs))
+        const result = new ActivityOfAll(lastBegunDay(now))
         const see = () => result.add(this.#days)
         return { result, from: (prefix) => environment.activityFrom(prefix, this.#days, see) }
       },

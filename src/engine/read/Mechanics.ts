@@ -8,12 +8,9 @@
 import type { Effect } from "effect"
 import { hasWindow } from "../../domain/project/BoardDefinition.ts"
 import { MechanicTally, type TeamBoards } from "../../domain/user/MechanicTally.ts"
+import { lastWholeDay } from "../../domain/values/Calendar.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
 import { type Counted, CountOfAll, type Wait } from "./CountOfAll.ts"
-
-const dayMs = 86_400_000
-/** The latest calendar is so far behind UTC. */
-const behindMsMax = 12 * 3_600_000
 
 export class Mechanics {
   readonly #count: CountOfAll<MechanicTally>
@@ -25,8 +22,7 @@ export class Mechanics {
       what: "mechanics",
       begin: (environment, begunAt) => {
         const { project } = environment
-        const lastWhole = Math.floor((begunAt - behindMsMax) / dayMs) - 1
-        const result = new MechanicTally(lastWhole, teamBoardsOf(environment))
+        const result = new MechanicTally(lastWholeDay(begunAt), teamBoardsOf(environment))
         return {
           result,
           from: (prefix) => {
