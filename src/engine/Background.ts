@@ -34,6 +34,7 @@ import { ExperimentCounts } from "./read/ExperimentCounts.ts"
 import { GoalContributors } from "./read/GoalContributors.ts"
 import { Mechanics } from "./read/Mechanics.ts"
 import { MetricsOfAll } from "./read/MetricsOfAll.ts"
+import { RetentionOfSome } from "./read/RetentionOfSome.ts"
 import { SegmentCounts } from "./read/SegmentCounts.ts"
 import { UsersOfRange } from "./read/UsersOfRange.ts"
 import { type Heartbeat, Snapshotter } from "./snapshot/Snapshotter.ts"
@@ -123,6 +124,7 @@ export interface Background {
   readonly backfills: Backfills
   readonly segmentCounts: SegmentCounts
   readonly activeUsers: ActiveUsers
+  readonly retention: RetentionOfSome
   readonly mechanics: Mechanics
   readonly usersOfRange: UsersOfRange
   readonly contributors: GoalContributors
@@ -210,6 +212,7 @@ const payoutsOf = (
 const countsOf = (state: EngineState, history: Writes["history"]) => ({
   segmentCounts: new SegmentCounts(state),
   activeUsers: new ActiveUsers(state),
+  retention: new RetentionOfSome(state),
   mechanics: new Mechanics(state),
   usersOfRange: new UsersOfRange(state),
   contributors: new GoalContributors(state),

@@ -20,6 +20,7 @@ import type { League } from "../domain/project/League.ts"
 import type { ProjectState } from "../domain/project/Project.ts"
 import type { JournalRecord, UserCommand } from "../domain/record/Record.ts"
 import type { ActivityOfAll } from "../domain/user/ActivityOfAll.ts"
+import type { CohortDays } from "../domain/user/CohortDays.ts"
 import type { ExperimentTally, Measure } from "../domain/user/ExperimentTally.ts"
 import type { MechanicTally } from "../domain/user/MechanicTally.ts"
 import type { RangeUsers } from "../domain/user/RangeUsers.ts"
@@ -67,6 +68,7 @@ import type { Idempotency, IdempotencyCode } from "./dedupe/Idempotency.ts"
 import type { Counted, Wait } from "./read/CountOfAll.ts"
 import type { Contributors } from "./read/GoalContributors.ts"
 import type { MetricSeries, MetricSeriesQuery } from "./read/MetricsOfAll.ts"
+import type { SomeUsers } from "./read/RetentionOfSome.ts"
 import type { SegmentCount } from "./read/SegmentCounts.ts"
 import type { Simulate } from "./read/Simulation.ts"
 import type { TeamMemberPage, TeamMemberQuery } from "./read/TeamMemberList.ts"
@@ -246,11 +248,23 @@ export interface EngineReads {
     measure: Measure,
     wait?: Wait,
   ) => Effect.Effect<Counted<ExperimentTally>>
+  /** The last result of an experiment, for lists. Begins a new count if there is none or an old one. */
+  readonly readLastResult: (
+    environment: string,
+    experiment: Experiment,
+    measure: Measure,
+  ) => Effect.Effect<Counted<ExperimentTally>>
   /** Active users and retention. Begins a new count if there is none or an old one. */
   readonly readActiveUsers: (
     environment: string,
     wait?: Wait,
   ) => Effect.Effect<Counted<ActivityOfAll>>
+  /** Retention of a segment or a variant. Begins a new count if there is none or an old one. */
+  readonly readRetention: (
+    environment: string,
+    some: SomeUsers,
+    wait?: Wait,
+  ) => Effect.Effect<Counted<CohortDays>>
   /** Who contributed most to each goal. Begins a new count if there is none or an old one. */
   readonly readContributors: (
     environment: string,

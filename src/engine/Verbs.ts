@@ -142,6 +142,8 @@ const readsOf = (
       Effect.sync(() => segmentCounts.read(environments.of(environment), segmentId)),
     readExperiment: (environment, ...asked) =>
       experiments.read(environments.of(environment), ...asked),
+    readLastResult: (environment, ...asked) =>
+      experiments.readLast(environments.of(environment), ...asked),
     readMetricSeries: (environment, query) =>
       Effect.sync(() => metricsOfAll.read(environments.of(environment), query)),
     ...listsOf(state, broken, listBounds),
@@ -159,8 +161,9 @@ const countReadsOf = (
     activeUsers,
     contributors,
     mechanics,
+    retention,
     usersOfRange,
-  }: Pick<Background, "activeUsers" | "contributors" | "mechanics" | "usersOfRange">,
+  }: Pick<Background, "activeUsers" | "contributors" | "mechanics" | "retention" | "usersOfRange">,
 ): Pick<
   EngineReads,
   | "goalTotals"
@@ -175,6 +178,7 @@ const countReadsOf = (
   | "readPaths"
   | "readRecapDays"
   | "readReminders"
+  | "readRetention"
   | "readUsersOfRange"
 > => ({
   readContributors: (environment, wait) =>
@@ -189,6 +193,8 @@ const countReadsOf = (
   readReminders: (environment) => Effect.sync(() => environments.of(environment).counts.reminders),
   readActiveUsers: (environment, wait) =>
     Effect.suspend(() => activeUsers.read(environments.of(environment), wait)),
+  readRetention: (environment, some, wait) =>
+    Effect.suspend(() => retention.read(environments.of(environment), some, wait)),
   readDayCounts: (environment) => Effect.sync(() => environments.of(environment).counts.days),
   goalTotals: (environment) => environments.of(environment).counts.goals,
   readCounts: (environment) => Effect.sync(() => environments.of(environment).counts.copy()),

@@ -136,6 +136,99 @@ describe("Retention", () => {
   })
 })
 
+describe("Retention of some users", () => {
+  const dailyGoal = {
+    ...{ id: "exp_goal", key: "goal", name: "Goal" },
+    variants: [
+      { key: "control", weight: 1 },
+      { key: "goal", weight: 1 },
+    ],
+  }
+  const segment = {
+    ...{ key: "pros", name: "Pros" },
+    conditions: [{ kind: "attribute", attribute: "plan", op: "eq", value: "pro" }],
+  }
+
+  it("is that of the members of a segment, by their first active days", async () => {
+    const place = newPlace()
+    await place.post("/v1/segments", segment)
+    for (const userId of ["ada", "bob"]) await did(place, userId, 20)
+    await did(place, "ada", 19)
+    await place.call("PUT", "/v1/users/ada", { body: { attributes: { plan: "pro" } } })
+    const range = `from=${dateIn(-20)}&to=${dateIn(-20)}`
+    const { json } = await place.get(`/v1/analytics/retention?${range}&segment=pros`)
+    expect(json).toMatchObject({ segment: "pros", experiment: null, variant: null })
+    expect(json.cohorts[0]).toMatchObject({ users: 1 })
+    expect(json.cohorts[0].days[0]).toEqual({ day: 1, of: 1, users: 1, share: 1 })
+    const { text } = await place.get(
+      `/v1/analytics/retention?${range}&segment=pros&by=day&format=csv`,
+    )
+    expect(text.split("\r\n")[1]).toMatch(/^.*,.*,1,1,1,1,/)
+  })
+
+  it("is that of a variant, by the days on which users entered", async () => {
+    const place = newPlace()
+    await place.post("/v1/test-clock", { advanceTo: `${dateIn(1)}T12:00:00Z` })
+    await place.post("/v1/events", { userId: "ada", action: "TAP" })
+    await place.post("/v1/test-clock", { advanceTo: `${dateIn(3)}T12:00:00Z` })
+    await place.post("/v1/definitions/apply", { definitions: { experiments: [dailyGoal] } })
+    const { json: entered } = await place.post("/v1/events", { userId: "ada", action: "TAP" })
+    const [{ variant }] = entered.experiments
+    await place.post("/v1/test-clock", { advanceTo: `${dateIn(4)}T12:00:00Z` })
+    await place.post("/v1/events", { userId: "ada", action: "TAP" })
+    await place.post("/v1/test-clock", { advanceTo: `${dateIn(8)}T12:00:00Z` })
+    const of = async (variant: string) => {
+      const query = `experiment=exp_goal&variant=${variant}&from=${dateIn(1)}`
+      const { json } = await place.get(`/v1/analytics/retention?${query}`)
+      return json
+    }
+    const json = await of(variant)
+    expect(json).toMatchObject({ segment: null, experiment: "goal", variant })
+    const began = json.cohorts.filter(({ users }: { users: number }) => users > 0)
+    expect(began).toMatchObject([{ from: dateIn(3), users: 1 }])
+    expect(json.curve.slice(0, 3)).toEqual([
+      { day: 0, of: 1, users: 1, share: 1 },
+      { day: 1, of: 1, users: 1, share: 1 },
+      { day: 2, of: 1, users: 0, share: 0 },
+    ])
+    const other = await of(variant === "goal" ? "control" : "goal")
+    expect(other.curve[0]).toEqual({ day: 0, of: 0, users: 0, share: null })
+  })
+
+  it("is refused with every fault of what is asked for", async () => {
+    const place = newPlace()
+    await place.post("/v1/segments", segment)
+    await place.post("/v1/definitions/apply", { definitions: { experiments: [dailyGoal] } })
+    for (const [query, faults] of [
+      ["segment=none", [["query/segment", "unknown_reference"]]],
+      ["experiment=goal", [["query/variant", "missing"]]],
+      ["variant=goal", [["query/experiment", "missing"]]],
+      ["experiment=none&variant=goal", [["query/experiment", "unknown_reference"]]],
+      ["experiment=goal&variant=none", [["query/variant", "unknown_reference"]]],
+      [
+        "segment=pros&experiment=goal&variant=goal",
+        [
+          ["query/experiment", "not_allowed"],
+          ["query/variant", "not_allowed"],
+        ],
+      ],
+      [
+        `from=${dateIn(-1)}&to=${dateIn(-2)}&segment=none`,
+        [
+          ["query/to", "out_of_range"],
+          ["query/segment", "unknown_reference"],
+        ],
+      ],
+    ] as const) {
+      expect(faultsOf(await place.get(`/v1/analytics/retention?${query}`))).toEqual(faults)
+    }
+    await place.delete("/v1/segments/pros")
+    expect(faultsOf(await place.get("/v1/analytics/retention?segment=pros"))).toEqual([
+      ["query/segment", "unknown_reference"],
+    ])
+  })
+})
+
 describe("The reminders", () => {
   it("are counted by day and kind, with those that an event followed", async () => {
     const place = newPlace()

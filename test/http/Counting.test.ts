@@ -52,6 +52,7 @@ const reads: ReadonlyArray<readonly [path: string, known: object]> = [
     { days: expect.arrayContaining([expect.objectContaining({ ...noUsers, events: 2 })]) },
   ],
   ["/v1/analytics/retention", { cohorts: null, curve: null }],
+  ["/v1/analytics/retention?experiment=try&variant=other", { cohorts: null, curve: null }],
   [
     "/v1/analytics/mechanics?kind=rule",
     {

@@ -20,6 +20,14 @@ const goal = { name: "Daily goal", variants }
 const track = async (place: Place, userId: string, more: object = {}) =>
   (await place.post("/v1/events", { userId, action: "TAP", ...more })).json
 
+/** The experiment once its last result is counted. */
+const counted = async (place: Place) => {
+  for (;;) {
+    const { json } = await place.get("/v1/experiments/daily-goal")
+    if (json.result.countedAt !== null) return json
+  }
+}
+
 describe("experiments", () => {
   it("are created with defaults, and read", async () => {
     const place = newPlace()
@@ -43,7 +51,14 @@ describe("experiments", () => {
       createdAt: time,
       updatedAt: time,
     })
-    expect((await place.get("/v1/experiments/daily-goal")).json).toEqual(json)
+    const { result, ...read } = await counted(place)
+    expect(read).toEqual(json)
+    expect(result).toEqual({
+      ...{ metric: null, atLeast: null, retention: "D7", measure: "share", since: "exposure" },
+      ...{ countedAt: time, counting: false, enoughUsers: false },
+      variants: variants.map(({ key }) => ({ key, users: 0, value: null, difference: null })),
+      warnings: ["not_ended", "few_users"],
+    })
     const heavy = variants.map(({ key }) => ({ key, weight: 5 }))
     const changed = await place.patch("/v1/experiments/daily-goal", { variants: heavy })
     expect(changed.json).toMatchObject({ variants: heavy, weightsChangedAt: time, version: 2 })
@@ -181,6 +196,39 @@ describe("experiments", () => {
     const changed = (await place.get(`${path}?retention=D7`)).json
     expect(changed).toMatchObject({ retention: "D7", metric: null, sampleRatio: null })
     expect(changed.warnings).toEqual(["not_ended", "weights_changed", "few_users"])
+  })
+
+  it("have their last result in short in lists, unless they are drafts or archived", async () => {
+    const place = newPlace()
+    const metric = { key: "taps", name: "Taps", aggregate: "count", actions: ["TAP"] }
+    await place.post("/v1/metrics", metric)
+    await place.post("/v1/experiments", { ...goal, metric: "taps" })
+    await place.post("/v1/experiments", { ...goal, name: "Later", status: "draft" })
+    for (let user = 0; user < 40; user++) {
+      for (let taps = 0; taps <= user % 3; taps++) await track(place, `user-${user}`)
+    }
+    const { result } = await counted(place)
+    const listed = (await place.get("/v1/experiments")).json.experiments
+    expect(listed.map((one: { key: string; result: unknown }) => [one.key, one.result])).toEqual([
+      ["daily-goal", result],
+      ["later", null],
+    ])
+    const whole = (await place.get("/v1/experiments/daily-goal/results")).json
+    const { experiment: _, leftOut: __, sampleRatio: ___, ...members } = whole
+    expect(whole.variants[1].difference).toMatchObject({ low: expect.any(Number) })
+    expect(result).toEqual({
+      ...members,
+      countedAt: time,
+      variants: whole.variants.map(
+        ({ difference, key, users, value }: (typeof result.variants)[number]) => {
+          return { key, users, value, difference }
+        },
+      ),
+      enoughUsers: false,
+    })
+    await place.delete("/v1/experiments/daily-goal")
+    const archived = (await place.get("/v1/experiments?status=archived")).json.experiments
+    expect(archived).toMatchObject([{ key: "daily-goal", result: null }])
   })
 
   it("name the faults of what results are asked for", async () => {

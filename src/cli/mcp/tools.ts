@@ -268,9 +268,16 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
       from: text("A day of the first cohort, such as 2026-08-10"),
       to: text("A day of the last cohort"),
       by: { enum: ["day", "week", "month"], description: "The periods of cohorts; absent: day" },
+      segment: text("The key or id of a segment: only users who are in it now; absent: all users"),
+      experiment: text(
+        "The key or id of an experiment: only users who entered it with `variant`, from the day on which they entered",
+      ),
+      variant: text("The key of a variant of the experiment"),
     }),
-    run: (ask, input) =>
-      ask("GET", withQuery("/v1/analytics/retention", input, ["from", "to", "by"])),
+    run: (ask, input) => {
+      const names = ["from", "to", "by", "segment", "experiment", "variant"]
+      return ask("GET", withQuery("/v1/analytics/retention", input, names))
+    },
   },
   {
     name: "read_series",

@@ -1,12 +1,17 @@
-/** Retention: how many users come back, by the day, week or month in which they began. */
+/**
+ * Retention: how many users come back, by the day, week or month in which they began; of all users, of a
+ * segment, or of a variant of an experiment.
+ */
 import { Effect, Result } from "effect"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { BodyOf } from "../../http/contract/Operations.ts"
+import { limits } from "../../Limits.ts"
 import { csvFile } from "../request/csvFile.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { lineChart } from "../view/Charts.ts"
 import { countedLine } from "../view/Counted.ts"
-import { type Html, html } from "../view/Html.ts"
+import { selectField } from "../view/Forms.ts"
+import { type Html, html, isolated } from "../view/Html.ts"
 import { figures, tabs, withQuery } from "../view/Lists.ts"
 import { count, datesLabel, dayLabel, percent } from "../view/Quantities.ts"
 import { daysForm, daysIn, orRangeFault } from "../view/Ranges.ts"
@@ -29,6 +34,52 @@ const byOf = ({ request }: PlaceVisit): Retention["by"] => {
   return kinds.find(([by]) => by === asked)?.[0] ?? "week"
 }
 
+/* Whose retention. The parameter `of` is `segment:KEY` or `experiment:KEY:VARIANT`; none: all users. */
+
+type Users = Pick<Retention, "experiment" | "segment" | "variant">
+
+const usersAsked = ({ request }: PlaceVisit) => {
+  const [kind, key, variant] = (request.query.get("of") ?? "").split(":")
+  if (kind === "segment" && key !== undefined) return { segment: key }
+  return kind === "experiment" && key !== undefined && variant !== undefined
+    ? { experiment: key, variant }
+    : {}
+}
+
+const all = String(limits.pageMax)
+
+/** A field that chooses the users; `undefined`: there is nothing to choose from. */
+const usersField = Effect.fnUntraced(function* ({ ask, request }: PlaceVisit) {
+  const { segments } = yield* ask("segments.list", { query: { limit: all } })
+  const { experiments } = yield* ask("experiments.list", { query: { limit: all } })
+  if (segments.length === 0 && experiments.length === 0) return undefined
+  return selectField({
+    name: "of",
+    label: "Users",
+    value: request.query.get("of") ?? "",
+    options: [
+      ["", "All users"],
+      ...segments.map(({ key, name }) => [`segment:${key}`, `Segment: ${name}`] as const),
+      ...experiments.flatMap(({ key, name, variants }) =>
+        variants.map(
+          (one) =>
+            [`experiment:${key}:${one.key}`, `Experiment: ${name}, variant ${one.key}`] as const,
+        ),
+      ),
+    ],
+  })
+})
+
+/** What the page shows, in a sentence. */
+const purpose = ({ experiment, segment, variant }: Users): Html => {
+  if (segment !== null) {
+    return html`<p>Of the users who are in the segment ${isolated(segment)} now, the share who were active again so many days after their first active day. A segment by level, balance or activity has more of those who came back: others never reached it.</p>`
+  }
+  return experiment === null
+    ? html`<p>The share of users who were active again so many days after their first active day.</p>`
+    : html`<p>Of the users who entered the experiment ${isolated(experiment)} with the variant ${isolated(variant ?? "")}, the share who were active so many days after the day on which they entered.</p>`
+}
+
 /** The days of the figures. */
 const featured = [1, 7, 30] as const
 
@@ -41,7 +92,8 @@ const retentionPage = Effect.fnUntraced(function* (
   const { ask, base, request, show } = visit
   const by = byOf(visit)
   const asked = daysIn(request.query)
-  const found = yield* orRangeFault(ask("analytics.retention", { query: { by, ...asked } }))
+  const query = { by, ...asked, ...usersAsked(visit) }
+  const found = yield* orRangeFault(ask("analytics.retention", { query }))
   const path = `${base}/retention`
   const choice = [
     tabs(
@@ -53,7 +105,7 @@ const retentionPage = Effect.fnUntraced(function* (
       path,
       Result.isSuccess(found) ? found.success : asked,
       Result.isFailure(found) ? found.failure : undefined,
-      { by },
+      { kept: { by }, others: yield* usersField(visit) },
     ),
   ]
   if (Result.isFailure(found)) return show("Retention", choice, found.failure)
@@ -61,7 +113,7 @@ const retentionPage = Effect.fnUntraced(function* (
   const { cohorts, curve } = read
   return show(
     "Retention",
-    html`<p>The share of users who were active again so many days after their first active day.</p>
+    html`${purpose(read)}
 ${choice}
 ${cohorts !== null && curve !== null && cohortsSection(base, read, cohorts, curve)}
 <p class="hint">${datesLabel(read.from, read.to)}. A day is that of each user's calendar. ${countedLine(read)} <a href="${withQuery(`${path}.csv`, request.query, { by })}">Save as CSV</a></p>`,
@@ -70,15 +122,19 @@ ${cohorts !== null && curve !== null && cohortsSection(base, read, cohorts, curv
 
 const cohortsSection = (
   base: string,
-  { by, from, to }: Retention,
+  { by, experiment, from, segment, to }: Retention,
   cohorts: ReadonlyArray<Cohort>,
   curve: Curve,
 ): Html => {
   const users = cohorts.reduce((sum, cohort) => sum + cohort.users, 0)
+  const days = datesLabel(from, to)
+  if (users === 0 && (segment !== null || experiment !== null)) {
+    return html`<p>None of these users ${experiment === null ? "began" : "entered"} in the days ${days}.</p>`
+  }
   return users === 0
-    ? html`<p>Nobody began in the days ${datesLabel(from, to)}. A user begins with the first event. <a href="${base}/start">Send one</a>.</p>`
+    ? html`<p>Nobody began in the days ${days}. A user begins with the first event. <a href="${base}/start">Send one</a>.</p>`
     : html`${figures([
-        ["Users who began", count(users)],
+        [experiment === null ? "Users who began" : "Users who entered", count(users)],
         ...featured.map((day) => [`Came back on day ${day}`, featuredOf(curve[day]!)] as const),
       ])}
 ${lineChart({
@@ -92,7 +148,7 @@ ${lineChart({
     open: of < fewShare * users,
   })),
 })}
-<p class="hint">Dotted: fewer than a tenth of these users have reached the day.</p>
+<p class="hint">A day counts users for whom it has ended. Dotted: it has for fewer than a tenth of these users.</p>
 <h2>Cohorts</h2>
 ${cohortTable(by, cohorts)}
 <p class="hint">“So far”: not all users of the cohort have reached the day; the share is that of those who have.</p>`
@@ -133,7 +189,12 @@ const saved = (visit: PlaceVisit) =>
     visit,
     "retention",
     visit.open("analytics.retention", {
-      query: { by: byOf(visit), ...daysIn(visit.request.query), format: "csv" },
+      query: {
+        by: byOf(visit),
+        ...daysIn(visit.request.query),
+        ...usersAsked(visit),
+        format: "csv",
+      },
     }),
   )
 

@@ -27,17 +27,21 @@ export const orRangeFault = Effect.fnUntraced(function* <A>(
   return Result.fail<LaurelError>({ ...found.failure, errors: queryFaults(errors) })
 })
 
-/** `kept`: other parameters of the address. */
+/** `kept`: other parameters of the address. `others`: fields before those of the days. */
 export const daysForm = (
   address: string,
   { from, to }: Days,
   error: LaurelError | undefined,
-  kept: Readonly<Record<string, string>> = {},
+  {
+    kept = {},
+    others,
+  }: { readonly kept?: Readonly<Record<string, string>>; readonly others?: Html | undefined } = {},
 ): Html => {
   const field = (name: string, label: string, value: string | undefined) =>
     textField({ name, label, type: "date", value: value ?? "", faults: error?.errors })
   return html`<form method="get" action="${address}" class="row fields">
 ${Object.entries(kept).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+${others}
 ${field("from", "From", from)}
 ${field("to", "To", to)}
 <button>Show</button></form>`

@@ -113,6 +113,11 @@ export class ActivityOfAll {
     }
   }
 
+  /** How many users are in the cohort of the day. */
+  size(day: number): number {
+    return this.returned(day, 0)
+  }
+
   /** How many users of the cohort of `day` were active `days` later. */
   returned(day: number, days: number): number {
     if (day < this.from || day > this.to || days > retentionDaysMax) return 0

@@ -23,7 +23,8 @@ interface Made {
   readonly tally: ExperimentTally
   readonly countedAt: number
   readonly tookMs: number
-  /** When it is old, in the server's time. */
+  /** When it was made, and when it is old, in the server's time. */
+  readonly madeAt: number
   readonly oldAt: number
 }
 
@@ -72,6 +73,31 @@ export class ExperimentCounts {
         this.#ask(id, name, new ExperimentTally(experiment, measure))
       }
       return Effect.succeed(this.#shown(id, name))
+    })
+  }
+
+  /**
+   * The last result, for lists: any that is at most `segmentCountFreshMs` old. Otherwise it asks for a new
+   * one; only the first one is waited for, for `experimentListWaitMs` at most.
+   */
+  readLast(
+    { id }: Environment,
+    experiment: Experiment,
+    measure: Measure,
+  ): Effect.Effect<Counted<ExperimentTally>> {
+    return Effect.suspend(() => {
+      const name = nameOf(experiment, measure)
+      const last = this.#counted.get(id)?.get(name)
+      const isKnown = last !== undefined && last.tally.experiment === experiment
+      const isFresh = isKnown && this.#parts.now() < last.madeAt + limits.segmentCountFreshMs
+      const isRunning = this.#running?.id === id && this.#running.asked.questions.has(name)
+      if (isFresh || (isKnown && isRunning)) return Effect.succeed(this.#shown(id, name))
+      const done = this.#ask(id, name, new ExperimentTally(experiment, measure))
+      if (isKnown) return Effect.succeed(this.#shown(id, name))
+      const waiting = Effect.timeoutOption(Deferred.await(done), limits.experimentListWaitMs)
+      return Effect.map(waiting, () =>
+        this.#counted.get(id)?.has(name) === true ? this.#shown(id, name) : notCounted,
+      )
     })
   }
 
@@ -144,12 +170,13 @@ export class ExperimentCounts {
     const tookMs = performance.now() - began
     const countedAt = timeIn(project.durable, this.#parts.now())
     const freshMs = tookMs <= limits.activityWaitMs ? 0 : limits.segmentCountFreshMs
-    const oldAt = this.#parts.now() + freshMs
+    const madeAt = this.#parts.now()
+    const oldAt = madeAt + freshMs
     const counted = this.#counted.get(id) ?? new Map<string, Made>()
     this.#counted.set(id, counted)
     for (const [name, tally] of questions) {
       counted.delete(name)
-      counted.set(name, { tally, countedAt, tookMs, oldAt })
+      counted.set(name, { tally, countedAt, tookMs, madeAt, oldAt })
     }
     for (const name of counted.keys()) {
       if (counted.size <= limits.experimentResultsKept) break

@@ -4,7 +4,8 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { streakPeriods } from "../../domain/project/StreakDefinition.ts"
 import { retentionDaysMax, shownRetentionDays } from "../../domain/user/ActivityOfAll.ts"
 import { limits } from "../../Limits.ts"
-import { ApiKey, counted, DateText, OpenTo, oneOf } from "./Common.ts"
+import { ApiKey, counted, DateText, OpenTo, oneOf, text } from "./Common.ts"
+import { DefinitionKey } from "./DefinitionShapes.ts"
 import { activitySeries, retention } from "./examples/analyticsExamples.ts"
 import {
   Mechanic,
@@ -55,8 +56,28 @@ const retentionQuery = {
   by: Schema.optionalKey(
     oneOf(streakPeriods).annotate({
       description:
-        "Users whose first active days are in one day, one ISO week from Monday, or one month are a cohort. Default `day`.",
+        "Users who began in one day, one ISO week from Monday, or one month are a cohort. Default `day`.",
       examples: ["week"],
+    }),
+  ),
+  segment: Schema.optionalKey(
+    text(1, limits.idCharactersMax).annotate({
+      description:
+        "The id or key of an active segment: only users who are in it when they are counted. Default: all users.",
+      examples: ["beginners"],
+    }),
+  ),
+  experiment: Schema.optionalKey(
+    text(1, limits.idCharactersMax).annotate({
+      description:
+        "The id or key of an experiment: only users who entered it with `variant`. Their first day is that on which they entered.",
+      examples: ["daily-goal"],
+    }),
+  ),
+  variant: Schema.optionalKey(
+    DefinitionKey.annotate({
+      description: "The key of a variant of the experiment.",
+      examples: ["goal"],
     }),
   ),
   format,
@@ -110,7 +131,10 @@ export const ActivitySeries = Schema.Struct({
 })
 
 const returned = {
-  day: count("The number of days after the first active day.", 7),
+  day: count(
+    "The number of days after the first active day, or after the day on which the user entered the experiment.",
+    7,
+  ),
   of: count("The users of the cohort for whom this day has ended in every time zone.", 50),
   users: count("Those of them with an event on this very day.", 18),
   share: share("`users` / `of`, to 4 decimals; null: the day has ended for nobody.", 0.36),
@@ -119,16 +143,25 @@ const returned = {
 const Cohort = Schema.Struct({
   from: date("First day of the cohort.", "2026-10-19"),
   to: date("Last day of the cohort.", "2026-10-25"),
-  users: count("Users whose first active day is in it.", 50),
+  users: count(
+    "Users whose first active day is in it, or who entered the experiment on one of its days.",
+    50,
+  ),
   days: Schema.Array(Schema.Struct(returned).annotate({ identifier: "CohortDay" })).annotate({
     description: `Day ${shownRetentionDays.join(", ")} of the users.`,
   }),
 }).annotate({ identifier: "Cohort", description: "The users who began in one period." })
 
+const ofWhom = (description: string) =>
+  Schema.NullOr(Schema.String).annotate({ description, examples: [null] })
+
 export const Retention = Schema.Struct({
   from: date("First day of the first cohort.", "2026-10-19"),
   to: date("Last day of the last cohort.", "2026-11-01"),
   by: oneOf(streakPeriods).annotate({ description: "The periods.", examples: ["week"] }),
+  segment: ofWhom("The key of the segment of the users; null: none was asked for."),
+  experiment: ofWhom("The key of the experiment that the users entered; null: none was asked for."),
+  variant: ofWhom("The key of their variant; null: none was asked for."),
   ...counted("active users"),
   cohorts: Schema.NullOr(Schema.Array(Cohort)).annotate({
     description: "Oldest first; null: not counted yet.",
@@ -175,7 +208,7 @@ export const Analytics = HttpApiGroup.make("analytics")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Measure retention",
-          description: `Returns, for the users whose first active day is in one day, week or month, how many were active again exactly 1, 7, 14, 30, 60 and 90 days later, and the curve of all of them together. ${wholeDays}`,
+          description: `Returns, for the users whose first active day is in one day, week or month, how many were active again exactly 1, 7, 14, 30, 60 and 90 days later, and the curve of all of them together. With \`segment\`, only of users who are in the segment now: a segment by level, balance or activity has more of those who came back, since others never reached it. With \`experiment\` and \`variant\`, the cohorts are of the days on which users entered the experiment, so day 0 may lack users who entered without an event; users whom a merge left with two variants are in no number. ${wholeDays}`,
         }),
       ),
     HttpApiEndpoint.get("reminders", "/v1/analytics/reminders", {

@@ -29,7 +29,12 @@ import {
 } from "./DefinitionShapes.ts"
 import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { experimentId } from "./examples/exampleIds.ts"
-import { experiment, experimentPage, experimentResults } from "./examples/experimentExamples.ts"
+import {
+  experiment,
+  experimentPage,
+  experimentResults,
+  shortResult,
+} from "./examples/experimentExamples.ts"
 import {
   ChangeConflict,
   ExperimentNotFound,
@@ -139,15 +144,6 @@ export const Experiment = Schema.Struct({
   examples: [experiment],
 })
 
-export const ExperimentPage = Schema.Struct({
-  experiments: Schema.Array(Experiment).annotate({ description: "In the order of creation." }),
-  ...pageFields("experiments"),
-}).annotate({
-  identifier: "ExperimentPage",
-  description: "A page of the experiments.",
-  examples: [experimentPage],
-})
-
 const params = pathOf("experiment", experimentId)
 
 /** The names of retention, such as `D7`, and their days. */
@@ -239,11 +235,8 @@ const VariantResult = Schema.Struct({
   }),
 }).annotate({ identifier: "VariantResult", description: "The result of a variant." })
 
-export const ExperimentResults = Schema.Struct({
-  experiment: Schema.String.annotate({
-    description: "The key of the experiment.",
-    examples: ["daily-goal"],
-  }),
+/** What is compared, and the state of the count. */
+const compared = {
   metric: Schema.NullOr(Schema.String).annotate({
     description: "The key of the metric; null: retention is compared.",
     examples: [null],
@@ -266,6 +259,16 @@ export const ExperimentResults = Schema.Struct({
     examples: ["exposure"],
   }),
   ...counted("the users"),
+} as const
+
+const warnings = Schema.Array(oneOf(resultWarnings))
+
+export const ExperimentResults = Schema.Struct({
+  experiment: Schema.String.annotate({
+    description: "The key of the experiment.",
+    examples: ["daily-goal"],
+  }),
+  ...compared,
   variants: Schema.NullOr(Schema.Array(VariantResult)).annotate({
     description: "The variants; the first is the control. Null: not counted yet.",
   }),
@@ -288,7 +291,7 @@ export const ExperimentResults = Schema.Struct({
     description:
       "Whether the variants have as many users as meant; null: the weights were changed, or the users are not counted yet.",
   }),
-  warnings: Schema.Array(oneOf(resultWarnings)).annotate({
+  warnings: warnings.annotate({
     description: `Reasons for care. \`not_ended\`: the experiment has no end yet, or it lies ahead; who reads results again and again, and stops at the first interval that leaves out 0, finds differences by chance much more often than once in 20. \`sample_ratio_mismatch\`: see \`sampleRatio\`. \`weights_changed\`: users entered by different weights, at different times. \`few_users\`: a variant has fewer than ${limits.experimentUsersMin} users who count.`,
     examples: [[]],
   }),
@@ -296,6 +299,56 @@ export const ExperimentResults = Schema.Struct({
   identifier: "ExperimentResults",
   description: "What an experiment brought, by variant.",
   examples: [experimentResults],
+})
+
+const { key, users, value, difference } = VariantResult.fields
+
+/** The last result, as lists and the experiment itself show it. */
+const ShortResult = Schema.Struct({
+  ...compared,
+  variants: Schema.NullOr(
+    Schema.Array(
+      Schema.Struct({ key, users, value, difference }).annotate({
+        identifier: "ShortVariantResult",
+        description: "The short result of a variant.",
+      }),
+    ),
+  ).annotate({ description: "The variants; the first is the control. Null: not counted yet." }),
+  enoughUsers: Schema.NullOr(Schema.Boolean).annotate({
+    description: `Whether each variant has ${limits.experimentUsersMin} users who count; null: not counted yet.`,
+    examples: [true],
+  }),
+  warnings: warnings.annotate({
+    description: "The same as those of the results.",
+    examples: [[]],
+  }),
+}).annotate({
+  identifier: "ShortExperimentResult",
+  description: "The last result of an experiment, in short.",
+  examples: [shortResult],
+})
+
+const ExperimentWithResult = Schema.Struct({
+  ...Experiment.fields,
+  result: Schema.NullOr(ShortResult).annotate({
+    description: `The last result that was counted: of the experiment's metric, or of retention of day 7 if it names none. A new one is counted in the background if it is older than ${limits.segmentCountFreshMs / 1_000} seconds. Null: the experiment is a draft, scheduled or archived.`,
+    examples: [shortResult],
+  }),
+}).annotate({
+  identifier: "ExperimentWithResult",
+  description: "An experiment, and its last result.",
+  examples: [{ ...experiment, result: shortResult }],
+})
+
+export const ExperimentPage = Schema.Struct({
+  experiments: Schema.Array(ExperimentWithResult).annotate({
+    description: "In the order of creation.",
+  }),
+  ...pageFields("experiments"),
+}).annotate({
+  identifier: "ExperimentPage",
+  description: "A page of the experiments.",
+  examples: [experimentPage],
 })
 
 export const Experiments = HttpApiGroup.make("experiments")
@@ -316,12 +369,12 @@ export const Experiments = HttpApiGroup.make("experiments")
         success: ExperimentPage,
         summary: "List experiments",
         description:
-          "Lists the experiments of the key's project and environment: all except archived ones, or all with the given status.",
+          "Lists the experiments of the key's project and environment: all except archived ones, or all with the given status. Each has its last result in short; the results have more.",
       },
       get: {
-        success: Experiment,
+        success: ExperimentWithResult,
         summary: "Read an experiment",
-        description: "Returns an experiment by its id or key.",
+        description: "Returns an experiment by its id or key, with its last result in short.",
       },
       update: {
         payload: ExperimentPatch,

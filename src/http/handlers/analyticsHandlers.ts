@@ -1,33 +1,18 @@
 /** Reads active users, retention and what mechanics do, as JSON or as a table of comma-separated values. */
 import { Effect } from "effect"
-import {
-  type ActivityOfAll,
-  retentionDaysMax,
-  shownRetentionDays,
-} from "../../domain/user/ActivityOfAll.ts"
-import {
-  dateOf,
-  firstDayOf,
-  type WindowKind,
-  windowKindOf,
-  zoneOf,
-} from "../../domain/values/Calendar.ts"
+import type { ActivityOfAll } from "../../domain/user/ActivityOfAll.ts"
+import { dateOf, lastWholeDay, zoneOf } from "../../domain/values/Calendar.ts"
 import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { DayCount } from "../../engine/actor/DayCounts.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import type {
-  ActivityQuery,
-  ActivitySeries,
-  Analytics,
-  Retention,
-  RetentionQuery,
-} from "../api/Analytics.ts"
+import type { ActivityQuery, ActivitySeries, Analytics, Retention } from "../api/Analytics.ts"
 import { MechanicRow } from "../api/Mechanics.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { csv, type Row } from "./csv.ts"
 import { mechanicOf, mechanicsListOf } from "./mechanicResults.ts"
-import { type Range, rangeOf, shareOf, waitOf } from "./ranges.ts"
+import { rangeOf, shareOf, waitOf } from "./ranges.ts"
 import { reminderColumns, remindersOf } from "./reminderResults.ts"
+import { retentionOf } from "./retentionResults.ts"
 
 export const analyticsHandlers = (engine: Engine["Service"]): Handlers<typeof Analytics> => ({
   activity: {
@@ -65,13 +50,6 @@ export const analyticsHandlers = (engine: Engine["Service"]): Handlers<typeof An
 })
 
 /* Days. */
-
-const dayMs = 86_400_000
-/** The latest calendar is so far behind UTC. */
-const behindMsMax = 12 * 3_600_000
-
-/** The last day that has ended in every time zone. */
-const lastWholeDay = (now: number): number => Math.floor((now - behindMsMax) / dayMs) - 1
 
 /** Active users by day. */
 export const activityOf = Effect.fnUntraced(function* (
@@ -122,79 +100,6 @@ const dayShown = (
 }
 
 const nobodyKnown = { daily: null, fresh: null, monthly: null, weekly: null }
-
-/* Retention. */
-
-const returnedOn = (
-  activity: ActivityOfAll,
-  cohorts: Range,
-  day: number,
-  whole: number,
-): NonNullable<(typeof Retention.Type)["curve"]>[number] => {
-  let of = 0
-  let users = 0
-  for (let began = cohorts.first; began <= Math.min(cohorts.last, whole - day); began++) {
-    of += activity.returned(began, 0)
-    users += activity.returned(began, day)
-  }
-  return { day, of, users, share: shareOf(users, of) }
-}
-
-const sizeOf = (activity: ActivityOfAll, { first, last }: Range): number => {
-  let users = 0
-  for (let day = first; day <= last; day++) users += activity.returned(day, 0)
-  return users
-}
-
-/** Retention by cohorts. */
-export const retentionOf = Effect.fnUntraced(function* (
-  engine: Engine["Service"],
-  environment: string,
-  query: typeof RetentionQuery.Type,
-) {
-  const { settings } = yield* engine.readProject(environment)
-  const { by = "day" } = query
-  const kind = windowKindOf[by]
-  const now = engine.timeIn(environment)
-  const { first, last } = yield* rangeOf(query, zoneOf(settings.timezone), now)
-  const { countedAt, counting, result } = yield* engine.readActiveUsers(
-    environment,
-    waitOf(query.format),
-  )
-  const whole = lastWholeDay(now)
-  const all = { first: firstDayOf(kind, first), last: firstDayOf(kind, last + 1) - 1 }
-  return {
-    from: dateOf(all.first),
-    to: dateOf(all.last),
-    by,
-    countedAt: isoTimeOrNull(countedAt),
-    counting,
-    cohorts: result && cohortsOf(result, kind, { first, last }, whole),
-    curve:
-      result &&
-      Array.from({ length: retentionDaysMax + 1 }, (_, day) => returnedOn(result, all, day, whole)),
-  } satisfies typeof Retention.Type
-})
-
-/** The cohorts of the windows `first` to `last`. */
-const cohortsOf = (
-  activity: ActivityOfAll,
-  kind: WindowKind,
-  { first, last }: Range,
-  whole: number,
-) =>
-  Array.from({ length: last - first + 1 }, (_, place) => {
-    const days = {
-      first: firstDayOf(kind, first + place),
-      last: firstDayOf(kind, first + place + 1) - 1,
-    }
-    return {
-      from: dateOf(days.first),
-      to: dateOf(days.last),
-      users: sizeOf(activity, days),
-      days: shownRetentionDays.map((day) => returnedOn(activity, days, day, whole)),
-    }
-  })
 
 /* Tables. */
 

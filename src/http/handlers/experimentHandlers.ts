@@ -9,7 +9,7 @@ import type { ExperimentPatch, Experiments, NewExperiment } from "../api/Experim
 import type { Handlers } from "../contract/Interpreter.ts"
 import { csv } from "./csv.ts"
 import { kindOperations } from "./definitionOperations.ts"
-import { resultRow, resultsOf } from "./experimentResults.ts"
+import { resultRow, resultsOf, shortResultsIn } from "./experimentResults.ts"
 import { foundOr, named, newMembers, patchOf, showDefinition } from "./Shapes.ts"
 
 export const experimentHandlers = (engine: Engine["Service"]): Handlers<typeof Experiments> => ({
@@ -17,6 +17,17 @@ export const experimentHandlers = (engine: Engine["Service"]): Handlers<typeof E
     made: newExperiment,
     changed: (patch: typeof ExperimentPatch.Type): ExperimentChange => named(patchOf(patch)),
     show: showExperiment,
+    found: (experiment, shown, { environment }) =>
+      Effect.map(shortResultsIn(engine, environment, [experiment]), (resultOf) => ({
+        ...shown,
+        result: resultOf(experiment),
+      })),
+    listed: (environment) =>
+      Effect.gen(function* () {
+        const { experiments } = engine.projectNow(environment)
+        const resultOf = yield* shortResultsIn(engine, environment, experiments.values())
+        return (experiment, shown) => ({ ...shown, result: resultOf(experiment) })
+      }),
   }),
   results: {
     handle: ({ caller: { environment }, params, query }) =>

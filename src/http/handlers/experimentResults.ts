@@ -189,6 +189,43 @@ const warningsOf = (
     : []),
 ]
 
+/**
+ * The last results of experiments that have begun and are not archived, in short. What is missing or
+ * old is counted in the background, all in one pass.
+ */
+export const shortResultsIn = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  environment: string,
+  experiments: Iterable<Experiment>,
+) {
+  const project = engine.projectNow(environment)
+  const now = engine.timeIn(environment)
+  const begun = [...experiments].filter((one) =>
+    ["active", "paused", "ended"].includes(statusAt(one, now)),
+  )
+  const read = Effect.fnUntraced(function* (experiment: Experiment) {
+    const measure = measureOf(project, experiment, {})
+    if (!("metric" in measure || "retentionDays" in measure)) return undefined
+    const count = yield* engine.readLastResult(environment, experiment, measure)
+    return shortOf(shownResults(experiment, measure, count, now))
+  })
+  const results = yield* Effect.forEach(begun, read, { concurrency: "unbounded" })
+  const byId = new Map(begun.map(({ id }, place) => [id, results[place]]))
+  return ({ id }: Experiment) => byId.get(id) ?? null
+})
+
+const shortOf = (results: Results) => {
+  const { experiment: _, leftOut: __, sampleRatio: ___, variants, warnings, ...compared } = results
+  return {
+    ...compared,
+    variants:
+      variants?.map(({ difference, key, users, value }) => ({ key, users, value, difference })) ??
+      null,
+    enoughUsers: variants && !warnings.includes("few_users"),
+    warnings,
+  }
+}
+
 /** A row for each variant, for a table. */
 export const resultRow = ({
   difference,

@@ -36,10 +36,10 @@ describe("The page Actions", () => {
   it("has each action with its events, what names it, and the metadata that is read", async () => {
     const { text } = await places.viewer.get(`${base}/actions`)
     expect(rowOf(text, "BUY")).toMatch(
-      /^BUY 2 .* UTC rule BUY cart\.total is read\. No event of BUY had this path lately\. amount is read\./,
+      /^BUY 2 .* UTC rule BUY cart\.total is read by a definition\. No event of BUY had this path lately\. amount is read by a definition\./,
     )
     expect(rowOf(text, "RUN")).toMatch(
-      /^RUN 1 .* UTC metric Km &amp; miles km is read\. No event of RUN had this path lately\. Did you mean kms \? kms number, 100% up boolean, 100%$/,
+      /^RUN 1 .* UTC metric Km &amp; miles km is read by a definition\. No event of RUN had this path lately\. Did you mean kms \? kms number, in 100% up boolean, in 100%$/,
     )
     expect(rowOf(text, "BYU")).toMatch(/^BYU 1 .* UTC nothing\.$/)
     expect(rowOf(text, "LATE")).toMatch(/ rule LATE not active now\.$/)

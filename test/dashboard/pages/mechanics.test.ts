@@ -53,12 +53,12 @@ describe("The page Mechanics", () => {
     const rules = await read(`${base}/mechanics?kind=rule&sort=xp&days=7`)
     expect(rules.indexOf(">SWIPE<")).toBeLessThan(rules.indexOf(">TAP<"))
     expect(rules).not.toContain("Tap &amp; swipe")
-    expect(rules).toContain("In 7 days")
+    expect(rules).toContain("Times in 7 days")
     expect(await read(`${base}/mechanics?kind=item`)).toContain(
       "There is no item that is neither a draft nor archived.",
     )
     // An address that somebody mistyped shows the whole list.
-    expect(await read(`${base}/mechanics?kind=user&sort=age&days=8`)).toContain("In 30 days")
+    expect(await read(`${base}/mechanics?kind=user&sort=age&days=8`)).toContain("Times in 30 days")
   })
 
   it("is a file on request", async () => {

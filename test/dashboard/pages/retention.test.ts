@@ -36,13 +36,14 @@ describe("The activity of an environment", () => {
     const on = (userId: string, ...daysAgo: ReadonlyArray<number>) =>
       daysAgo.map((days) => ({ userId, action: "TAP", occurredAt: `${dateIn(-days)}T00:00:00Z` }))
     const events = [
-      ...on("ada", 45, 44, 38, 15, 10, 3),
+      // Neither of the last two days has ended in every time zone.
+      ...on("ada", 45, 44, 38, 15, 10, 3, 1, 0),
       ...on("bob", 45, 12),
       ...on("cyd", 20, 13, 5),
     ]
     await sandbox("POST", "/events/import", { events })
     const overview = await read(base)
-    expect(figure(overview, "Active in 30 days")).toBe("3 +50% from 2")
+    expect(figure(overview, "Active in the 30 days to Nov 20")).toBe("3 +50% from 2")
     expect(figure(overview, "New users")).toBe("1 −50% from 2")
     expect(figure(overview, "Events")).toBe("7 +75% from 4")
     expect(figure(overview, "Xp earned")).toBe("70 +75% from 40")
@@ -52,9 +53,13 @@ describe("The activity of an environment", () => {
       "Came back on day 7 100% +50 points from 50%",
     )
     expect(overview).toContain('aria-current="true">30 days</a>')
-    expect(overview).toMatch(/aria-label="Daily active users from .* highest 1, last 0"/)
+    expect(overview).toMatch(/aria-label="Daily active users from .* highest 1, last 1"/)
+    expect(overview).toMatch(/<title>Nov 20: 0, before: 0<\/title>/)
+    expect(overview).toMatch(/<title>Nov 21: 1 so far<\/title>/)
+    expect(overview).toContain("Oct 22 – Nov 20, 2026, beside Sep 22 – Oct 21, 2026")
     const week = await read(`${base}?days=7`)
-    expect(figure(week, "Events")).toBe("2 −33.3% from 3")
+    expect(figure(week, "Events")).toBe("2 −50% from 4")
+    expect(week).toContain("Nov 14 – 20, 2026, beside Nov 7 – 13, 2026")
     expect(await read(`${base}?days=8`)).toContain('aria-current="true">30 days</a>')
 
     const retention = await read(`${base}/retention?by=day`)
@@ -83,6 +88,51 @@ describe("The activity of an environment", () => {
       const { status, text } = await places.viewer.get(`${base}/${page}?${query}`)
       expect([page, status, text.includes(fault!)]).toEqual([page, 400, true])
     }
+  })
+
+  it("is of a segment or of a variant on the page Retention, and in its file", async () => {
+    const production = places.api("shop", "production")
+    const pros = "/dashboard/shop/production/retention"
+    expect(await read(pros)).not.toContain('name="of"')
+    await production("POST", "/segments", {
+      ...{ key: "pros", name: "Pros & more" },
+      conditions: [{ kind: "attribute", attribute: "plan", op: "eq", value: "pro" }],
+    })
+    await production("POST", "/experiments", {
+      ...{ key: "goal", name: "Goal" },
+      variants: [
+        { key: "control", weight: 1 },
+        { key: "goal", weight: 1000 },
+      ],
+    })
+    for (const [userId, daysAgo] of [
+      ["pia", 20],
+      ["pia", 19],
+      ["quinn", 20],
+    ] as const) {
+      await production("POST", "/events/import", {
+        events: [{ userId, action: "TAP", occurredAt: `${dateIn(-daysAgo)}T00:00:00Z` }],
+      })
+    }
+    await production("PUT", "/users/pia", { attributes: { plan: "pro" } })
+    expect(figure(await read(pros), "Users who began")).toBe("2")
+    const page = await read(`${pros}?by=week&of=segment:pros`)
+    expect(figure(page, "Users who began")).toBe("1")
+    expect(figure(page, "Came back on day 1")).toBe("100% 1 of 1")
+    expect(page).toContain(
+      '<option value="segment:pros" selected>Segment: Pros &amp; more</option>',
+    )
+    expect(page).toContain("who are in the segment <bdi>pros</bdi> now")
+    const [, file] = /href="([^"]+)">Save as CSV/.exec(page)!
+    expect(await read(file!.replaceAll("&amp;", "&"))).toMatch(/,1,1,1,1,1,0,0,/)
+    expect(await read(`${pros}?of=experiment:goal:goal`)).toContain(
+      "None of these users entered in the days",
+    )
+    const { variant } = (await production("POST", "/events", { userId: "rob", action: "TAP" }))
+      .experiments[0]
+    const entered = await read(`${pros}?of=experiment:goal:${variant}`)
+    expect(figure(entered, "Users who entered")).toBe("1")
+    expect(entered).toContain(`with the variant <bdi>${variant}</bdi>`)
   })
 
   it("is a file on request", async () => {

@@ -1,12 +1,16 @@
 /**
- * The results of an experiment after random events, late ones, undos, merges, erasures and kills equal a
- * naive count over all events.
+ * The results of an experiment, and the retention of its variants and of a segment, after random events, late
+ * ones, undos, merges, erasures and kills equal a naive count over all events.
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { shownRetentionDays } from "../../../src/domain/user/ActivityOfAll.ts"
+import { dateOf } from "../../../src/domain/values/Calendar.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { resultsOf } from "../../../src/http/handlers/experimentResults.ts"
+import { retentionOf } from "../../../src/http/handlers/retentionResults.ts"
+import { segmentWith } from "../../domain/definitions.ts"
 import { limitedInFile } from "../../limited.ts"
 import { hashOf } from "../../simulation/model/segments.ts"
 import { Random, seeds } from "../../simulation/random.ts"
@@ -21,6 +25,8 @@ type Engined = Engine["Service"]
 const dayMs = 86_400_000
 const began = Date.parse("2026-10-05T10:00:00Z")
 const variants = ["control", "goal"]
+/** As many days begin before the run as an event may be late. */
+const cohortDays = 70
 
 /** An event that stands. */
 interface Done {
@@ -151,6 +157,52 @@ class World {
       expect([days, yield* read({ retention: `D${days}` })]).toEqual([days, returned])
     }
   })
+
+  /** Of the users who began on each day, how many were active on the days after it. */
+  cohorts(beganOf: (person: Person) => number | undefined) {
+    const today = Math.floor(this.now / dayMs)
+    const lastWhole = Math.floor((this.now - dayMs / 2) / dayMs) - 1
+    const people = [...this.people.values()].map((person) => ({ person, began: beganOf(person) }))
+    return Array.from({ length: cohortDays }, (_, place) => {
+      const day = today - cohortDays + 1 + place
+      const cohort = people.filter(({ began }) => began === day)
+      const days = shownRetentionDays.map((after) => {
+        const of = day + after > lastWhole ? 0 : cohort.length
+        const active = cohort.filter(({ person }) =>
+          person.done.some((one) => one.day === day + after),
+        )
+        return [after, of, of === 0 ? 0 : active.length]
+      })
+      return [dateOf(day), cohort.length, ...days]
+    })
+  }
+
+  readonly compareRetention = Effect.fnUntraced(function* (this: World, engine: Engined) {
+    // What was counted before is old.
+    this.now += 600_000
+    yield* TestClock.setTime(this.now)
+    const from = dateOf(Math.floor(this.now / dayMs) - cohortDays + 1)
+    const read = (query: Parameters<typeof retentionOf>[2]) =>
+      Effect.map(retentionOf(engine, sandbox, { from, ...query }), ({ cohorts }) =>
+        cohorts!.map(({ days, from, users }) => [
+          from,
+          users,
+          ...days.map(({ day, of, users }) => [day, of, users]),
+        ]),
+      )
+    for (const variant of variants) {
+      const own = this.cohorts(({ exposure }) =>
+        exposure?.variant === variant && !exposure.mixed
+          ? Math.floor(exposure.at / dayMs)
+          : undefined,
+      )
+      expect(yield* read({ experiment: "goal", variant })).toEqual(own)
+    }
+    const members = this.cohorts((person) =>
+      lessonsOf(person) >= 2 ? Math.min(...person.done.map(({ day }) => day)) : undefined,
+    )
+    expect(yield* read({ segment: "learners" })).toEqual(members)
+  })
 }
 
 const define = Effect.fnUntraced(function* (engine: Engined) {
@@ -159,6 +211,9 @@ const define = Effect.fnUntraced(function* (engine: Engined) {
     variants: variants.map((key) => ({ key, weight: 1 })),
   }
   yield* engine.askProject(sandbox, { kind: "createExperiment", experiment })
+  const conditions = [{ kind: "metric", metric: "lessons", op: "gte", value: 2 }] as const
+  const segment = segmentWith({ id: "seg_learners", key: "learners", conditions })
+  yield* engine.askProject(sandbox, { kind: "createSegment", segment })
 })
 
 describe("The results of an experiment", () => {
@@ -192,9 +247,13 @@ describe("The results of an experiment", () => {
             yield* running.close("kill")
             running = yield* startInMemory({ state })
           }
-          if (world.isRunning && step % 10 === 9) yield* world.compare(running.engine)
+          if (world.isRunning && step % 10 === 9) {
+            yield* world.compare(running.engine)
+            yield* world.compareRetention(running.engine)
+          }
         }
         yield* world.compare(running.engine)
+        yield* world.compareRetention(running.engine)
         yield* running.close("kill")
       }),
     )

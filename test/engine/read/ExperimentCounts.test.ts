@@ -5,12 +5,13 @@ import { TestClock } from "effect/testing"
 import { type Experiment, variantOf } from "../../../src/domain/project/Experiment.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { resultsOf } from "../../../src/http/handlers/experimentResults.ts"
+import { limits } from "../../../src/Limits.ts"
 import { limitedInFile } from "../../limited.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { event, sandbox, startInMemory } from "../fixture.ts"
 
 // A read waits for a new result, however slow this machine is.
-limitedInFile({ activityWaitMs: 600_000 })
+limitedInFile({ activityWaitMs: 600_000, experimentListWaitMs: 600_000 })
 
 type Engined = Engine["Service"]
 
@@ -58,6 +59,34 @@ const send = (engine: Engined, users: ReadonlyArray<string>, action: string) =>
     sandbox,
     users.map((userId) => event(userId, action)),
   )
+
+describe("The last result of an experiment", () => {
+  it.effect("is counted at most once a minute, however often it is read, and after an edit", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(began)
+      const { engine } = yield* startInMemory()
+      yield* defineMetrics(engine)
+      yield* define(engine)
+      const [user] = usersOf(1).get("control")!
+      yield* send(engine, [user!], "OPEN")
+      const last = () => engine.readLastResult(sandbox, experimentOf(engine), { retentionDays: 1 })
+      const first = yield* last()
+      expect(first.result!.of("control").exposed).toBe(1)
+      yield* send(engine, usersOf(3).get("control")!, "OPEN")
+      yield* TestClock.adjust(limits.segmentCountFreshMs - 1)
+      expect((yield* last()).result).toBe(first.result)
+      yield* TestClock.adjust(1)
+      // It is old: this read begins a new count, and does not wait for it.
+      expect(yield* last()).toMatchObject({ result: first.result, counting: true })
+      yield* read(engine, { retention: "D1" })
+      expect((yield* last()).result!.of("control").exposed).toBe(3)
+      const change = { name: "Another name" }
+      yield* engine.askProject(sandbox, { kind: "updateExperiment", experimentId: "goal", change })
+      const edited = yield* last()
+      expect(edited.result!.experiment.name).toBe("Another name")
+    }),
+  )
+})
 
 describe("The results of an experiment", () => {
   it.effect("are those of its construction, also after a restart", () =>

@@ -223,7 +223,14 @@ const compareExperiments = async (call: Call, all: Expected, differences: Differ
   for (const [days, control, goal] of constructedEffect) {
     const what = `experiment, day ${days}`
     const reply = await read(`retention=D${days}`)
-    compareResults(what, reply, retentionResults(all, days), all, differences)
+    const expected = retentionResults(all, days)
+    compareResults(what, reply, expected, all, differences)
+    for (const { key, users, value } of expected) {
+      const of = `by=month&experiment=year&variant=${key}`
+      const { curve } = await settled(call, `/v1/analytics/retention?${of}`)
+      const name = `retention of ${key}, day ${days}`
+      differences.same(name, [curve[days].of, curve[days].users], [users, Math.round(users * value)])
+    }
     const values = reply.variants.map(({ value }: Json) => value)
     differences.same(`${what}: by construction`, values, [control, goal])
     differences.near(`${what}: effect`, reply.variants[1].difference.value, 0.05, 1e-9)

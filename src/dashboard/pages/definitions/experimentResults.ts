@@ -17,7 +17,7 @@ const points = new Intl.NumberFormat("en", { maximumFractionDigits: 2 })
 const shares = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 2 })
 
 /** How values of the results are written: shares in percent, their differences in points. */
-const formsOf = ({ measure }: Results) =>
+const formsOf = ({ measure }: Pick<Results, "measure">) =>
   measure === "share"
     ? {
         value: (value: number) => shares.format(value),
@@ -73,6 +73,12 @@ const range = (
   form: (value: number) => string,
 ): string => (interval === null ? "" : `${form(interval.low)} to ${form(interval.high)}`)
 
+/** Which of the users who entered the figures count. */
+const countedWords = ({ measure, retention }: Results): string => {
+  if (retention !== null) return `those for whom day ${retention.slice(1)} has ended.`
+  return measure === "share" ? "all of them." : "those who have a value."
+}
+
 const resultsView = (results: Results): Html => {
   const { leftOut, measure, variants } = results
   const joined = results.retention !== null ? "" : measure === "share" ? "with " : "by "
@@ -100,7 +106,30 @@ const resultsView = (results: Results): Html => {
   return html`${title}
 <ul>${variants.slice(1).map((variant) => sentence(results, variants, variant))}</ul>
 ${table(`Results: ${results.retention ?? results.metric ?? ""}`, heads, rows)}
-<p class="hint">${countedLine(results)}${leftOut !== null && leftOut > 0 && ` ${count(leftOut)} merged users had different variants, and are left out.`}</p>`
+<p class="hint">Entered: users who got the variant. Counted: ${countedWords(results)} ${countedLine(results)}${leftOut !== null && leftOut > 0 && ` ${count(leftOut)} merged users had different variants, and are left out.`}</p>`
+}
+
+type Short = NonNullable<BodyOf<"experiments.get">["result"]>
+
+/** The last result in a cell of the list: the difference of each variant to the control. */
+export const shortWords = (result: Short | null): Content => {
+  if (result === null) return ""
+  const { atLeast, enoughUsers, measure, metric, retention, variants, warnings } = result
+  const what = retention === null ? isolated(metric ?? "") : `Back on day ${retention.slice(1)}`
+  if (variants === null) return html`${what}<br><span class="hint">being counted</span>`
+  const forms = formsOf({ measure })
+  const lines = variants.slice(1).map(({ difference, key }) => {
+    if (difference === null) return html`<br>${isolated(key)}: no difference known`
+    const { excludesZero, high, low, value } = difference
+    const sign = value > 0 ? "+" : ""
+    const interval = `${forms.difference(low)} to ${forms.difference(high)}`
+    return html`<br>${isolated(key)}: ${sign}${forms.difference(value)}${forms.unit} <span class="hint">(${interval}${excludesZero ? "" : ", includes 0"})</span>`
+  })
+  const share = measure === "share" && atLeast !== null && html` of at least ${count(atLeast)}`
+  return html`${what}${share}${lines}${
+    warnings.includes("sample_ratio_mismatch") &&
+    html`<br><span class="hint">Sizes of the variants do not match their weights.</span>`
+  }${enoughUsers === false && html`<br><span class="hint">Too few users: ${variants.map(({ users }) => count(users)).join(", ")} of ${limits.experimentUsersMin} each.</span>`}`
 }
 
 /** The results of an experiment: of its metric, if it names one, and of retention. */

@@ -8,7 +8,7 @@ import { type Form, group, numberField, textField } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount } from "../../view/Lists.ts"
 import { withoutNulls } from "./editor.ts"
-import { resultsSection } from "./experimentResults.ts"
+import { resultsSection, shortWords } from "./experimentResults.ts"
 import { kindRoutes } from "./kindPages.ts"
 import {
   headFields,
@@ -134,11 +134,11 @@ export const experimentRoutes: ReadonlyArray<Route> = kindRoutes<Experiment, und
     status === "draft" || status === "archived"
       ? Effect.undefined
       : resultsSection(visit, id, metric),
-  heads: ["Variants", "Metric", "For", "Period"],
+  heads: ["Variants", "Difference to the control, 95% interval", "For", "Period"],
   cellsIn: () =>
     Effect.succeed((experiment) => [
       variantWords(experiment),
-      experiment.metric === null ? "none" : isolated(experiment.metric),
+      shortWords(experiment.result),
       experiment.segment === null ? "everyone" : isolated(experiment.segment),
       periodWords(experiment),
     ]),

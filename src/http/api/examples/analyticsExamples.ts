@@ -50,6 +50,9 @@ export const retention = {
   from: "2026-10-19",
   to: "2026-11-01",
   by: "week",
+  segment: null,
+  experiment: null,
+  variant: null,
   countedAt,
   counting: false,
   cohorts: [

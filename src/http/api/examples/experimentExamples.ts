@@ -55,4 +55,28 @@ export const experimentResults = {
   warnings: [],
 } as const
 
-export const experimentPage = { experiments: [experiment], ...onlyPage } as const
+export const shortResult = {
+  metric: null,
+  atLeast: null,
+  retention: "D7",
+  measure: "share",
+  since: "exposure",
+  countedAt: later,
+  counting: false,
+  variants: [
+    { key: "control", users: 1900, value: 0.36, difference: null },
+    {
+      key: "goal",
+      users: 1880,
+      value: 0.41,
+      difference: { value: 0.05, low: 0.0189, high: 0.0809, excludesZero: true },
+    },
+  ],
+  enoughUsers: true,
+  warnings: [],
+} as const
+
+export const experimentPage = {
+  experiments: [{ ...experiment, result: shortResult }],
+  ...onlyPage,
+} as const
