@@ -55,11 +55,11 @@ const pathsOf = (seen: SeenAction, read: ReadonlySet<string> = new Set()): Conte
   const items = [
     ...missing.map((path) => {
       const warning = pathWarning({ seen: [seen] }, [seen.action], path)
-      return html`<code>${path}</code> is read.${warning && html` <span class="warning">${warning}</span>`}`
+      return html`<code>${path}</code> is read by a definition.${warning && html` <span class="warning">${warning}</span>`}`
     }),
     ...paths.map(
       ({ events, kinds, path }) =>
-        html`<code>${path}</code> ${kinds.join(", ")}, ${percent(events / looked)}${read.has(path) && ", is read"}`,
+        html`<code>${path}</code> ${kinds.join(", ")}, in ${percent(events / looked)}${read.has(path) && ", is read by a definition"}`,
     ),
   ]
   return [items.length > 0 && listed(items, pathsMax), more && "Some are left out."]
@@ -106,7 +106,7 @@ const actionsPage = Effect.fnUntraced(function* (
   const rows = offsetPage(path, query, shown)
   return show(
     "Actions",
-    html`<p>The actions of the events that were received, and the definitions that name them. Undone events and those of erased users count. Of metadata only the paths are kept, of a sample of the latest events.</p>
+    html`<p>The actions of the events that were received, and the definitions that name them. Events count since the environment exists; undone ones and those of erased users are among them. Of metadata only the paths are kept, with the kinds of their values and the share of events that had them, in a sample of the latest events of the action.</p>
 ${tabs(
   "Named",
   [
@@ -132,7 +132,7 @@ ${
           "Actions",
           [
             head("Action", "name"),
-            head("Events", "events"),
+            head("Events so far", "events"),
             head("Last received", "last"),
             head("Named by"),
             head("Metadata"),

@@ -51,7 +51,7 @@ const overviewPage = Effect.fnUntraced(function* (
   const lastHour = perMinute.reduce((sum, events) => sum + events, 0)
   const failing = yield* failingWebhooks(visit, webhooks)
   const actions = yield* seenActions(ask)
-  const totals = [["Users", count(users)]] as const
+  const totals = [["Users in all", count(users)]] as const
   return show(
     "Overview",
     html`${archiveAlert(visit)}

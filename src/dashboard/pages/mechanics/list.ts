@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { mechanicNouns } from "../../../domain/user/MechanicTally.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
+import { rareFrom } from "../../../http/api/Mechanics.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import type { PlaceVisit } from "../../request/Route.ts"
@@ -96,11 +97,11 @@ export const listPage = Effect.fnUntraced(function* (
   const heads = [
     head("Mechanic", "name"),
     head("Kind"),
-    head("Users", "users"),
-    head("Share of users"),
-    head(`In ${days} days`, "completions"),
-    head("A day"),
-    head("Xp", "xp"),
+    head("Users reached", "users"),
+    head("Share of all users"),
+    head(`Times in ${days} days`, "completions"),
+    head("Times a day"),
+    head(`Xp given in ${days} days`, "xp"),
   ]
   const { mechanics, total } = read
   const alike = repeated(mechanics.map(nameIn))
@@ -131,6 +132,6 @@ ${
       )
 }
 ${total > mechanics.length && html`<p class="hint">The first ${count(mechanics.length)} of ${count(total)} are shown.</p>`}
-<p class="hint">${datesLabel(read.from, read.to)}, of ${count(read.allUsers)} users. A dash: not known; the page of the mechanic says why. ${countedLine(read)} An undo takes users away, and nothing of the days. <a href="${withQuery(`${path}.csv`, query, { kind, sort, days })}">Save as CSV</a></p>`,
+<p class="hint">Users reached: since the mechanic exists, of ${count(read.allUsers)} users. Common: at least ${percent(rareFrom.common)} of them, uncommon ${percent(rareFrom.uncommon)}, rare ${percent(rareFrom.rare)}. Times and xp: ${datesLabel(read.from, read.to)}, with today, which is not over. Times are events rewarded (rules), completions (quests, goals), awards (badges), periods kept (streaks), prizes won (leaderboards), places taken (leagues), events and rewards multiplied (boosts), and units bought (items). A dash: not known; the page of the mechanic says why. An undo takes users away, and nothing of the days. ${countedLine(read)} <a href="${withQuery(`${path}.csv`, query, { kind, sort, days })}">Save as CSV</a></p>`,
   )
 })

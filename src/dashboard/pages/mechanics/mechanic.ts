@@ -9,7 +9,15 @@ import { lineChart, shareBar } from "../../view/Charts.ts"
 import { countedLine } from "../../view/Counted.ts"
 import { type Content, type Html, html, isolated, titled } from "../../view/Html.ts"
 import { figures, table } from "../../view/Lists.ts"
-import { count, dateLabel, dayLabel, duration, percent, score } from "../../view/Quantities.ts"
+import {
+  count,
+  dateLabel,
+  datesLabel,
+  dayLabel,
+  duration,
+  percent,
+  score,
+} from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
 import { daysOf, periodTabs } from "./list.ts"
 
@@ -33,7 +41,7 @@ const happened: Readonly<Record<Mechanic["kind"], string>> = {
   streak: "Periods kept",
   leaderboard: "Prizes won",
   league: "Places taken",
-  boost: "Records multiplied",
+  boost: "Events and rewards multiplied",
   item: "Units bought",
   goal: "Completions",
 }
@@ -70,7 +78,7 @@ ${partsSection(read)}
 ${timeSection(read)}
 ${firstWeekSection(read)}
 ${leftOutSection(read)}
-<p class="hint">Of ${count(read.allUsers)} users. ${countedLine(read)} <a href="${path}/days.csv?days=${days}">Save the days as CSV</a></p>`,
+<p class="hint">Users: since the ${read.kind} exists, of ${count(read.allUsers)} in all; an undo takes them away. ${datesLabel(read.from, read.to)}: with today, which is not over, and before any undo. ${countedLine(read)} <a href="${path}/days.csv?days=${days}">Save the days as CSV</a></p>`,
   )
 })
 
@@ -81,7 +89,7 @@ const figuresOf = (read: Mechanic): ReadonlyArray<readonly [string, Content]> =>
       ? undefined
       : [
           reached[kind],
-          html`${count(users)}${share !== null && html` <span class="hint">${percent(share)} of all</span>`}`,
+          html`${count(users)}${share !== null && html` <span class="hint">${percent(share)} of all users</span>`}`,
         ],
     (kind === "quest" || kind === "goal") && completed !== null
       ? [
@@ -95,7 +103,7 @@ const figuresOf = (read: Mechanic): ReadonlyArray<readonly [string, Content]> =>
           `${happened[kind]} in ${days.length} days`,
           html`${count(completions)} <span class="hint">${score(perDay!)} a day</span>`,
         ],
-    xp === null ? undefined : [`Xp in ${days.length} days`, count(xp)],
+    xp === null ? undefined : [`Xp given in ${days.length} days`, count(xp)],
   ]
   return all.filter((figure) => figure !== undefined)
 }
