@@ -249,7 +249,7 @@ describe("The results of an experiment", () => {
           }
           if (world.isRunning && step % 10 === 9) {
             yield* world.compare(running.engine)
-            yield* world.compareRetention(running.engine)
+            if (step % 30 === 29) yield* world.compareRetention(running.engine)
           }
         }
         yield* world.compare(running.engine)
