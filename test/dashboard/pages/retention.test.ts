@@ -1,6 +1,10 @@
 /** The activity on the overview, the page Retention, and their tables as files. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { limitedInFile } from "../../limited.ts"
 import { type Places, startPlaces } from "./place.ts"
+
+// Each read waits for a new count, however slow this machine is.
+limitedInFile({ activityPassShare: 1, activityWaitMs: 600_000, countWaitMs: 600_000 })
 
 let places: Places
 

@@ -229,7 +229,11 @@ const compareExperiments = async (call: Call, all: Expected, differences: Differ
       const of = `by=month&experiment=year&variant=${key}`
       const { curve } = await settled(call, `/v1/analytics/retention?${of}`)
       const name = `retention of ${key}, day ${days}`
-      differences.same(name, [curve[days].of, curve[days].users], [users, Math.round(users * value)])
+      differences.same(
+        name,
+        [curve[days].of, curve[days].users],
+        [users, Math.round(users * value)],
+      )
     }
     const values = reply.variants.map(({ value }: Json) => value)
     differences.same(`${what}: by construction`, values, [control, goal])

@@ -83,7 +83,7 @@ describe("The pages of experiments", () => {
     expect(cellsOf(text, name).slice(0, 4)).toEqual([
       "active",
       "control 25%, goal 75%",
-      "Back on day 7 goal: no difference known Too few users: 0, 0 of 100 each.",
+      "Back on day 7goal: no difference knownToo few users: 0, 0 of 100 each.",
       "everyone",
     ])
     const { json } = await world.api("POST", "/v1/events", { userId: "seen", action: "TAP" })

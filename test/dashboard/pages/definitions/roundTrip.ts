@@ -32,6 +32,7 @@ export const roundTrip = async (
   const values = new SchemaValues(document, randomOf(7), known)
   const counted = {
     counts: undefined,
+    result: undefined,
     holders: undefined,
     left: undefined,
     sold: undefined,
