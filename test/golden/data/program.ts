@@ -88,6 +88,10 @@ export const serve = async <A>(
   }
 }
 
+/** Without what is counted when it is read, and not stored: the last results of experiments. */
+const stored = (text: string): unknown =>
+  JSON.parse(text, (_, value) => (value?.countedAt === undefined ? value : undefined))
+
 export const answerTo = async (url: string, key: string, ask: Ask): Promise<Answer> => {
   const headers = {
     Authorization: `Bearer ${key}`,
@@ -97,7 +101,7 @@ export const answerTo = async (url: string, key: string, ask: Ask): Promise<Answ
   const body = ask.body === undefined ? null : JSON.stringify(ask.body)
   const reply = await fetch(url + ask.path, { method: ask.method, headers, body })
   const text = await reply.text()
-  return { ask, status: reply.status, reply: text === "" ? null : JSON.parse(text) }
+  return { ask, status: reply.status, reply: text === "" ? null : stored(text) }
 }
 
 /** Every state that the API shows, and repeats that change nothing. */
