@@ -389,6 +389,16 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
       cause,
     }
   },
+  "leaderboard.team_disqualified": async ({ ask }) => {
+    await ask("PUT", "/v1/teams/crows", { kind: "flock", name: "Crows" })
+    const score = { currency: "xp" }
+    const teams = { entrants: "teams", teamKind: "flock" }
+    const board = { key: "flocks", name: "Flocks", score, ...teams }
+    const { id, key } = await ask("POST", "/v1/leaderboards", board)
+    await ask("PUT", "/v1/leaderboards/flocks/teams/crows", { disqualified: true })
+    const team = { teamId: "crows", teamKind: "flock", name: "Crows" }
+    return { ...team, leaderboard: { id, key }, disqualified: true }
+  },
   "league.disqualified": async ({ ask, grant }) => {
     const { id, key, name } = await ask("POST", "/v1/leagues", {
       name: "Fair league",

@@ -103,7 +103,10 @@ export const disqualifyTeam = (
   })
   const off = disqualified ? [...others, board.id] : others
   const team = { ...rest, ...(off.length > 0 && { disqualifiedOn: off }) }
-  return Result.succeed([{ kind: "team.updated", team: { ...team, ...nextVersion(before, now) } }])
+  const judged = { boardId: board.id, key: board.key, disqualified }
+  return Result.succeed([
+    { kind: "team.updated", team: { ...team, ...nextVersion(before, now) }, judged },
+  ])
 }
 
 const ranksUsers = invalidRequest([

@@ -133,6 +133,13 @@ const dataOf = (record: JournalRecord, fact: Fact): MessageData[MessageKind] => 
       const { name, teamId, teamKind } = fact
       return { sequence, teamId, teamKind, name }
     }
+    case "team.updated": {
+      const { judged, team } = fact
+      if (judged === undefined) throw new Error(`No message tells of ${fact.kind}`)
+      const { boardId, disqualified, key } = judged
+      const named = { teamId: team.id, teamKind: team.kind, name: team.name }
+      return { sequence, ...named, leaderboard: { id: boardId, key }, disqualified }
+    }
     case "league.window_closed": {
       const { cohorts, endsAt, key, leagueId, startsAt, total, window } = fact
       const times = { startsAt: isoTime(startsAt), endsAt: isoTime(endsAt) }

@@ -352,6 +352,15 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       disqualified: true,
     },
   },
+  "leaderboard.team_disqualified": {
+    description: "A team was taken off a leaderboard of teams, or is listed there again.",
+    example: {
+      sequence: of.sequence,
+      ...falcons,
+      leaderboard: { id: "ldb_01a1fc1e64c07345932e273286b5ca31", key: "club-cup" },
+      disqualified: true,
+    },
+  },
   ...boardEntries,
   ...purchaseEntries(of, further),
   "team.joined": {

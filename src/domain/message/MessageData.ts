@@ -153,6 +153,14 @@ const data = {
     ...factMembers["reward.revoked"],
   }),
   "leaderboard.disqualified": content({ ...user, ...factMembers["leaderboard.disqualified"] }),
+  "leaderboard.team_disqualified": content({
+    ...sequence,
+    ...factMembers["team.left"],
+    ...factMembers["leaderboard.disqualified"],
+    disqualified: Schema.Boolean.annotate({
+      description: "Whether the leaderboard lists the team no more, or again.",
+    }),
+  }),
   "leaderboard.rank_changed": content({ ...user, ...factMembers["leaderboard.rank_changed"] }),
   "item.purchased": content({ ...user, ...purchaseData.purchased }),
   "item.refunded": content({ ...user, ...purchaseData.refunded }),

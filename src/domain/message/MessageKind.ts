@@ -47,6 +47,7 @@ export const messageKinds = [
   "item.refunded",
   "leaderboard.window_closed",
   "leaderboard.disqualified",
+  "leaderboard.team_disqualified",
   "leaderboard.rank_changed",
   "league.joined",
   "league.promoted",
@@ -103,5 +104,6 @@ export const kindOfFact = (fact: Fact): MessageKind | undefined => {
   const { kind } = fact
   if (kind === "webhook.tested") return "webhook.test"
   if (kind === "testClock.moved") return fact.status === "ready" ? "test_clock.advanced" : undefined
+  if (kind === "team.updated") return fact.judged && "leaderboard.team_disqualified"
   return kinds.has(kind) ? (kind as MessageKind) : undefined
 }

@@ -13,9 +13,17 @@ export interface LeaveTeam {
   readonly teamId: string
 }
 
-/** Facts of an environment. `name` and `teamKind` are for messages. */
+/** A leaderboard that does not list a team any more, or lists it again. */
+export interface JudgedTeam {
+  readonly boardId: string
+  readonly key: string
+  readonly disqualified: boolean
+}
+
+/** Facts of an environment. `name`, `teamKind` and `judged` are for messages. */
 export type TeamFact =
-  | { readonly kind: "team.created" | "team.updated"; readonly team: Team }
+  | { readonly kind: "team.created"; readonly team: Team }
+  | { readonly kind: "team.updated"; readonly team: Team; readonly judged?: JudgedTeam }
   | {
       readonly kind: "team.deleted"
       readonly teamId: string

@@ -569,7 +569,7 @@ ${statusWords}`,
       OpenApi.annotations({
         summary: "Disqualify a team on a leaderboard",
         description:
-          "The leaderboard does not list the team any more, in open and past windows: the teams behind move up, and prizes that are not paid yet do not go to its members. Its members still score for it, so `false` lists the team again with its scores in the windows that are open; past windows stay without the team. The team's `version` rises, and its `disqualifiedOn` has the leaderboard. On a leaderboard that ranks teams of its kind only.",
+          "The leaderboard does not list the team any more, in open and past windows: the teams behind move up, and prizes that are not paid yet do not go to its members. Its members still score for it, so `false` lists the team again with its scores in the windows that are open; past windows stay without the team. The team's `version` rises, its `disqualifiedOn` has the leaderboard, and one message `leaderboard.team_disqualified` says so. On a leaderboard that ranks teams of its kind only.",
       }),
     ),
     HttpApiEndpoint.get("stats", "/v1/leaderboards/:id/stats", {

@@ -18,6 +18,7 @@ import {
 } from "../../../src/domain/message/MessageKind.ts"
 import { firstVersion } from "../../../src/domain/project/Definition.ts"
 import type { Fact, JournalRecord, Spending } from "../../../src/domain/record/Record.ts"
+import type { JudgedTeam } from "../../../src/domain/record/TeamFact.ts"
 import { recordId } from "../../../src/domain/values/Ids.ts"
 import { limits } from "../../../src/Limits.ts"
 import { World } from "../decide/World.ts"
@@ -136,7 +137,7 @@ describe("A message", () => {
     const all = [...told, ...messagesOf(record), ...played().records.flatMap(messagesOf)]
     for (const message of all) expect(decode(message)).toEqual(message)
     const expected = messageKinds.filter((kind) =>
-      /^(?!webhook|test_clock|leaderboard\.(w|prizes)|league\.window|goal\.rewards|quest\.(cr|up)|team\.del)/.test(
+      /^(?!webhook|test_clock|leaderboard\.(w|prizes|team)|league\.window|goal\.rewards|quest\.(cr|up)|team\.del)/.test(
         kind,
       ),
     )
@@ -372,6 +373,29 @@ describe("A message", () => {
       .map((message) => Buffer.byteLength(JSON.stringify(message)))
     expect(Math.max(...sizes)).toBeLessThan(limits.messageBytesMax)
     expect(Math.max(...sizes)).toBeGreaterThan(limits.metadataBytesMax)
+  })
+})
+
+describe("The message of a team that a leaderboard lists no more, or again", () => {
+  const team = { id: "a", number: 1, kind: "club", name: "A", attributes: {}, ...firstVersion(0) }
+  const judge = (judged?: JudgedTeam) =>
+    messagesOf(projectRecord({ kind: "team.updated", team, ...(judged && { judged }) }))
+
+  it("names the team and the leaderboard; other changes of a team have no message", () => {
+    const board = { boardId: "ldb_cup", key: "cup" }
+    expect(judge()).toEqual([])
+    for (const disqualified of [true, false]) {
+      const [message, ...others] = judge({ ...board, disqualified })
+      expect(others).toEqual([])
+      expect(message).toMatchObject({
+        type: "leaderboard.team_disqualified",
+        data: {
+          ...{ teamId: "a", teamKind: "club", name: "A", disqualified },
+          leaderboard: { id: "ldb_cup", key: "cup" },
+        },
+      })
+      expect(decode(message!)).toEqual(message)
+    }
   })
 })
 
