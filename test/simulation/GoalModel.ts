@@ -15,6 +15,8 @@ interface Part {
   amount: number
   since: number
   paid: boolean
+  /** The user was in the team at the completion. */
+  isDue: boolean
 }
 
 interface Player {
@@ -60,7 +62,17 @@ export class GoalModel {
   readonly #made = new Map<number, ReadonlyArray<Contribution>>()
   /** The contributions, by goal and day. */
   readonly days = new Map<string, number>()
-  readonly seen = { completed: 0, edits: 0, undone: 0, united: 0, paid: 0, small: 0, told: 0 }
+  readonly seen = {
+    completed: 0,
+    edits: 0,
+    undone: 0,
+    united: 0,
+    paid: 0,
+    small: 0,
+    told: 0,
+    left: 0,
+    missed: 0,
+  }
 
   /** The places that wait for rewards. */
   get owed(): ReadonlyArray<Place> {
@@ -133,7 +145,10 @@ export class GoalModel {
       const place = this.#place(name, goal, periodAt(now), team)
       if (place.completedAt > 0) continue
       this.#move(player, goal.id, name)
-      const part = player.parts.get(name) ?? { amount: 0, since: record.sequence, paid: false }
+      const part = player.parts.get(name) ?? {
+        ...{ amount: 0, since: record.sequence },
+        ...{ paid: false, isDue: false },
+      }
       player.parts.set(name, part)
       if (part.amount === 0) place.contributors++
       part.amount += amount
@@ -144,7 +159,7 @@ export class GoalModel {
       expected.push(`${name} +${amount}`)
       const percent = [100, 75, 50, 25].find((one) => place.total * 100 >= one * goal.target) ?? 0
       if (percent <= place.reached) continue
-      this.#reach(place, percent, now)
+      this.#reach(name, percent, now)
       expected.push(`${name} ${percent}%`)
     }
     this.#made.set(record.sequence, made)
@@ -176,12 +191,17 @@ export class GoalModel {
     return place
   }
 
-  #reach(place: Place, percent: number, now: number): void {
+  #reach(name: string, percent: number, now: number): void {
+    const place = this.places.get(name)!
     place.reached = percent
     this.seen.told++
     if (percent < 100) return
     this.seen.completed++
     place.completedAt = now
+    for (const { parts, team } of this.players.values()) {
+      const part = parts.get(name)
+      if (part !== undefined) part.isDue = place.team === 0 || place.team === team
+    }
   }
 
   #undo(record: JournalRecord, userId: string, sequence: number): void {
@@ -222,6 +242,7 @@ export class GoalModel {
       own.amount += part.amount
       own.since = Math.min(own.since, part.since)
       own.paid ||= part.paid
+      own.isDue ||= part.isDue
     }
     mine.points += theirs.points
   }
@@ -235,7 +256,8 @@ export class GoalModel {
     const part = player.parts.get(`${goalId} ${period} ${team}`)
     expect([sequence, part?.paid, place.completedAt > 0]).toEqual([sequence, false, true])
     expect(part!.amount).toBeGreaterThanOrEqual(place.goal.minContribution)
-    if (team > 0) expect([sequence, player.team]).toEqual([sequence, team])
+    expect([sequence, part!.isDue]).toEqual([sequence, true])
+    if (team > 0 && player.team !== team) this.seen.left++
     part!.paid = true
     const { points } = place.goal.reward
     player.points += points
@@ -257,7 +279,7 @@ export class GoalModel {
           expect(place.completedAt).toBe(0)
           expect(place.total).toBeGreaterThanOrEqual(this.goals.get(goalId)!.target)
           this.seen.edits++
-          this.#reach(place, 100, decidedAt(record))
+          this.#reach(`${goalId} ${period} ${team}`, 100, decidedAt(record))
           break
         }
         case "goal.rewards_paid": {
@@ -274,14 +296,14 @@ export class GoalModel {
     const place = this.places.get(name)!
     expect([name, place.isPaid]).toEqual([name, false])
     place.isPaid = true
-    for (const [userId, { joinedAt, parts, team }] of this.players) {
+    for (const [userId, { parts, team }] of this.players) {
       const part = parts.get(name)
       if (part === undefined) continue
       if (part.amount < place.goal.minContribution) this.seen.small++
       if (part.amount < place.goal.minContribution) continue
-      // Who left the team gets nothing, also after coming back.
-      const isMember = place.team === 0 || (team === place.team && joinedAt <= place.completedAt)
-      if (isMember) expect([name, userId, part.paid]).toEqual([name, userId, true])
+      // Who left the team before, and came back since, gets nothing.
+      expect([name, userId, part.paid]).toEqual([name, userId, part.isDue])
+      if (!part.isDue && team === place.team) this.seen.missed++
     }
   }
 }
@@ -289,7 +311,8 @@ export class GoalModel {
 /** What a record says of contributions and shares, in short. */
 const goalFacts = (facts: ReadonlyArray<Fact>): ReadonlyArray<string> =>
   facts.flatMap((fact) => {
-    if (!("goalId" in fact) || fact.kind === "goal.rewarded") return []
+    if (!("goalId" in fact) || fact.kind === "goal.rewarded" || fact.kind === "goal.claim_changed")
+      return []
     const place = `${fact.goalId} ${fact.period} ${fact.team ?? 0}`
     if (fact.kind === "goal.contributed") {
       return [`${place} ${fact.amount > 0 ? "+" : ""}${fact.amount}`]

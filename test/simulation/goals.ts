@@ -32,6 +32,10 @@ export const happened = {
   paid: 0,
   small: 0,
   told: 0,
+  /** Rewards of users who had left the team meanwhile. */
+  left: 0,
+  /** Members who contributed, and were not in the team at its completion. */
+  missed: 0,
   /** Starts that found a place whose rewards were not paid to all. */
   resumed: 0,
 }
@@ -179,9 +183,21 @@ export const simulateGoals = Effect.fnUntraced(function* (seed: number, steps: n
     for (let asks = random.integer(0, 3); asks > 0; asks--) yield* ask
   })
 
+  /** Users move while rewards are owed. */
+  const hurry = Effect.gen(function* () {
+    for (let asks = random.integer(2, 12); asks > 0; asks--) {
+      yield* ask
+      const userId = random.pick(users)
+      const teamId = random.pick(teams)
+      const kind = random.pick(["join", "leave"] as const)
+      yield* Effect.ignore(running.engine.askUser(sandbox, { userId, command: { kind, teamId } }))
+    }
+  })
+
   for (let step = 0; step < steps; step++) {
     const kind = random.next()
-    if (kind < 0.76) yield* ask
+    if (kind < 0.66) yield* ask
+    else if (kind < 0.76) yield* hurry
     else if (kind < 0.81) yield* edit
     else if (kind < 0.88) yield* TestClock.adjust(random.integer(1, 600) * minute)
     else if (kind < 0.97) yield* crash

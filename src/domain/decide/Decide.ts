@@ -293,9 +293,9 @@ const decideKind = (
     case "ranks":
       return decideRanks(user, project, command) satisfies DecidedKind<"ranks">
     case "join":
-      return decideJoin(userId, user, project, command, now) satisfies DecidedKind<"join">
+      return decideJoin(userId, user, project, command, now, goals) satisfies DecidedKind<"join">
     case "leave":
-      return decideLeave(user, project, command) satisfies DecidedKind<"leave">
+      return decideLeave(user, project, command, goals) satisfies DecidedKind<"leave">
     case "payment":
       return decidePayment(user, project, command, now) satisfies DecidedKind<"payment">
     case "tick":
@@ -309,6 +309,7 @@ const decideKind = (
         { ...command, state: command.state && presentState(command.state, project, now) },
         now,
         seats,
+        goals,
       ) satisfies DecidedKind<"absorb">
     case "mergeEnd":
       return decideMergeEnd(user, project, command, seats) satisfies DecidedKind<"mergeEnd">

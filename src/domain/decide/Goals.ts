@@ -18,7 +18,8 @@
  *
  * Rewards. The record of the completion has what each contributor gets, so later edits change
  * nothing. The engine pays in the background (`engine/payouts/GoalRewards.ts`). A user's part says
- * whether it was paid, so nobody is paid twice. Of a team, its members are paid. A reward is no event:
+ * whether it was paid, so nobody is paid twice. Of a team, its members at the completion are paid
+ * (`GoalClaims.ts`). A reward is no event:
  * it scores nowhere, and counts for no goal. It cannot be undone, as the goal stays complete.
  *
  * Undo. It takes a contribution back while the place is open. Its shares send no second
@@ -53,6 +54,7 @@ import { zoneOf } from "../values/Calendar.ts"
 import { refuse } from "../values/Errors.ts"
 import type { Scoring } from "./Boards.ts"
 import type { Decided } from "./Decided.ts"
+import { claimsDropped } from "./GoalClaims.ts"
 
 /** The totals of an environment's goals, also of records that are not durable. */
 export interface GoalTotals {
@@ -98,13 +100,16 @@ const creditGoal = (draft: Contributing, goal: Goal, amount: number): void => {
   if (before.reached === 100) return
   const parts = user?.goals.get(goalId)
   const mine = partOf(parts, named)?.amount ?? 0
-  const drops = (parts ?? [])
-    .filter((part) => !isPartOf(part, named))
-    .map(({ amount, paid, period, team }) => ({ ...placeOf(goalId, period, team), amount, paid }))
-    .filter(({ paid, ...place }) => paid || !draft.goals.isOwed(place))
-    .map(({ paid: _, ...dropped }) => dropped)
+  const dropped = (parts ?? []).filter(
+    (part) => !isPartOf(part, named) && (part.paid || !draft.goals.isOwed({ goalId, ...part })),
+  )
+  const drops = dropped.map(({ amount, period, team }) => ({
+    ...placeOf(goalId, period, team),
+    amount,
+  }))
   const decimals = decimalsOf(project.metrics, goal)
   const first = mine === 0
+  facts.push(...claimsDropped(user, goalId, dropped, facts))
   facts.push({
     kind: "goal.contributed",
     ...refOf(goal),

@@ -58,7 +58,7 @@ import { withOwnBoost } from "../project/Boost.ts"
 import { awardsOf, repetitionsOf } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { withMerged } from "../record/applyMerge.ts"
-import type { Absorb, Merge, MergeEnd } from "../record/MergeRecord.ts"
+import type { Absorb, Merge, MergeEnd, UnitedParts } from "../record/MergeRecord.ts"
 import type { Fact, FactOf } from "../record/Record.ts"
 import {
   absorbedWith,
@@ -74,7 +74,8 @@ import { balanceOf, heldNames, isMidway, type UserState } from "../user/User.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { payAll } from "./Badges.ts"
 import { type Decision, Draft } from "./Draft.ts"
-import { unitedContributors } from "./Goals.ts"
+import { unitedClaims } from "./GoalClaims.ts"
+import { type GoalTotals, unitedContributors } from "./Goals.ts"
 import { type LeagueSeats, seatsOf, unitedLeagues } from "./Leagues.ts"
 import { LevelPayments } from "./Levels.ts"
 import { completeUnited } from "./Quests.ts"
@@ -130,13 +131,14 @@ export const decideAbsorb = (
   { from: userId, frozen, kind, state: from }: Absorb,
   now: number,
   seats: LeagueSeats,
+  goals: GoalTotals,
 ): Result.Result<Decision, LaurelError<"user_not_found" | "balance_overflow" | "conflict">> => {
   if (user === undefined) return refuse("user_not_found", "into names no user of this environment.")
   if (from === undefined || user.absorbed.some((one) => one.frozen === frozen)) {
     return refuse(absorbedAlready, "The user was taken in already.")
   }
   const pair: Pair = { into: user, from, project, now }
-  const merged = mergedFact(pair, frozen)
+  const merged = mergedFact(pair, frozen, goals)
   const { gained: _, totals } = merged
   for (const [key, total] of Object.entries(totals)) {
     const spent = balanceOf(user, key).spent + balanceOf(from, key).spent
@@ -162,9 +164,9 @@ export const decideAbsorb = (
   return Result.succeed({ cause: { kind, from: userId, frozen }, facts })
 }
 
-const mergedFact = (pair: Pair, frozen: number): FactOf<"user.merged"> => {
+const mergedFact = (pair: Pair, frozen: number, goals: GoalTotals): FactOf<"user.merged"> => {
   const { from, into } = pair
-  const parts = unitedParts(pair)
+  const parts = withClaims(pair, unitedParts(pair), goals)
   const totals: Record<string, number> = {}
   if (from.xp > 0) totals.xp = into.xp + from.xp
   if (from.points > 0) totals.points = into.points + from.points
@@ -199,6 +201,13 @@ const mergedFact = (pair: Pair, frozen: number): FactOf<"user.merged"> => {
     badges: newNames(pair),
     ...teamsLeft(into, parts.teams ?? []),
   }
+}
+
+/** The parts with the claims of both to rewards of teams' goals. */
+const withClaims = (pair: Pair, parts: UnitedParts, goals: GoalTotals): UnitedParts => {
+  const teams = new Map([...pair.into.teams, ...(parts.teams ?? [])])
+  const claimed = unitedClaims(pair, parts.goals ?? [], teams, goals)
+  return claimed.length > 0 ? { ...parts, goals: claimed } : parts
 }
 
 /** The numbers of the deleted teams in whose places other teams come. */

@@ -13,7 +13,7 @@ import type { Gives } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { isOffBoard, teamWithId } from "../project/Team.ts"
 import type { Payment, PrizeRank, RewardedGoal } from "../record/Payment.ts"
-import { type GoalPart, partOf } from "../user/GoalPart.ts"
+import { type GoalPart, hasClaim, partOf } from "../user/GoalPart.ts"
 import { teamsOfUser } from "../user/TeamMembership.ts"
 import { shareIn } from "../user/TeamShares.ts"
 import { isDisqualified, type KeptShare, noBoardScores, type UserState } from "../user/User.ts"
@@ -92,7 +92,7 @@ const payGoal = (
 ): Result.Result<Decision, LaurelError<PaymentRefusal>> => {
   const { goal } = cause
   const part = partOf(user.goals.get(goal.goalId), goal)
-  if (part === undefined || part.paid || !isDue(user, project, part, min)) {
+  if (part === undefined || part.paid || !isDue(user, part, min)) {
     return refuse("conflict", "The user is due no reward of the goal.")
   }
   const draft = new Draft(user.id, user, project, now)
@@ -103,16 +103,9 @@ const payGoal = (
   return paid(draft, cause)
 }
 
-/** Whether the part is large enough, and the user still in the team. */
-export const isDue = (
-  user: UserState,
-  project: Pick<ProjectState, "teams">,
-  { amount, team }: GoalPart,
-  min: number,
-): boolean =>
-  amount > 0 &&
-  amount >= min &&
-  (team === 0 || teamsOfUser(user, project).some((one) => one.team.number === team))
+/** Whether the part is large enough, and the user was in the team at the completion. */
+export const isDue = (user: UserState, part: GoalPart, min: number): boolean =>
+  part.amount > 0 && part.amount >= min && hasClaim(user, part)
 
 const paid = (
   draft: Draft,

@@ -13,7 +13,7 @@ import {
 import { type KeptShare, noBoardScores, type TeamShare, type UserState } from "../user/User.ts"
 import { timedWindows } from "../values/Calendar.ts"
 
-type User = Pick<UserState, "boards" | "teams">
+type User = Pick<UserState, "boards" | "goals" | "teams">
 
 /** The fact that keeps shares before the score; usually none. */
 export const keptBefore = (
@@ -60,7 +60,7 @@ export const keptByLeaving = (
     if (due.length === 0 && !kept.some(({ team }) => team === number)) continue
     const own = kept.filter((one) => one.team !== number || isPaying(project, boardId, one))
     const after = stillKept(project, boardId, [...own, ...due])
-    facts.push(keptFact({ boards: user.boards, teams }, boardId, after))
+    facts.push(keptFact({ ...user, teams }, boardId, after))
   }
   return facts
 }
@@ -97,13 +97,13 @@ export const withoutShares = (
 }
 
 const keptFact = (
-  { boards, teams }: User,
+  user: User,
   boardId: string,
   kept: ReadonlyArray<KeptShare>,
 ): FactOf<"board.shares_kept"> => {
-  const before = boards.get(boardId) ?? noBoardScores
-  const after = new Map(boards).set(boardId, { ...before, kept })
-  const released = listedTeams({ boards, teams }).difference(listedTeams({ boards: after, teams }))
+  const before = user.boards.get(boardId) ?? noBoardScores
+  const boards = new Map(user.boards).set(boardId, { ...before, kept })
+  const released = listedTeams(user).difference(listedTeams({ ...user, boards }))
   return {
     kind: "board.shares_kept",
     boardId,

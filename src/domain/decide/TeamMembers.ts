@@ -11,6 +11,8 @@ import { teamIn } from "../user/TeamMembership.ts"
 import type { UserState } from "../user/User.ts"
 import { type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { type Decision, Draft } from "./Draft.ts"
+import { claimsAfterJoining, claimsAfterLeaving } from "./GoalClaims.ts"
+import type { GoalTotals } from "./Goals.ts"
 import { goneByJoining, keptByLeaving } from "./Shares.ts"
 
 export const teamNotFound = laurelError(
@@ -24,6 +26,7 @@ export const decideJoin = (
   project: ProjectState,
   cause: JoinTeam,
   now: number,
+  goals: GoalTotals,
 ): Result.Result<Decision, LaurelError<"team_not_found">> => {
   const team = teamWithId(project.teams, cause.teamId)
   if (team === undefined) return Result.fail(teamNotFound)
@@ -34,6 +37,8 @@ export const decideJoin = (
   if (left !== undefined) facts.push(...leaves(left, user, project))
   facts.push(factOf("team.joined", team, left === undefined ? former?.number : undefined))
   facts.push(...goneByJoining(user, project, team.number))
+  if (former !== undefined) facts.push(...claimsAfterLeaving(user, goals, former.number))
+  facts.push(...claimsAfterJoining(user, goals, team.number))
   return Result.succeed({ cause, facts })
 }
 
@@ -41,13 +46,15 @@ export const decideLeave = (
   user: UserState | undefined,
   project: ProjectState,
   cause: LeaveTeam,
+  goals: GoalTotals,
 ): Result.Result<Decision, LaurelError<"team_not_found" | "member_not_found">> => {
   const team = teamWithId(project.teams, cause.teamId)
   if (team === undefined) return Result.fail(teamNotFound)
   if (user?.teams.get(team.kind)?.number !== team.number) {
     return refuse("member_not_found", "The user is not a member of this team.")
   }
-  return Result.succeed({ cause, facts: leaves(team, user, project) })
+  const kept = claimsAfterLeaving(user, goals, team.number)
+  return Result.succeed({ cause, facts: [...leaves(team, user, project), ...kept] })
 }
 
 const leaves = (

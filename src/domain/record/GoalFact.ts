@@ -50,6 +50,16 @@ export type GoalFact =
     } & GoalRef &
       NamedPlace &
       Scaled)
+  /**
+   * The claim of a part to the reward (`user/GoalPart.ts`); null: the present team decides. `released`: the
+   * user has no more reason to be on the list of the team.
+   */
+  | ({
+      readonly kind: "goal.claim_changed"
+      readonly goalId: string
+      readonly claim: "kept" | "missed" | null
+      readonly released?: true
+    } & GoalPlace)
   /** The user gets the reward of a goal that is complete. */
   | ({ readonly kind: "goal.rewarded"; readonly reward: Gives } & GoalRef & NamedPlace)
   | GoalNews

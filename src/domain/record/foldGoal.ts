@@ -1,25 +1,36 @@
 /** How the facts of shared goals change a user's parts, and the total of a place. */
-import { type GoalPart, type GoalParts, isPartOf, noParts } from "../user/GoalPart.ts"
+import { type GoalPart, type GoalParts, isPartOf, noParts, withClaim } from "../user/GoalPart.ts"
 import { assertBalance } from "../values/invariants.ts"
 import type { GoalFact, GoalNews, GoalPaidFact } from "./GoalFact.ts"
 import type { Fact } from "./Record.ts"
 
 /* The parts of a user. */
 
-type PartFact = Extract<GoalFact, { readonly kind: "goal.contributed" | "goal.rewarded" }>
+type PartFact = Extract<
+  GoalFact,
+  { readonly kind: "goal.contributed" | "goal.rewarded" | "goal.claim_changed" }
+>
 
 export const isOfPart = (fact: Fact): fact is PartFact =>
-  fact.kind === "goal.contributed" || fact.kind === "goal.rewarded"
+  fact.kind === "goal.contributed" ||
+  fact.kind === "goal.rewarded" ||
+  fact.kind === "goal.claim_changed"
 
 export const foldGoal = (goals: Map<string, GoalParts>, fact: PartFact, sequence: number): void => {
   const before = goals.get(fact.goalId) ?? noParts
   const after =
-    fact.kind === "goal.rewarded"
-      ? before.map((part) => (isPartOf(part, fact) ? { ...part, paid: true } : part))
-      : contributed(before, fact, sequence)
+    fact.kind === "goal.contributed"
+      ? contributed(before, fact, sequence)
+      : before.map((part) => (isPartOf(part, fact) ? changed(part, fact) : part))
   if (after.length > 0) goals.set(fact.goalId, after)
   else goals.delete(fact.goalId)
 }
+
+const changed = (
+  part: GoalPart,
+  fact: Exclude<PartFact, { readonly kind: "goal.contributed" }>,
+): GoalPart =>
+  fact.kind === "goal.rewarded" ? { ...part, paid: true } : withClaim(part, fact.claim)
 
 const contributed = (
   before: GoalParts,

@@ -1,4 +1,14 @@
-/** What a user contributed to a shared goal (`decide/Goals.ts`). */
+/**
+ * What a user contributed to a shared goal (`decide/Goals.ts`), and whether its reward is due to the user.
+ *
+ * The reward of a team's goal is due to who was in the team at the completion. A state knows the present
+ * teams only, and a payment may be late. So while rewards of a place are owed:
+ * - a member who leaves the team keeps the claim (`kept`),
+ * - a user who joins the team had not been in it at the completion, and has none (`missed`).
+ *
+ * Invariant: the list of a team has each user with a kept part (`listedTeams`), so that the payment
+ * finds the user. A team that is deleted meanwhile takes no claim away.
+ */
 
 /** Whose target it is. `team`: the number of the team; absent: everyone's. */
 export interface GoalPlace {
@@ -18,6 +28,8 @@ export interface GoalPart {
   readonly since: number
   /** The user has the reward. */
   readonly paid: boolean
+  /** Absent: the present team decides. */
+  readonly claim?: "kept" | "missed"
 }
 
 /** The latest is last. The others wait for their reward. */
@@ -34,6 +46,20 @@ export const partOf = (
   parts: GoalParts | undefined,
   place: Pick<GoalPlace, "period" | "team">,
 ): GoalPart | undefined => parts?.find((part) => isPartOf(part, place))
+
+export const withClaim = (
+  { claim: _, ...part }: GoalPart,
+  claim: GoalPart["claim"] | null,
+): GoalPart => (claim == null ? part : { ...part, claim })
+
+/** Whether the reward of a complete place is due to the user, unless the part is too small. */
+export const hasClaim = (
+  { teams }: { readonly teams: ReadonlyMap<string, { readonly number: number }> },
+  { claim, team }: GoalPart,
+): boolean => {
+  if (claim !== undefined) return claim === "kept"
+  return team === 0 || teams.values().some(({ number }) => number === team)
+}
 
 /** What two users who became one contributed together. Who was paid is not paid again. */
 export const unitedParts = (mine: GoalParts, theirs: GoalParts): GoalParts => {

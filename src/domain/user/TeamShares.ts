@@ -89,13 +89,20 @@ export const shareIn = (
   return sharesOf(share).some((one) => isSameShare(one, place)) ? "latest" : undefined
 }
 
-/** The numbers of the teams whose lists have the user: its teams, and those it has kept shares of. */
+/**
+ * The numbers of the teams whose lists have the user: its teams, and those it has kept shares or parts of
+ * goals of (`GoalPart.ts`).
+ */
 export const listedTeams = ({
   boards,
+  goals,
   teams,
-}: Pick<UserState, "boards" | "teams">): ReadonlySet<number> => {
+}: Pick<UserState, "boards" | "goals" | "teams">): ReadonlySet<number> => {
   const numbers = new Set<number>()
   for (const { number } of teams.values()) numbers.add(number)
   for (const { kept } of boards.values()) for (const { team } of kept ?? []) numbers.add(team)
+  for (const parts of goals.values()) {
+    for (const { claim, team } of parts) if (claim === "kept") numbers.add(team)
+  }
   return numbers
 }

@@ -6,7 +6,7 @@
  * - Each durable record of a user is folded once, also during recovery, from the watermark on.
  * - A snapshot has the rows as of its watermark, in the transaction that sets the watermark.
  * - A row names a user who may be a member, or may have a share of a prize that the team won
- *   (`user/TeamShares.ts`): the user's state decides. The rows of a deleted team stay until
+ *   (`user/TeamShares.ts`) or of the reward of its goal (`user/GoalPart.ts`): the user's state decides. The rows of a deleted team stay until
  *   their users join another team of the kind or are gone, so a deletion costs the same for any
  *   number of members.
  */
@@ -44,6 +44,15 @@ export class TeamMembers {
           for (const [, { kept = [] }] of fact.boards ?? []) {
             for (const { team } of kept) this.#set(team, userId, true)
           }
+          for (const [, parts] of fact.parts.goals ?? []) {
+            for (const { claim, team } of parts) {
+              if (claim === "kept") this.#set(team, userId, true)
+            }
+          }
+          break
+        case "goal.claim_changed":
+          if (fact.claim === "kept") this.#set(fact.team ?? 0, userId, true)
+          else if (fact.released === true) this.#set(fact.team ?? 0, userId, false)
           break
         case "board.shares_kept":
           for (const number of fact.released ?? []) this.#set(number, userId, false)

@@ -7,7 +7,7 @@
  * - Nobody is paid twice: a payment is refused if the user's part says that it is paid.
  * - Nobody is left out. Nothing counts for a place once it is complete, so the durable states have all
  *   contributions when its completion is durable. A pass asks everyone who is due and not paid: all
- *   users, or the members of the team. A merge during a pass may move a part to a user who was passed,
+ *   users, or those on the list of the team, who were its members at the completion (`user/GoalPart.ts`). A merge during a pass may move a part to a user who was passed,
  *   so another pass follows. A record says that the place is paid when a pass has met no merge.
  * - After a crash the pass begins again: who was paid is passed over.
  * - A place that meets a defect or a damaged record, in itself or in one of its users, is logged, counted
@@ -26,7 +26,6 @@ import { isCompletable } from "../../domain/decide/Goals.ts"
 import { isDue } from "../../domain/decide/Payments.ts"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
 import { isAdvancing, timeIn } from "../../domain/project/Project.ts"
-import { teamWithId } from "../../domain/project/Team.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { partOf } from "../../domain/user/GoalPart.ts"
 import type { UserState } from "../../domain/user/User.ts"
@@ -249,16 +248,17 @@ class Pass {
     yield* this.#payGroup
   })
 
-  /** The members of the team, unless it is deleted. */
+  /** Those who are, or were, in the team and have a part. The team may be deleted. */
   readonly members: Effect.Effect<void, Broken | Ended> = Effect.gen({ self: this }, function* () {
     const { storage } = this.#parts
-    const { team: number, teamId = "" } = this.#owed.goal
+    const { goal } = this.#owed
+    // Who has a part is listed, whatever the kind of the team was.
+    const team = { kind: "", number: goal.team! }
+    const former = ({ goals }: UserState) => partOf(goals.get(goal.goalId), goal) !== undefined
     const limit = this.#parts.groupUsersMax
     let after: string | undefined
     while (true) {
-      const team = teamWithId(this.#environment.project.state.teams, teamId)
-      if (team?.number !== number) break
-      const query = { team: team!, limit, after }
+      const query = { team, limit, after, former }
       const page = yield* readTeamMembers(storage, this.#environment, query)
       yield* this.#see(page.members.map(({ user }) => user))
       if (!page.hasMore) break
@@ -273,7 +273,7 @@ class Pass {
       const part = partOf(user.goals.get(goal.goalId), goal)
       if (part === undefined) continue
       if (part.paid) this.paid++
-      else if (isDue(user, this.#environment.project.state, part, min)) {
+      else if (isDue(user, part, min)) {
         const { id: userId } = user
         const what = { goal, rewards: [reward], min, madeAt }
         const command = { kind: "payment", payout: this.#name, to: userId, ...what } as const

@@ -246,3 +246,133 @@ describe("A server that is killed while it pays the rewards of a goal", () => {
     }),
   )
 })
+
+const join = (fixture: Fixture, userId: string, teamId: string) =>
+  fixture.engine.askUser(sandbox, { userId, command: { kind: "join", teamId } })
+const leave = (fixture: Fixture, userId: string, teamId: string) =>
+  fixture.engine.askUser(sandbox, { userId, command: { kind: "leave", teamId } })
+const putTeam = ({ engine }: Fixture, teamId: string) =>
+  engine.askProject(sandbox, { kind: "putTeam", teamId, team: { kind: "club", name: teamId } })
+
+const ofTeams = { scope: "team", teamKind: "club", minContribution: 5 } as const
+
+/** All are in the owls (team 1); gus left before the owls reach their target with the event of fay. */
+const playInTeam = Effect.fnUntraced(function* (fixture: Fixture) {
+  yield* putTeam(fixture, "owls")
+  yield* putTeam(fixture, "crows")
+  yield* createGoal(fixture, { ...ofTeams, target: 110 })
+  for (const userId of [...all, "gus"]) yield* join(fixture, userId, "owls")
+  const { fay: _, ...before } = amounts
+  yield* earn(fixture, { ...before, gus: 12 })
+  yield* leave(fixture, "gus", "owls")
+})
+const reachInTeam = (fixture: Fixture) => earn(fixture, { fay: amounts.fay })
+const paidInTeam = (fixture: Fixture) => paid(fixture, "gol_1", 1)
+
+describe("The rewards of a team's goal", () => {
+  it.effect("go to its members at the completion, wherever they are at the payment", () =>
+    Effect.gen(function* () {
+      for (let after = 0; after < 6; after++) {
+        const fixture = yield* startInMemory({}, small)
+        yield* playInTeam(fixture)
+        yield* reachInTeam(fixture)
+        yield* turns(after)
+        yield* leave(fixture, "ada", "owls")
+        yield* join(fixture, "bob", "crows")
+        yield* join(fixture, "cyd", "crows")
+        yield* join(fixture, "cyd", "owls")
+        yield* join(fixture, "gus", "owls")
+        // A contribution to the goal of another team takes no claim away.
+        yield* earn(fixture, { bob: 3 })
+        expect([after, yield* paidInTeam(fixture)]).toEqual([after, 5])
+        const won = yield* pointsOf(fixture, [...all, "gus"])
+        expect([after, won]).toEqual([after, { ...due, gus: 0 }])
+        // The next contribution ends what was kept.
+        yield* earn(fixture, { bob: 1 })
+        expect(fixture.broken).toEqual([])
+        yield* fixture.close()
+      }
+    }),
+  )
+
+  it.effect("go to its members at the completion although the team is deleted meanwhile", () =>
+    Effect.gen(function* () {
+      const fixture = yield* startInMemory({}, small)
+      yield* playInTeam(fixture)
+      yield* reachInTeam(fixture)
+      yield* fixture.engine.askProject(sandbox, { kind: "deleteTeam", teamId: "owls" })
+      yield* putTeam(fixture, "owls")
+      yield* join(fixture, "ada", "owls")
+      yield* join(fixture, "gus", "owls")
+      expect(yield* paidInTeam(fixture)).toBe(5)
+      expect(yield* pointsOf(fixture, [...all, "gus"])).toEqual({ ...due, gus: 0 })
+      yield* fixture.close()
+    }),
+  )
+
+  it.effect("follow a member who is merged into a user of another team, or of none", () =>
+    Effect.gen(function* () {
+      for (const teamId of ["crows", undefined]) {
+        for (let after = 0; after < 6; after++) {
+          const fixture = yield* startInMemory({}, small)
+          yield* playInTeam(fixture)
+          yield* earn(fixture, { kim: 1 })
+          if (teamId !== undefined) yield* join(fixture, "kim", teamId)
+          yield* reachInTeam(fixture)
+          yield* turns(after)
+          yield* merge(fixture, "bob", "kim")
+          // Gus was not in the team: nobody wins by taking him in.
+          yield* merge(fixture, "gus", "eve")
+          yield* paidInTeam(fixture)
+          const won = yield* pointsOf(fixture, [...all.filter((id) => id !== "bob"), "kim"])
+          const expected = { ...without(due, "bob"), kim: 10, eve: 10 }
+          expect([teamId, after, won]).toEqual([teamId, after, expected])
+          yield* fixture.close()
+        }
+      }
+    }),
+  )
+})
+
+describe("A server that is killed while members leave a team whose goal is complete", () => {
+  for (const isKept of [true, false]) {
+    const words = isKept ? "is in the journal and has no answer" : "is lost"
+    it.effect(`pays each member once, whichever write ${words}`, () =>
+      Effect.gen(function* () {
+        for (let writes = 0; writes < 16; writes++) {
+          const state = new MemoryStorage.MemoryState()
+          const disk = {
+            appendsLeft: Number.POSITIVE_INFINITY,
+            lastAppendKept: isKept,
+            writesLeft: Number.POSITIVE_INFINITY,
+          }
+          const first = yield* start(dyingDisk(MemoryStorage.make({ state }), disk), small)
+          yield* playInTeam(first)
+          if (writes % 2 === 0) yield* TestClock.adjust(small.snapshotIntervalMs)
+          disk.appendsLeft = writes
+          const flight = Effect.gen(function* () {
+            yield* reachInTeam(first)
+            for (const userId of all) yield* leave(first, userId, "owls")
+            yield* join(first, "gus", "owls")
+          })
+          yield* Effect.forkChild(Effect.ignore(flight))
+          yield* turns(40)
+          yield* first.close("kill")
+          const second = yield* start(MemoryStorage.make({ state }), small)
+          if (writes % 3 === 0) yield* TestClock.adjust(small.snapshotIntervalMs)
+          const { total } = second.engine.goalTotals(sandbox).durableOf("gol_1", 1)!
+          if (total < 110) yield* reachInTeam(second)
+          for (const userId of all) yield* Effect.ignore(leave(second, userId, "owls"))
+          expect([writes, yield* paidInTeam(second)]).toEqual([writes, 5])
+          yield* second.close()
+          const third = yield* start(MemoryStorage.make({ state }), small)
+          const won = yield* pointsOf(third, [...all, "gus"])
+          expect([writes, won]).toEqual([writes, { ...due, gus: 0 }])
+          yield* third.close()
+          const payments = recordsOf(state).filter(({ cause }) => cause.kind === "payment")
+          expect(payments).toHaveLength(5)
+        }
+      }),
+    )
+  }
+})

@@ -210,6 +210,8 @@ const rich: UserState = {
       [
         { period: 20_759, team: 3, amount: 0, since: 8_000, paid: true },
         { period: 20_760, team: 0, amount: 2 ** 40, since: 9_001, paid: false },
+        { period: 20_760, team: 4, amount: 5, since: 9_002, paid: true, claim: "kept" },
+        { period: 20_760, team: 5, amount: 5, since: 9_003, paid: false, claim: "missed" },
       ],
     ],
   ]),
