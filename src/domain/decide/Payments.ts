@@ -31,15 +31,23 @@ export const decidePayment = (
   { madeAt = 0, rewards = [], ...cause }: Payment,
   now: number,
 ): Result.Result<Decision, LaurelError<PaymentRefusal>> => {
-  // Who takes in the user `to` may have been created later.
-  const isOther = user !== undefined && cause.to === user.id && user.createdAt > madeAt
-  if (user === undefined || isOther) {
+  if (user === undefined || isOther(user, cause, madeAt)) {
     return refuse("user_not_found", "The user was erased before the payment.")
   }
   return cause.prize === undefined
     ? payGoal(user, project, cause, rewards, now)
     : payPrize(user, project, cause, rewards, now)
 }
+
+/**
+ * Whether a prize was won by an earlier user with this id, who was erased. Who takes in the winner may have been
+ * created later. A goal needs no such question: the part of an erased user is gone with it.
+ */
+const isOther = (
+  user: UserState,
+  { prize, to }: Omit<Payment, "rewards">,
+  madeAt: number,
+): boolean => prize !== undefined && to === user.id && user.createdAt > madeAt
 
 const payPrize = (
   user: UserState,

@@ -173,6 +173,22 @@ describe("The rewards of a goal", () => {
       }
     }),
   )
+
+  it.effect("reach who takes in a contributor although it was created after the completion", () =>
+    Effect.gen(function* () {
+      const fixture = yield* startInMemory({}, small)
+      yield* createGoal(fixture, { minContribution: 5 })
+      yield* earn(fixture, amounts)
+      yield* TestClock.adjust(1)
+      yield* earn(fixture, { new: 1 })
+      for (const userId of all) yield* merge(fixture, userId, "new")
+      yield* paid(fixture)
+      const payments = fixture.committed.filter(({ cause }) => cause.kind === "payment")
+      const won = yield* pointsOf(fixture, ["new"])
+      expect([payments.length > 0, won]).toEqual([true, { new: 10 * payments.length }])
+      yield* fixture.close()
+    }),
+  )
 })
 
 const without = (from: Record<string, number>, userId: string) =>
