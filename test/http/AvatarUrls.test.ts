@@ -79,6 +79,14 @@ describe("Entries have the attribute avatarUrl of who has one", () => {
     expect(pictures((await place.get(path)).json.contributors)).toEqual([ada, undefined])
   })
 
+  it("among the members of a team, and the top users of a recap", async () => {
+    const { json } = await place.get("/v1/teams/owls/members")
+    expect(pictures(json.members)).toEqual([ada])
+    const today = new Date().toISOString().slice(0, 10)
+    const recap = (await place.get(`/v1/recap?from=${today}&to=${today}`)).json
+    expect(pictures(recap.topUsers)).toEqual([ada, undefined])
+  })
+
   it("as text if it is none, and not if it is empty", async () => {
     const shown = async (avatarUrl: string | number) => {
       await place.put("/v1/users/bob", { attributes: { city: "Bonn", avatarUrl } })

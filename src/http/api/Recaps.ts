@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"
+import { AvatarUrl } from "./Attributes.ts"
 import {
   Action,
   ApiKey,
@@ -187,6 +188,7 @@ export const EnvironmentRecap = Schema.Struct({
           description: "The user's display name; null: none.",
           examples: ["Ada"],
         }),
+        avatarUrl: AvatarUrl("user"),
         xp: count("Xp of the range.", 2_100),
       }).annotate({ identifier: "TopUser" }),
     ),

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { definitionKeyPattern } from "../../domain/project/DefinitionKey.ts"
 import { limits } from "../../Limits.ts"
-import { customAttributes } from "./Attributes.ts"
+import { AvatarUrl, customAttributes } from "./Attributes.ts"
 import {
   ApiKey,
   callerId,
@@ -129,6 +129,7 @@ export const TeamMember = Schema.Struct({
     description: "Name shown on leaderboards; null: none.",
     examples: ["Ada"],
   }),
+  avatarUrl: AvatarUrl("user"),
   joinedAt: Time.annotate({ description: "Since when the user has been a member." }),
 }).annotate({
   identifier: "TeamMember",

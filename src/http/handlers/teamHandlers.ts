@@ -5,9 +5,18 @@ import { type Team, teamsAfter, teamWithId } from "../../domain/project/Team.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { continueWith } from "../../storage/exitOf.ts"
+import { avatarAttribute } from "../api/Attributes.ts"
 import type { Teams } from "../api/Teams.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { foundOr, onlyIf, pageAsked, shownVersion, showOwnTeams, userNotFound } from "./Shapes.ts"
+import {
+  avatarOf,
+  foundOr,
+  onlyIf,
+  pageAsked,
+  shownVersion,
+  showOwnTeams,
+  userNotFound,
+} from "./Shapes.ts"
 
 export const teamHandlers = (engine: Engine["Service"]): Handlers<typeof Teams> => ({
   ...listHandlers(engine),
@@ -87,6 +96,7 @@ const memberHandlers = (
         const shown = members.map(({ joinedAt, user }) => ({
           userId: user.id,
           displayName: user.profile.displayName,
+          ...avatarOf(user.profile.attributes[avatarAttribute]),
           joinedAt: isoTime(joinedAt),
         }))
         const last = hasMore ? shown.at(-1) : undefined
