@@ -45,6 +45,7 @@ export interface PictureOptions {
 const width = 1_200
 const height = 630
 const margin = 80
+const columnGap = 20
 
 /** The SVG of a recap. */
 export const recapPicture = (
@@ -70,11 +71,12 @@ export const recapPicture = (
   ) =>
     `<text x="${place(x)}" y="${y}" font-size="${size}" font-weight="${weight}" fill="${escaped(colour)}">${escaped(content)}</text>`
   const figures = figuresOf(recap, words)
-  // A long number must not reach the next column.
+  const columnWidth = (width - 2 * margin) / figures.length
   const longest = Math.max(...figures.map(([value]) => number(value).length))
-  const size = Math.min(84, 420 / longest)
+  // A long number must not reach the next column: bold digits are up to 0.7 of the size wide.
+  const size = Math.min(84, (columnWidth - columnGap) / 0.7 / longest)
   const columns = figures.map(([value, label], column) => {
-    const x = margin + (column * (width - 2 * margin)) / figures.length
+    const x = margin + column * columnWidth
     return line(x, 330, size, accent, number(value), 700) + line(x, 376, 26, text, label)
   })
   const notes = notesOf(recap, words, number, language).map((note, row) =>

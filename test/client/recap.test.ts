@@ -51,4 +51,25 @@ describe("The picture of a recap", () => {
       "&#60;/text&#62;&#60;a href=&#34;x&#34;&#62;&#38;&#39;\ufffd\ufffd]]&#62;",
     )
   })
+
+  it.each([1_720, 99_999, 12_345_678])(
+    "has %i xp in its column, also in a font with wide digits",
+    (xp) => {
+      const totals = { ...example.totals, currencies: { xp, points: 0 }, quests: 5 }
+      const picture = recapPicture({ ...example, totals }, { language: "en" })
+      const texts = [
+        ...picture.matchAll(/<text x="(\d+)" y="330" font-size="([\d.]+)"[^>]*>([^<]*)</g),
+      ]
+      const [, shown, next] = texts.map(([, x, size, text]) => ({
+        x: +x!,
+        size: +size!,
+        text: text!,
+      }))
+      expect(shown!.text).toBe(xp.toLocaleString("en"))
+      // Bold digits of DejaVu Sans are 0.7 of the font size wide, commas 0.38.
+      const digits = shown!.text.replaceAll(",", "").length
+      const width = shown!.size * (0.7 * digits + 0.38 * (shown!.text.length - digits))
+      expect(shown!.x + width + 16).toBeLessThanOrEqual(next!.x)
+    },
+  )
 })
