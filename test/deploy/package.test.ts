@@ -146,5 +146,21 @@ describe("The installed packages", () => {
       execute("npm", ["run", "--silent", "laurel", "--", ...args], { cwd: school })
     expect(await command("keys", "list")).toContain("school")
     expect(await command("definitions", "diff", "definitions.json")).toContain("Nothing to change.")
+
+    // The command of the container, which gets its signal alone.
+    const compose = await readFile(join(school, "compose.yaml"), "utf8")
+    const [program, ...args] = JSON.parse(/command: (\[.*laurel.*\])/.exec(compose)![1]!)
+    const env = { ...process.env, LAUREL_DATA_DIR: await temporaryFolder(), LAUREL_PORT: "0" }
+    const container = spawn(program, args, {
+      cwd: school,
+      env: { ...env, LAUREL_ADMIN_PORT: "0" },
+      detached: true,
+      stdio: "pipe",
+    })
+    endsWithTest(container)
+    await new Output(container.stderr).waitFor(/"message":"Ready".*\n/)
+    const ended = once(container, "exit")
+    container.kill("SIGTERM")
+    expect(await ended).toEqual([0, null])
   })
 })
