@@ -46,11 +46,8 @@ describe("The domain agrees with the naive model on every reply and every state"
 describe("Streaks at risk", () => {
   it("are warned of in runs of the domain, once for each period", () => {
     // Three in ten runs have a streak that warns.
-    let warnings = 0
-    for (let runs = 0; warnings === 0 && runs < 60; runs++) {
-      warnings = play(Math.floor(Math.random() * 0x1_0000_0000), 250).warnings
-    }
-    assert(warnings > 0)
+    const fixed = Array.from({ length: 20 }, (_, index) => index + 1)
+    assert(fixed.some((seed) => play(seed, 250).warnings > 0))
   })
 })
 
@@ -101,7 +98,7 @@ describe("Badges by badges agree with the naive model", () => {
       if (fact.kind === "badge.earned" && isByBadges(fact.badgeId)) earnedByBadges++
     }
   }
-  for (const seed of seeds(3)) {
+  for (const seed of seedsAfter([1, 2, 3], 2)) {
     it(`in a run of 150 steps, after which all can be undone; repeat it with LAUREL_TEST_SEED=${seed}`, () => {
       const run = playListedBadges(seed)
       count(run)
@@ -111,10 +108,7 @@ describe("Badges by badges agree with the naive model", () => {
     })
   }
   it("and are earned in one of the runs", () => {
-    for (let runs = 0; runs < 60 && earnedByBadges === 0; runs++) {
-      count(playListedBadges(Math.floor(Math.random() * 0x1_0000_0000)))
-    }
-    assert(earnedByBadges > 0)
+    if (process.env.LAUREL_TEST_SEED === undefined) assert(earnedByBadges > 0)
   })
 })
 
@@ -165,7 +159,7 @@ describe("Repairs of streaks agree with the naive model", () => {
   const note = ({ records }: DomainRun) => {
     for (const { facts } of records) for (const { kind } of facts) happened.add(kind)
   }
-  for (const seed of seeds(3)) {
+  for (const seed of seedsAfter([1, 2, 3], 2)) {
     it(`in a run of 150 steps with a streak of days; repeat it with LAUREL_TEST_SEED=${seed}`, () => {
       const run = playRepairs(seed)
       note(run)
@@ -175,11 +169,8 @@ describe("Repairs of streaks agree with the naive model", () => {
     })
   }
   it("and both happen in one of the runs", () => {
-    const isDone = () => happened.has("streak.repaired") && happened.has("streak.repair_undone")
-    for (let runs = 0; runs < 60 && !isDone(); runs++) {
-      note(playRepairs(Math.floor(Math.random() * 0x1_0000_0000)))
-    }
-    assert(isDone())
+    if (process.env.LAUREL_TEST_SEED !== undefined) return
+    for (const kind of ["streak.repaired", "streak.repair_undone"]) assert(happened.has(kind), kind)
   })
 })
 

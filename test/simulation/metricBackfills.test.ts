@@ -9,13 +9,16 @@ limitedInFile({ ...smallBuckets, metricUndoRecordsMax: 4, backfillTurnUsersMax: 
 
 describe("A backfill of a metric counts each event that stands once", () => {
   // In the first one a user begins with a time zone, and takes in a user with earlier events.
-  const chosen = seedsAfter([272133808], 6)
-  it.effect.each(chosen)("whatever comes meanwhile; repeat it with LAUREL_TEST_SEED=%i", (seed) =>
-    simulateMetricBackfills(seed),
+  it.effect.each(seedsAfter([272133808, 1, 2, 3], 3))(
+    "whatever comes meanwhile; repeat it with LAUREL_TEST_SEED=%i",
+    (seed) => simulateMetricBackfills(seed),
   )
 
   it("and the runs had all that they try", () => {
-    if (chosen.length >= 6) expect(Math.min(...Object.values(happened))).toBeGreaterThan(0)
+    if (process.env.LAUREL_TEST_SEED !== undefined) return
+    for (const [what, times] of Object.entries(happened)) {
+      expect([what, times > 0]).toEqual([what, true])
+    }
   })
 
   it.effect.each(seeds(2))(

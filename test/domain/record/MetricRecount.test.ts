@@ -3,7 +3,7 @@ import { metricAggregates } from "../../../src/domain/project/Metric.ts"
 import { MetricRecount } from "../../../src/domain/record/MetricRecount.ts"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import { readMetric } from "../../../src/domain/user/MetricState.ts"
-import { Random, seeds } from "../../simulation/random.ts"
+import { Random, seedsAfter } from "../../simulation/random.ts"
 import { World } from "../decide/World.ts"
 
 const dayMs = 86_400_000
@@ -47,7 +47,7 @@ describe("A recount of the whole history", () => {
     "of %s gives the values of the user's state, whatever came late",
     (aggregate) => {
       let late = 0
-      for (const seed of seeds(20)) {
+      for (const seed of seedsAfter([1, 2, 3], 17)) {
         const random = new Random(seed)
         const { metric, world } = lived(random, aggregate)
         const today = Math.floor(world.now / dayMs)
@@ -60,7 +60,7 @@ describe("A recount of the whole history", () => {
           expect(shown, `seed ${seed}, ${length} late`).toEqual(readMetric(live, today))
         }
       }
-      expect(late).toBeGreaterThan(0)
+      if (process.env.LAUREL_TEST_SEED === undefined) expect(late).toBeGreaterThan(0)
     },
   )
 
