@@ -27,7 +27,10 @@ const start = async (bounds: { readonly streamHeartbeatMs?: number } = {}) => {
   return { server, owner, viewer, send, key }
 }
 
-/** Opens the stream like a page of the dashboard. Returns the text that it sends until its end. */
+/**
+ * Opens the stream like a page of the dashboard. Returns the text that it sends until its end, and waits for a part
+ * of it.
+ */
 const open = async (
   server: DashboardServer,
   browser: Browser,
@@ -38,7 +41,14 @@ const open = async (
     headers: { cookie, "sec-fetch-site": "same-origin", ...more },
   })
   expect(reply.headers.get("content-type")).toBe("text/event-stream")
-  return { text: reply.text() }
+  let received = ""
+  const read = async () => {
+    const decoder = new TextDecoder()
+    for await (const part of reply.body!) received += decoder.decode(part, { stream: true })
+    return received
+  }
+  const has = (words: string) => expect.poll(() => received).toContain(words)
+  return { text: read(), has }
 }
 
 const accountNamed = async (server: DashboardServer, name: string): Promise<string> => {
@@ -57,9 +67,9 @@ describe("The page Live", () => {
     })
     const page = await viewer.get("/dashboard/shop/sandbox/live")
     const [, after] = /data-after="([^"]+)"/.exec(page.text)!
-    const { text } = await open(server, viewer, { "last-event-id": after! })
+    const { has, text } = await open(server, viewer, { "last-event-id": after! })
     await send("later")
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await has('"userId":"later"')
     await viewer.post("/dashboard/sign-out")
     const users = [...(await text).matchAll(/"type":"event\.tracked".*"userId":"([^"]+)"/g)]
     expect(users.map(([, user]) => user)).toEqual(["before", "later"])
