@@ -5,7 +5,7 @@ import { isoTime } from "../../src/domain/values/isoTime.ts"
 import { EventOutcome } from "../../src/http/api/Events.ts"
 import { eventText } from "../../src/http/handlers/eventHandlers.ts"
 import { showBadges } from "../../src/http/handlers/Shapes.ts"
-import { randomOf } from "./random.ts"
+import { randomOf } from "../simulation/random.ts"
 
 const accepts = SchemaParser.decodeUnknownSync(EventOutcome, { onExcessProperty: "error" })
 

@@ -5,8 +5,8 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { exampleCursors } from "../../src/http/api/examples/exampleIds.ts"
+import { randomOf, seeds } from "../simulation/random.ts"
 import { startServer, type TestServer } from "./fixture.ts"
-import { randomOf } from "./random.ts"
 
 let server: TestServer
 beforeAll(async () => {
@@ -72,9 +72,7 @@ const splinters = [
 ]
 
 describe("a request with random changes", () => {
-  const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9))
-
-  it(`never breaks the server (SEED=${seed})`, async () => {
+  it.each(seeds(1))("never breaks the server (LAUREL_TEST_SEED=%i)", async (seed) => {
     const random = randomOf(seed)
     const below = (count: number) => Math.floor(random() * count)
     const pick = <A>(items: ReadonlyArray<A>): A => items[below(items.length)]!

@@ -5,7 +5,7 @@ import { isSilent } from "../../src/domain/record/Record.ts"
 import { decodeRecord } from "../../src/engine/records/Codec.ts"
 import { limits } from "../../src/Limits.ts"
 import { rule } from "../engine/fixture.ts"
-import { Random } from "../simulation/random.ts"
+import { Random, seeds } from "../simulation/random.ts"
 import { MemoryState } from "../storage/MemoryStorage.ts"
 import { waitMs } from "../waitMs.ts"
 import { startServer, type TestServer } from "./fixture.ts"
@@ -74,7 +74,7 @@ describe("POST /v1/events/import", () => {
     const days = Array.from({ length: 100 }, (_, day) =>
       new Date(Date.parse("2026-01-01T12:00:00Z") + day * 86_400_000).toISOString(),
     )
-    const seed = Math.floor(Math.random() * 1_000_000)
+    const [seed = 1] = seeds(1)
     const orders = { up: days, down: days.toReversed(), shuffled: new Random(seed).shuffled(days) }
     for (const [userId, order] of Object.entries(orders)) {
       await send(order.map((occurredAt) => event(userId, { action: "DAILY", occurredAt })))

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { randomOf } from "../simulation/random.ts"
 import { faultsOf, inHours, Place, problemOf } from "./definitions.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 import { type Json, SchemaValues } from "./fuzz/SchemaValues.ts"
-import { randomOf } from "./random.ts"
 
 let server: TestServer
 beforeAll(async () => {

@@ -378,7 +378,7 @@ describe("The stream", () => {
   })
 
   it.each(seeds(2))(
-    "gives every reader all messages once, while readers come and go (SEED=%i)",
+    "gives every reader all messages once, while readers come and go (LAUREL_TEST_SEED=%i)",
     async (seed) => {
       const random = new Random(seed)
       const storage = new MemoryState()

@@ -252,7 +252,7 @@ describe("The stream of one user", () => {
   })
 
   it.each(seeds(2))(
-    "gives every reader all messages about its user once, while readers come and go (SEED=%i)",
+    "gives every reader all messages about its user once, while readers come and go (LAUREL_TEST_SEED=%i)",
     async (seed) => {
       const random = new Random(seed)
       const storage = new MemoryState()

@@ -16,7 +16,7 @@ import { decideDirectory } from "../../../src/domain/decide/Directory.ts"
 import { type DirectoryState, emptyDirectory } from "../../../src/domain/project/Directory.ts"
 import { applyDirectory } from "../../../src/domain/record/applyDirectory.ts"
 import { limits } from "../../../src/Limits.ts"
-import { Random } from "../../simulation/random.ts"
+import { Random, seeds } from "../../simulation/random.ts"
 
 const minute = 60_000
 const everything: Access = { owner: true, projects: [] }
@@ -553,8 +553,7 @@ describe("Accounts", () => {
     )
   })
 
-  const seed = Number(process.env.LAUREL_TEST_SEED ?? Math.floor(Math.random() * 2 ** 32))
-  it(`keep their invariants whatever is asked in whatever order; again with LAUREL_TEST_SEED=${seed}`, () => {
+  it.each(seeds(1))("keep their invariants whatever is asked; LAUREL_TEST_SEED=%i", (seed) => {
     const random = new Random(seed)
     let state = setUp()
     let refused = 0

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest"
 import { Fenwick } from "../../../src/domain/board/ChunkIndex.ts"
-import { runSeed, seededRandom } from "./leaderboardModel.ts"
+import { randomOf } from "../../simulation/random.ts"
+import { runSeed } from "./leaderboardModel.ts"
 
 describe("A row of counts", () => {
   it("sums and finds like a plain array through random changes", () => {
-    const random = seededRandom(runSeed)
+    const random = randomOf(runSeed)
     const integer = (below: number): number => Math.floor(random() * below)
     const fenwick = new Fenwick()
     const counts: Array<number> = []

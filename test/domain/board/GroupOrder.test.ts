@@ -3,7 +3,8 @@ import { Grouping } from "../../../src/domain/board/Grouping.ts"
 import { Leaderboard } from "../../../src/domain/board/Leaderboard.ts"
 import { Members } from "../../../src/domain/board/Members.ts"
 import { limits } from "../../../src/Limits.ts"
-import { runSeed, seededRandom } from "./leaderboardModel.ts"
+import { randomOf } from "../../simulation/random.ts"
+import { runSeed } from "./leaderboardModel.ts"
 
 interface Row {
   readonly userId: string
@@ -85,7 +86,7 @@ describe("The groups of a board", () => {
   ])(
     `equal a naive sort through a random life with %s; again with LAUREL_TEST_SEED=${seed}`,
     (_, scores) => {
-      const random = seededRandom(seed)
+      const random = randomOf(seed)
       const below = (end: number) => Math.floor(random() * end)
       const grouping = new Grouping()
       const members = new Members()

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest"
 import { Leaderboard } from "../../../src/domain/board/Leaderboard.ts"
 import { Members } from "../../../src/domain/board/Members.ts"
 import { limits } from "../../../src/Limits.ts"
-import { pageOf, playModelRun, runSeed, seededRandom, startAround } from "./leaderboardModel.ts"
+import { randomOf } from "../../simulation/random.ts"
+import { pageOf, playModelRun, runSeed, startAround } from "./leaderboardModel.ts"
 
 const boardOf = (...scores: ReadonlyArray<readonly [userId: string, score: number]>) => {
   const board = new Leaderboard()
@@ -256,7 +257,7 @@ describe("A random life", () => {
   })
 
   it("builds the same board at once as one by one, in any order of input", () => {
-    const random = seededRandom(runSeed)
+    const random = randomOf(runSeed)
     const count = 20_000
     expect(count, "needs more ids than one map takes").toBeGreaterThan(limits.boardIdsInOneTableMax)
     const entries = Array.from({ length: count }, (_, index) => ({

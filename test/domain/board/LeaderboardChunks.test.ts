@@ -3,6 +3,7 @@
  * large board and full moves happen all the time.
  */
 import { describe, expect, it, vi } from "vitest"
+import { randomOf } from "../../simulation/random.ts"
 
 vi.mock(import("../../../src/Limits.ts"), async (original) => {
   const { limits } = await original()
@@ -21,7 +22,7 @@ vi.mock(import("../../../src/Limits.ts"), async (original) => {
 })
 
 const { limits } = await import("../../../src/Limits.ts")
-const { pageOf, playModelRun, runSeed, seededRandom } = await import("./leaderboardModel.ts")
+const { pageOf, playModelRun, runSeed } = await import("./leaderboardModel.ts")
 const { Leaderboard } = await import("../../../src/domain/board/Leaderboard.ts")
 
 describe("A leaderboard of tiny chunks", () => {
@@ -39,7 +40,7 @@ describe("A leaderboard of tiny chunks", () => {
   }
 
   it("orders equal scores of one sequence by user id, among slots of users who moved on or are gone", () => {
-    const random = seededRandom(runSeed)
+    const random = randomOf(runSeed)
     const below = (most: number) => Math.floor(random() * most)
     const board = new Leaderboard()
     const model = new Map<string, readonly [score: number, tie: number]>()

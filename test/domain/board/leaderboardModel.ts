@@ -7,6 +7,7 @@ import { expect } from "vitest"
 import { Gaps } from "../../../src/domain/board/Gaps.ts"
 import { Leaderboard } from "../../../src/domain/board/Leaderboard.ts"
 import { boardInMemory, offsetAround } from "../../../src/engine/boards/BoardSource.ts"
+import { randomOf, seeds } from "../../simulation/random.ts"
 
 interface BoardEntry {
   readonly rank: number
@@ -32,17 +33,6 @@ export const startAround = (
   const source = boardInMemory(board, new Gaps())
   const row = Effect.runSync(source.find(userId))
   return row === undefined ? undefined : offsetAround(source, row, limit)
-}
-
-/** Mulberry32: 0 ≤ number < 1, the same for the same seed. */
-export const seededRandom = (seed: number): (() => number) => {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }
 
 class NaiveBoard {
@@ -103,7 +93,7 @@ export interface ModelRun {
 export const playModelRun = (run: ModelRun): void => {
   let step = 0
   try {
-    const random = seededRandom(run.seed)
+    const random = randomOf(run.seed)
     const integer = (below: number): number => Math.floor(random() * below)
     const ids = Array.from({ length: run.users }, (_, n) => awkwardIds[n] ?? `user-${n}`)
     const newScore = (): number => {
@@ -204,4 +194,4 @@ export const playModelRun = (run: ModelRun): void => {
 }
 
 /** A new seed each time; `LAUREL_TEST_SEED` repeats a run. */
-export const runSeed = Number(process.env.LAUREL_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
+export const [runSeed = 1] = seeds(1)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { amountOf, minusAmount, plusAmount } from "../../../src/domain/project/Definition.ts"
 import { limits } from "../../../src/Limits.ts"
-import { randomOf } from "../../http/random.ts"
+import { randomOf } from "../../simulation/random.ts"
 
 const sum = { sumPath: "run.km" }
 const ofKm = (km: unknown) => amountOf(sum, { run: { km } })

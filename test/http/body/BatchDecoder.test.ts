@@ -12,7 +12,7 @@ import {
   eventItems,
 } from "../../../src/http/body/EventDecoder.ts"
 import { limits } from "../../../src/Limits.ts"
-import { randomOf } from "../random.ts"
+import { randomOf, seeds } from "../../simulation/random.ts"
 
 const json = "application/json"
 const ndjson = "application/x-ndjson"
@@ -32,9 +32,7 @@ const faultsOf = (result: ReturnType<typeof read>) =>
   Result.isFailure(result) ? (result.failure.errors ?? [result.failure.code]) : "none"
 
 describe("a batch that is read in steps", () => {
-  const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9))
-
-  it(`has the events and faults that the whole text has (SEED=${seed})`, () => {
+  it.each(seeds(1))("has the events and faults of the whole; LAUREL_TEST_SEED=%i", (seed) => {
     const random = randomOf(seed)
     const below = (count: number) => Math.floor(random() * count)
     const pick = <A>(items: ReadonlyArray<A>): A => items[below(items.length)]!

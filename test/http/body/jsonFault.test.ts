@@ -1,7 +1,7 @@
 /** The place where a text stops being JSON. */
 import { describe, expect, it } from "vitest"
 import { jsonFault } from "../../../src/http/body/jsonFault.ts"
-import { randomOf } from "../random.ts"
+import { randomOf, seeds } from "../../simulation/random.ts"
 
 /** Whether a JSON text can begin with `text`, according to the message of `JSON.parse`. */
 const isBeginning = (text: string): boolean => {
@@ -44,8 +44,7 @@ describe("The place of a fault in JSON", () => {
     expect(tried(text)).toBe(at)
   })
 
-  const seed = Number(process.env.LAUREL_TEST_SEED ?? Math.floor(Math.random() * 1e9))
-  it(`is where JSON.parse stops to accept beginnings; again with LAUREL_TEST_SEED=${seed}`, () => {
+  it.each(seeds(1))("is where JSON.parse stops to accept; LAUREL_TEST_SEED=%i", (seed) => {
     const random = randomOf(seed)
     const below = (bound: number): number => Math.floor(random() * bound)
     const samples = [

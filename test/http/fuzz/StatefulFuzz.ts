@@ -3,8 +3,9 @@
  * valid, nearly valid and arbitrary ones. Ids and cursors of replies go into later requests. The
  * document must declare every reply, and no reply may be a 5xx.
  */
+
+import { randomOf } from "../../simulation/random.ts"
 import type { Reply, TestServer } from "../fixture.ts"
-import { randomOf } from "../random.ts"
 import { type DocumentedOperation, operationsOf, ReplyCheck } from "./ReplyCheck.ts"
 import { type Json, SchemaValues } from "./SchemaValues.ts"
 

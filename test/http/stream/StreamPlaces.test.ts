@@ -139,7 +139,7 @@ describe("Places of streams", () => {
   })
 
   it.each(seeds(20))(
-    "never exceed their bounds, and refuse no environment below its share (SEED=%i)",
+    "never exceed their bounds, and refuse no environment below its share (LAUREL_TEST_SEED=%i)",
     (seed) => {
       const random = new Random(seed)
       const bounds = { ...limits, streamsMax: random.integer(1, 60), streamsOfEnvironmentMax: 12 }

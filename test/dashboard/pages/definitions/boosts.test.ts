@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { randomOf } from "../../../http/random.ts"
+import { randomOf } from "../../../simulation/random.ts"
 import { cellsOf, expectMarked, fieldsOf } from "../pageForm.ts"
 import { roundTrip } from "./roundTrip.ts"
 import { base, type Json, startWorld, type World } from "./world.ts"

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../../../src/Limits.ts"
-import { randomOf } from "../../../http/random.ts"
+import { randomOf } from "../../../simulation/random.ts"
 import { fieldsOf } from "../pageForm.ts"
 import { base, startWorld, type World } from "./world.ts"
 

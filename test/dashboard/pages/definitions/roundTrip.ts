@@ -1,7 +1,7 @@
 /** Definitions of every kind, created by the API and saved unchanged by their form. */
 import { expect } from "vitest"
 import { SchemaValues } from "../../../http/fuzz/SchemaValues.ts"
-import { randomOf } from "../../../http/random.ts"
+import { randomOf } from "../../../simulation/random.ts"
 import { fieldsOf } from "../pageForm.ts"
 import { base, type Json, type World } from "./world.ts"
 

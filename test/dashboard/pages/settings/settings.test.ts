@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { limits } from "../../../../src/Limits.ts"
 import { SchemaValues } from "../../../http/fuzz/SchemaValues.ts"
-import { randomOf } from "../../../http/random.ts"
+import { randomOf } from "../../../simulation/random.ts"
 import { base, type Json, startWorld, type World } from "../definitions/world.ts"
 import { cellsOf, expectMarked, type Fields, fieldsOf } from "../pageForm.ts"
 
