@@ -9,7 +9,6 @@ import {
   isOfTeams,
 } from "../../src/domain/project/BoardDefinition.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
-import type { TimedWindow } from "../../src/domain/values/Calendar.ts"
 import { windowName } from "./BoardScores.ts"
 import type { MixedModel, Person, Row } from "./MixedModel.ts"
 
@@ -63,15 +62,17 @@ export class MixedPayouts {
     if (!points.has(share.team)) return false
     const { index, window } = place
     if (window === "all_time") return share.scores.total.amount > 0
-    const isKept = share.scores.latest[window as TimedWindow].includes(index)
-    return isKept && share.scores.sumIn(window, index).amount > 0
+    return share.scores.sumIn(window, index).amount > 0
   }
 
-  /** A record has changed the user, who may be due no more. */
+  /**
+   * A record has changed the user, who may be due no more. A user who has left the team, or has scored in
+   * later windows, may have kept the share (`domain/user/TeamShares.ts`).
+   */
   follow(person: Person): void {
     for (const payout of this.open.values()) {
       if (!isOfTeams(payout.board) || this.#isMember(person, payout)) continue
-      payout.due.delete(person.id)
+      if (payout.due.delete(person.id)) payout.left.add(person.id)
     }
   }
 
@@ -87,13 +88,8 @@ export class MixedPayouts {
     expect([name, to, payout?.paid.has(to)]).toEqual([name, to, false])
     const team = isOfTeams(payout.board) ? prize.team! : undefined
     if (team !== undefined) {
-      expect([sequence, name, to, this.#isMember(person, payout)]).toEqual([
-        sequence,
-        name,
-        to,
-        true,
-      ])
-      expect(person.team).toBe(team)
+      const isKnown = payout.left.has(to) || this.#isMember(person, payout)
+      expect([sequence, name, to, isKnown]).toEqual([sequence, name, to, true])
       this.seen.toMembers++
     } else {
       const isKnown = payout.due.has(to) || payout.left.has(to)
@@ -117,9 +113,14 @@ export class MixedPayouts {
     }
   }
 
-  /** The user who stays gets the prizes of the merged user, unless no board lists the user who stays. */
+  /**
+   * The user who stays gets the prizes of the merged user, unless no board lists the user who stays, and the
+   * share of what a team scored.
+   */
   mergeEnds(userId: string, into: Person | undefined): void {
-    for (const [name, { board, due }] of this.open) {
+    for (const [name, { board, due, left }] of this.open) {
+      const mayBePaid = due.has(userId) || left.has(userId)
+      if (into !== undefined && isOfTeams(board) && mayBePaid) left.add(into.id)
       const isListed = into !== undefined && !into.hidden && !into.off.has(board.id)
       if (isOfTeams(board) || !isListed) continue
       expect([name, userId, due.has(userId)]).toEqual([name, userId, false])
