@@ -133,6 +133,8 @@ export class MixedModel {
     if (subject.actor !== "user") return
     const { userId } = subject
     if (cause.kind === "erasure") this.#leaveForGood(userId)
+    // A merge may have made the user disqualified already. Closed windows follow this record alone.
+    if (cause.kind === "disqualify" && cause.disqualified) this.#leave(userId, cause.leaderboard)
     // A kept refusal or a repeat says nothing.
     if (cause.kind === "erasure" || facts.length === 0) return
     const at = decidedAt(record)
@@ -162,7 +164,6 @@ export class MixedModel {
       case "disqualify":
         if (cause.disqualified) {
           person.off.add(cause.leaderboard)
-          this.#leave(person.id, cause.leaderboard)
         } else {
           person.off.delete(cause.leaderboard)
           this.#listAgain(person, at, cause.leaderboard)
