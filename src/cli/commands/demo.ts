@@ -12,7 +12,7 @@ import { type Commit, commits, countCommits, shortlogTotals } from "../demo/GitH
 import { startThrowawayServer, type ThrowawayServer } from "../demo/ThrowawayServer.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { ProgressBar } from "../output/ProgressBar.ts"
-import { formatTable } from "../output/Table.ts"
+import { amountOf, formatTable } from "../output/Table.ts"
 import { firstSignal } from "../process/Signals.ts"
 
 /* A commit as an event. */
@@ -275,7 +275,7 @@ const runDemo = Effect.fnUntraced(function* (repository: string) {
   const expected = yield* expectedTotals(repository, total)
   yield* check(expected, standings)
   yield* Console.log(
-    `OK: ${number(standings.length)} authors have as many commits as git shortlog -sne --all counts.`,
+    `OK: the commits of ${amountOf(standings.length, "author")} are those that git shortlog -sne --all counts.`,
   )
 
   const again = yield* sendHistory(client, history, new ProgressBar("Sending again", total), now)

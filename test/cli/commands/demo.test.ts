@@ -90,7 +90,7 @@ describe("laurel demo", () => {
     ])
     expect(output).toContain("Sent 9 commits: ")
     expect(output).toContain(
-      "OK: 3 authors have as many commits as git shortlog -sne --all counts.",
+      "OK: the commits of 3 authors are those that git shortlog -sne --all counts.",
     )
     expect(output).toMatch(
       /OK: repeated all commits, .*; all 9 were duplicates and nothing changed\./,
@@ -110,7 +110,7 @@ describe("laurel demo", () => {
     fs.renameSync(path.join(repository, ".git"), bare)
     const { exitCode, output } = await run(bare)
     expect(output).toContain("Sent 2,345 commits: ")
-    expect(output).toContain("OK: 49 authors have as many commits")
+    expect(output).toContain("OK: the commits of 49 authors are those")
     expect(output).toContain("all 2,345 were duplicates and nothing changed.")
     // Author n has the 2n + 1 commits from n² to (n + 1)².
     expect(rowsOf(output).slice(0, 2)).toEqual([
@@ -150,7 +150,7 @@ describe("laurel demo", () => {
         "🏆@example.org",
       ]),
     )
-    expect(output).toContain("OK: 4 authors have as many commits")
+    expect(output).toContain("OK: the commits of 4 authors are those")
     expect(exitCode).toBe(0)
   })
 
