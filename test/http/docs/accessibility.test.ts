@@ -12,9 +12,15 @@ const timeout = 300_000
 
 /**
  * The page with all operations would take axe minutes, since some rules compare each element with the
- * others: it gets a part of the operations at a time, with the schemas that they need.
+ * others: it gets a part of the operations and of the webhooks at a time, with the schemas that they need.
  */
 const parts = 8
+
+const partOf = (part: number, all: Record<string, Json>): Record<string, Json> => {
+  const entries = Object.entries(all)
+  const at = (n: number) => Math.floor((n * entries.length) / parts)
+  return Object.fromEntries(entries.slice(at(part), at(part + 1)))
+}
 
 /** The schemas that `value` refers to, and those that these refer to. */
 const schemasOf = (contract: Json, value: unknown): Record<string, Json> => {
@@ -43,16 +49,16 @@ describe("The reference at /docs", () => {
     const name = `is accessible in light and dark, part ${part + 1} of ${parts} of its operations`
     it(name, { timeout }, async () => {
       // Neighbours share schemas.
-      const all = Object.entries<Json>(contract.paths)
-      const from = Math.floor((part * all.length) / parts)
-      const some = all.slice(from, Math.floor(((part + 1) * all.length) / parts))
-      const operations = some.flatMap(([, path]) => Object.keys(path)).length
+      const some = {
+        paths: partOf(part, contract.paths),
+        webhooks: partOf(part, contract.webhooks),
+      }
+      const operations = Object.values(some.paths).flatMap((path) => Object.keys(path)).length
       expect(operations).toBeGreaterThan(10)
-      const schemas = schemasOf(contract, some)
-      const components = { ...contract.components, schemas }
+      const components = { ...contract.components, schemas: schemasOf(contract, some) }
       const page = await tabs.open({ url: server.url })
       await page.route("**/openapi.json", (route) =>
-        route.fulfill({ json: { ...contract, components, paths: Object.fromEntries(some) } }),
+        route.fulfill({ json: { ...contract, components, ...some } }),
       )
       await page.goto("/docs")
       const snippets = page.locator(".request-card pre").filter({ hasText: /^curl / })
