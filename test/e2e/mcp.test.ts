@@ -122,6 +122,11 @@ describe("laurel mcp", () => {
     await expect.poll(async () => (await read("read_series", lessons)).points?.at(-1).value).toBe(1)
     const hearts = { experiment: "hearts", retention: "D7" }
     await expect.poll(async () => (await read("read_experiment", hearts)).variants?.length).toBe(2)
+    const { experiments } = await read("list_experiments", { limit: 5 })
+    expect(experiments).toMatchObject([{ key: "hearts", result: { metric: "lessons" } }])
+    const [{ key: variant }] = experiments[0].variants
+    const retention = await read("read_retention", { experiment: "hearts", variant })
+    expect(retention).toMatchObject({ experiment: "hearts", variant, segment: null })
     const mechanics = await read("list_mechanics", { kind: "goal", days: 7, limit: 5 })
     expect(mechanics).toMatchObject({ total: 1, mechanics: [{ key: "together" }] })
     expect(await read("read_recap", { userId: "ada" })).toMatchObject({ totals: { events: 1 } })

@@ -301,6 +301,14 @@ const reads: ReadonlyArray<Omit<Tool, "writes">> = [
     },
   },
   {
+    name: "list_experiments",
+    title: "List experiments",
+    description:
+      "Experiments that are not archived, each with its last result in short: the difference of each variant to the control, its interval of 95 %, and whether there are enough users.",
+    input: object({ limit, cursor }),
+    run: (ask, input) => ask("GET", withQuery("/v1/experiments", input, ["limit", "cursor"])),
+  },
+  {
     name: "read_experiment",
     title: "Read the results of an experiment",
     description:

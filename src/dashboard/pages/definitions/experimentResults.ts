@@ -132,13 +132,22 @@ export const shortWords = (result: Short | null): Content => {
   }${enoughUsers === false && html`<br><span class="hint">Too few users: ${variants.map(({ users }) => count(users)).join(", ")} of ${limits.experimentUsersMin} each.</span>`}`
 }
 
+type Experiment = Pick<BodyOf<"experiments.get">, "id" | "key" | "metric" | "variants">
+
+/** Links to the retention of each variant. */
+const retentionLinks = (base: string, { key, variants }: Experiment): Content =>
+  variants.map(
+    (one, place) =>
+      html`${place > 0 && ", "}<a href="${base}/retention?of=experiment:${key}:${one.key}">${isolated(one.key)}</a>`,
+  )
+
 /** The results of an experiment: of its metric, if it names one, and of retention. */
 export const resultsSection = (
   visit: PlaceVisit,
-  id: string,
-  metric: string | null,
+  experiment: Experiment,
 ): Effect.Effect<Content, LaurelError> =>
   Effect.gen(function* () {
+    const { id, metric } = experiment
     const ask = (query: Readonly<Record<string, string>>) =>
       visit.ask("experiments.results", { params: { id }, query })
     const asked = [
@@ -152,5 +161,5 @@ export const resultsSection = (
     return html`<section aria-labelledby="results-title"><h2 id="results-title">Results</h2>
 ${warnings.length > 0 && html`<ul class="warnings">${warnings.map((warning) => html`<li>${warningWords[warning]}</li>`)}</ul>`}
 ${all.map(resultsView)}
-<p class="hint">Other metrics, days and tables: <code>GET /v1/experiments/:id/results</code>.</p></section>`
+<p class="hint">Retention by the day on which users entered: ${retentionLinks(visit.base, experiment)}. Other metrics, days and tables: <code>GET /v1/experiments/:id/results</code>.</p></section>`
   })

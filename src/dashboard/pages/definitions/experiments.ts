@@ -130,10 +130,10 @@ export const experimentRoutes: ReadonlyArray<Route> = kindRoutes<Experiment, und
   names,
   draftOf,
   patchOf,
-  more: (visit, { id, metric, status }) =>
-    status === "draft" || status === "archived"
+  more: (visit, experiment) =>
+    experiment.status === "draft" || experiment.status === "archived"
       ? Effect.undefined
-      : resultsSection(visit, id, metric),
+      : resultsSection(visit, experiment),
   heads: ["Variants", "Difference to the control, 95% interval", "For", "Period"],
   cellsIn: () =>
     Effect.succeed((experiment) => [

@@ -112,6 +112,9 @@ describe("The pages of experiments", () => {
       }
     }
     const { text } = await world.owner.get(`${experiments}/${told.id}`)
+    const ofGoal = `${base}/retention?of=experiment:${told.key}:goal`
+    expect(text).toContain(`<a href="${ofGoal}"><bdi>goal</bdi></a>. Other metrics`)
+    expect((await world.owner.get(ofGoal)).text).toContain("with the variant <bdi>goal</bdi>")
     expect(text).toContain("The experiment has not ended.")
     expect(text).toMatch(/The 95% interval of the difference, \S+ to \S+, (includes|leaves out) 0/)
     expect(text).toContain("Users by <bdi>taps</bdi> of a user, since they entered")
