@@ -4,7 +4,7 @@
  * Invariants:
  * - The result is the state that live operation had after the last record in the journal: the fold
  *   of `apply` over snapshot and journal.
- * - The counts are as of the watermark. An actor's value and a stored board may be newer, if a
+ * - The counts and the projects are as of the watermark. A user's state and a stored board may be newer, if a
  *   later snapshot was interrupted. So a record is applied to its actor only if the actor's value
  *   is older than the record, but it always passes the commit stages up to `erasure`.
  * - Records come in sequence, without gaps (asserted). A record out of sequence ends the start as

@@ -6,13 +6,15 @@
  *   slice.
  * - The snapshot never has more than the journal. Only durable states are written (asserted), and
  *   in relaxed durability only once the journal has their records.
- * - A crash between slices does no harm. Each actor's value has its own sequence, so recovery skips
- *   records that the value includes; index entries are written again unchanged.
+ * - A crash between slices does no harm. Each user's state has its own sequence, so recovery skips
+ *   records that it includes; index entries are written again unchanged.
+ * - Projects and the directory have the watermark's state, in the slice that sets the watermark. What
+ *   recovery folds by a project's state, such as scores of teams, sees the states that it saw live.
  * - One snapshot is taken at a time.
  *
- * Order: boards of closed windows (`BoardWriter`), jobs and ids of erased users, changed projects
- * and the directory, the states of users (`UserPart`), kept answers, callers' ids of the new
- * records (`IdIndex`), and the watermark.
+ * Order: boards of closed windows (`BoardWriter`), jobs and ids of erased users, the states of users
+ * (`UserPart`), kept answers, callers' ids of the new records (`IdIndex`), and last, with the watermark,
+ * counts, changed projects and the directory.
  *
  * Times: at the interval, when many records wait, and at the end. The states are paced over
  * `snapshotPaceShare` of the interval, until many records wait again or the end wants a snapshot.
@@ -20,6 +22,7 @@
  * `heartbeatMs` lets old segments of the journal end (`JournalUpkeep`).
  */
 import { Effect, Exit, Semaphore } from "effect"
+import type { ProjectState } from "../../domain/project/Project.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey } from "../../storage/Keys.ts"
 import type { Entry, StorageError } from "../../storage/Storage.ts"
@@ -43,6 +46,12 @@ export interface SnapshotterOptions {
   readonly onEnded: () => void
   readonly sliceEntriesMax: number
   readonly metrics: EngineMetrics
+}
+
+/** The durable state of a project or the directory when the snapshot began. */
+interface SharedState {
+  readonly actor: AnyActor
+  readonly state: AnyActor["durable"]
 }
 
 /** Appends a record without facts, then calls back, whether or not that succeeded. */
@@ -171,13 +180,13 @@ export class Snapshotter {
     const startedAt = performance.now()
     const watermark = changed.lastDurable
     const actors = changed.begin()
+    const shared = actors.map((actor) => ({ actor, state: actor.durable }))
     const part = environments.beginSnapshot()
     const erased = erasures.begin()
     return Effect.gen(function* () {
       yield* self.#writeBoards
       self.#turns.begin()
       yield* self.#erase(erased)
-      for (const entry of self.#sharedEntries(actors)) slices.add(entry)
       yield* self.#users.write()
       for (const entry of idempotency.entries(watermark)) {
         slices.add(entry)
@@ -190,6 +199,10 @@ export class Snapshotter {
       }
       const mark: SnapshotMark = { watermark, at: now() }
       for (const entry of part.entries) {
+        slices.add(entry)
+        if (self.#turns.isOver) yield* self.#turns.next
+      }
+      for (const entry of self.#sharedEntries(shared)) {
         slices.add(entry)
         if (self.#turns.isOver) yield* self.#turns.next
       }
@@ -245,16 +258,16 @@ export class Snapshotter {
    * The entries of the projects and the directory that changed, in one slice: a project's value and
    * its chunks of teams are as of one record.
    */
-  *#sharedEntries(actors: ReadonlyArray<AnyActor>): Generator<Entry> {
-    for (const actor of actors) {
-      const { durable, kind, storedChecksum, subject } = actor
+  *#sharedEntries(shared: ReadonlyArray<SharedState>): Generator<Entry> {
+    for (const { actor, state } of shared) {
+      const { kind, storedChecksum, subject } = actor
       if (subject.actor === "user") continue
-      const value = encodeValue(kind.stored!.encode(durable))
+      const value = encodeValue(kind.stored!.encode(state))
       yield actorEntry(subject, value, storedChecksum)
       actor.storedChecksum = checksumOf(value)
       if (subject.actor !== "project") continue
-      const { id, project, storedTeams } = this.#state.environments.of(subject.environment)
-      yield* storedTeams.entries(id, project.durable.teams)
+      const { id, storedTeams } = this.#state.environments.of(subject.environment)
+      yield* storedTeams.entries(id, (state as ProjectState).teams)
     }
   }
 
