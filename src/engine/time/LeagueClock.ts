@@ -4,7 +4,8 @@
  *
  * Invariants:
  * - A window is closed only when all records that count for it are durable: after the end the clock
- *   waits for the commit of everything appended so far, and then asks the project's actor.
+ *   waits for the commit of everything appended so far, and then asks the project's actor. A window that
+ *   ends during this wait, or is over only by settings that changed then, waits for the next commit.
  * - The windows of a league close one after the other: the next one only when the one before is
  *   settled for all. A user whose settling fails does not hold up a test clock for ever.
  * - Such a user is counted (`laurel_payments_failing`), since the next window of the league waits for it.
@@ -124,18 +125,24 @@ export class LeagueClock<Environment extends LeagueEnvironment> {
   /** Closes the windows that are over; returns false if that must be tried again. */
   closeEnded(environment: Environment): Effect.Effect<boolean> {
     return Effect.suspend(() => {
-      if (environment.project.state.leagues.size === 0) return Effect.succeed(true)
-      if (this.#over(environment).length === 0) return Effect.succeed(true)
-      return this.#close(environment)
+      const { state } = environment.project
+      if (state.leagues.size === 0) return Effect.succeed(true)
+      const at = timeIn(state, this.#options.now())
+      return this.#over(environment, at).length === 0
+        ? Effect.succeed(true)
+        : this.#close(environment, at)
     })
   }
 
-  #close(environment: Environment): Effect.Effect<boolean> {
+  #close(environment: Environment, at: number): Effect.Effect<boolean> {
     const { afterCommit, close } = this.#options
+    const { project } = environment
+    const { settings } = project.state
     return Effect.callback((resume) => {
       const closeNow = () => {
         markTurn("rollover")
-        const windows = this.#over(environment)
+        if (project.state.settings !== settings) return resume(this.closeEnded(environment))
+        const windows = this.#over(environment, at)
         if (windows.length === 0) return resume(Effect.succeed(true))
         const command = { kind: "closeLeagues", windows } as const
         close(environment, command, (closed) => resume(Effect.succeed(closed)))
@@ -145,10 +152,9 @@ export class LeagueClock<Environment extends LeagueEnvironment> {
     })
   }
 
-  /** Of each league, the oldest window with members, if it is over. */
-  #over({ cohorts, project }: Environment): CloseLeagues["windows"] {
+  /** Of each league, the oldest window with members, if it is over at `at`. */
+  #over({ cohorts, project }: Environment, at: number): CloseLeagues["windows"] {
     const { state } = project
-    const at = timeIn(state, this.#options.now())
     const zone = zoneOf(state.settings.timezone)
     return [...state.leagues.values()].flatMap((league: League) => {
       const { id: leagueId, set } = league
