@@ -169,7 +169,11 @@ export class BoardWriter {
       const paying = { boardId: place.board, window: place.kind, index }
       if (payouts.size > 0 && payouts.has(payoutId(paying))) continue
       windows.stored.delete(index)
+      windows.gone.add(index)
+    }
+    for (const index of windows.gone) {
       yield* this.#delete({ ...place, index }, write)
+      windows.gone.delete(index)
     }
   })
 

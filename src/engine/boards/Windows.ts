@@ -45,6 +45,8 @@ export class Windows {
   readonly frozen: Array<FrozenBoard> = []
   /** By index, oldest first. */
   readonly stored = new Map<number, StoredBoard>()
+  /** The indexes of boards past their retention whose rows may still be on disk. */
+  readonly gone = new Set<number>()
   /** The index of the newest window whose board was ever stored. */
   storedThrough = Number.NEGATIVE_INFINITY
   readonly #newBoard: () => Leaderboard

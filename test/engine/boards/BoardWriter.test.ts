@@ -15,7 +15,7 @@ import {
 } from "../../../src/engine/boards/StoredBoard.ts"
 import { limits } from "../../../src/Limits.ts"
 import { keyParts } from "../../../src/storage/Keys.ts"
-import type { Entry, Storage } from "../../../src/storage/Storage.ts"
+import { type Entry, type Storage, Unavailable } from "../../../src/storage/Storage.ts"
 import { boardWith } from "../../domain/definitions.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import { anEnvironment } from "../fixture.ts"
@@ -216,6 +216,29 @@ describe("A board that is stored", () => {
           expect(yield* storage.readEntry("boards", key)).toBeUndefined()
         }
       }),
+  )
+
+  it.effect("is deleted whole after its retention, also if the disk was full meanwhile", () =>
+    Effect.gen(function* () {
+      const { environment, slices, storage } = yield* stored(idsOf(2_000))
+      environment.boards.windows.daily.openBoard(index + 1)!.setUser("next", 1, 1)
+      closeWindow(environment, index + 1, 2)
+      const keys = slices.flatMap((slice) => slice.map(({ key }) => key))
+      const now = () => 1_000 * 86_400_000
+      const writer = new BoardWriter({ storage, environments: [environment], now })
+      const disk = { full: false, deletions: 0 }
+      const write = writer.write((entries) => {
+        if (disk.full) return new Unavailable({ operation: "write", reason: "disk_full" })
+        const isDeletion = entries.some((entry) => sectionOf(entry) === "r" && entry.value === null)
+        if (isDeletion) disk.full = ++disk.deletions === 1
+        return storage.writeEntries(entries)
+      })
+      expect((yield* Effect.flip(write))._tag).toBe("Unavailable")
+      expect([...environment.boards.windows.daily.stored.keys()]).toEqual([index + 1])
+      disk.full = false
+      yield* write
+      for (const key of keys) expect(yield* storage.readEntry("boards", key)).toBeUndefined()
+    }),
   )
 })
 
