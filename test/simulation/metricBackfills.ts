@@ -1,5 +1,5 @@
 /**
- * Seeded runs of a backfill of a metric: users with events, undo, merges and changes of time zone
+ * Seeded runs of a backfill of a metric: users with events, undo, merges, erasures and changes of time zone
  * before the metric exists, while its backfill runs, and afterwards, while the power fails before or
  * after the journal takes a batch.
  *
@@ -30,7 +30,7 @@ const hour = 60 * minute
 const day = 24 * hour
 
 /** How much has happened in all runs. */
-export const happened = { crashes: 0, merges: 0, undone: 0, meanwhile: 0 }
+export const happened = { crashes: 0, merges: 0, erasures: 0, undone: 0, meanwhile: 0 }
 
 interface Entry {
   readonly record: JournalRecord
@@ -82,7 +82,7 @@ const personsOf = (records: ReadonlyArray<JournalRecord>): ReadonlyMap<string, P
       person.entries.push(...persons.get(fact.from)!.entries)
       persons.delete(fact.from)
     }
-    if (cause.kind === "mergeEnd") persons.delete(id)
+    if (cause.kind === "mergeEnd" || cause.kind === "erasure") persons.delete(id)
   }
   for (const { entries } of persons.values()) {
     entries.sort((one, other) => one.record.sequence - other.record.sequence)
@@ -174,7 +174,11 @@ class World {
 
   /** The answer is that of the records: a refusal has none. */
   ask({ command, userId }: Asked): Effect.Effect<void> {
-    return Effect.ignore(this.running.engine.askUser(sandbox, { userId, command } as never))
+    const asked = this.running.engine.askUser(sandbox, { userId, command } as never)
+    const counted = Effect.map(asked, () => {
+      if (command.kind === "erasure") happened.erasures++
+    })
+    return Effect.ignore(counted)
   }
 
   event(userId: string): Asked {
@@ -209,7 +213,8 @@ class World {
     const kind = random.next()
     if (kind < 0.25) return this.undo(userId) ?? this.event(userId)
     if (kind < 0.32) return { userId, command: { kind: "merge", into: random.pick(present) } }
-    if (zone && kind < 0.4) {
+    if (kind < 0.35) return { userId, command: { kind: "erasure" } }
+    if (zone && kind < 0.43) {
       return { userId, command: { kind: "profile", change: { timezone: random.pick(zones) } } }
     }
     return this.event(userId)
@@ -239,7 +244,7 @@ class World {
       let isOpen = false
       for (const id of users) {
         const user = yield* engine.readUser(sandbox, id)
-        if (user?.leadsTo?.done === false) isOpen = true
+        if (user?.leadsTo?.done === false || (user?.erasing ?? 0) > 0) isOpen = true
         if (user?.metrics.get("m")?.recalculating === true) isOpen = true
       }
       if (!isOpen) return
