@@ -86,4 +86,12 @@ export class BoardScores {
       if (!this.latest[kind].includes(Number(index))) this.#sums.delete(name)
     }
   }
+
+  /** Forgets the scores of these windows. */
+  forget(isOver: (kind: TimedWindow, index: number) => boolean): void {
+    for (const name of this.windows) {
+      const [kind, index] = name.split(" ") as [TimedWindow, string]
+      if (isOver(kind, Number(index))) this.#sums.delete(name)
+    }
+  }
 }

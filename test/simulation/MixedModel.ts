@@ -11,11 +11,11 @@ import {
   hasWindow,
   isOfTeams,
   isWhole,
+  isXpBoard,
   kindOfWindow,
   xpBoard,
 } from "../../src/domain/project/BoardDefinition.ts"
-import type { BoardPrize } from "../../src/domain/project/BoardPrize.ts"
-import type { Team } from "../../src/domain/project/Team.ts"
+import { isOffBoard, type Team } from "../../src/domain/project/Team.ts"
 import {
   decidedAt,
   type FactOf,
@@ -26,12 +26,7 @@ import type { TimedWindow } from "../../src/domain/values/Calendar.ts"
 import { BoardScores, type Indexes, windowName } from "./BoardScores.ts"
 import { MixedCalendar } from "./MixedCalendar.ts"
 import { MixedPayouts } from "./MixedPayouts.ts"
-
-/** The effects of an event, by its action. `taps` and `pushes` are metrics. */
-export const givenBy = {
-  TAP: { xp: 3, gems: 2, taps: 1 },
-  PUSH: { xp: 5, gems: 0, taps: 0 },
-} as const
+import { givenBy, type Row, rankedBy, wonBy, wonWith } from "./MixedRows.ts"
 
 interface Placed {
   readonly amount: number
@@ -90,17 +85,6 @@ export class Person {
   }
 }
 
-export interface Row {
-  /** The user, or the number of the team. */
-  readonly of: string | number
-  readonly score: number
-  readonly since: number
-  readonly group: string | null
-  readonly rank: number
-  /** The points of the prizes that it has won. */
-  readonly won: number
-}
-
 const nowhere: Indexes = new Map()
 
 export class MixedModel {
@@ -118,7 +102,16 @@ export class MixedModel {
   pushesSince: number | undefined
   isBackfilled = false
   readonly #teamScores = new Map<string, Map<number, BoardScores>>()
-  readonly seen = { closed: 0, over: 0, late: 0, undone: 0, kept: 0, missed: 0, united: 0 }
+  readonly seen = {
+    closed: 0,
+    over: 0,
+    late: 0,
+    undone: 0,
+    kept: 0,
+    missed: 0,
+    united: 0,
+    judged: 0,
+  }
 
   constructor() {
     this.payouts = new MixedPayouts(this)
@@ -184,7 +177,7 @@ export class MixedModel {
         if (cause.done) this.#leaveForGood(person.id)
         break
       case "payment":
-        this.payouts.paid(person, record)
+        this.#grant(person, this.payouts.paid(person, record), sequence, at)
         break
     }
   }
@@ -233,6 +226,22 @@ export class MixedModel {
     }
     this.entries.set(sequence, entry)
     person.entries.add(entry)
+  }
+
+  /** A prize scores nowhere, but is xp of the user. */
+  #grant(person: Person, points: number, sequence: number, at: number): void {
+    const { gems, xp } = wonWith(points)
+    const placed = { amount: 0, team: undefined, windows: nowhere }
+    const on = new Map<string, Placed>()
+    for (const board of this.boards.values()) {
+      const isMissed = !isXpBoard(board) && hasScores(board) && !this.calendar.isFinal(board)
+      if (isMissed && isWhole(board)) on.set(board.id, { ...placed, missed: true })
+    }
+    const own = { by: person.id, at, action: null, size: 0, undone: false }
+    const entry: Entry = { ...own, sequence, xp, gems, on }
+    this.entries.set(sequence, entry)
+    person.entries.add(entry)
+    person.on(xpBoard.id).add(nowhere, xp, sequence)
   }
 
   /** The amount that an entry adds to the score of a board. */
@@ -324,15 +333,19 @@ export class MixedModel {
 
   /** The user leaves closed windows for good: those of one board, or all. */
   #leave(userId: string, boardId?: string): void {
+    this.#leaveClosed(userId, boardId)
+    this.payouts.forfeit(userId, boardId)
+  }
+
+  #leaveClosed(who: Row["of"], boardId?: string): void {
     for (const [name, rows] of this.closed) {
-      const [of] = name.split(" ")
-      if (boardId !== undefined && of !== boardId) continue
+      const [board] = name.split(" ")
+      if (boardId !== undefined && board !== boardId) continue
       this.closed.set(
         name,
-        rows.filter((row) => row.of !== userId),
+        rows.filter(({ of }) => of !== who),
       )
     }
-    this.payouts.forfeit(userId, boardId)
   }
 
   #leaveForGood(userId: string): void {
@@ -396,8 +409,10 @@ export class MixedModel {
         this.isBackfilled = true
         break
       case "team.created":
-      case "team.updated":
         this.teams.set(fact.team.number, fact.team)
+        break
+      case "team.updated":
+        this.#updateTeam(fact.team, decidedAt(record))
         break
       case "team.deleted":
         this.#deleteTeam(fact.teamId)
@@ -414,17 +429,37 @@ export class MixedModel {
     }
   }
 
+  /** The team may be disqualified, or listed again with its scores in the windows that take scores. */
+  #updateTeam(team: Team, now: number): void {
+    const { number } = team
+    const before = this.teams.get(number)!
+    this.teams.set(number, team)
+    for (const board of this.boards.values()) {
+      const isOff = isOffBoard(team, board.id)
+      if (isOff === isOffBoard(before, board.id)) continue
+      this.seen.judged++
+      if (isOff) this.#leaveClosed(number, board.id)
+      else {
+        this.#ofTeam(board.id, number).forget((kind, index) =>
+          this.calendar.isOver(board, kind, index, now),
+        )
+      }
+    }
+    for (const person of this.people.values()) this.payouts.follow(person)
+  }
+
+  /** Whether the team is disqualified on the board. */
+  isOff(number: number, { id }: Board): boolean {
+    const team = this.teams.get(number)
+    return team !== undefined && isOffBoard(team, id)
+  }
+
   #deleteTeam(teamId: string): void {
     const number = [...this.teams.values()].find(({ id }) => id === teamId)!.number
     this.teams.delete(number)
     for (const person of this.people.values()) if (person.team === number) person.team = undefined
     for (const teams of this.#teamScores.values()) teams.delete(number)
-    for (const [name, rows] of this.closed) {
-      this.closed.set(
-        name,
-        rows.filter(({ of }) => of !== number),
-      )
-    }
+    this.#leaveClosed(number)
     for (const person of this.people.values()) this.payouts.follow(person)
   }
 
@@ -507,6 +542,7 @@ export class MixedModel {
     }
     if (isOfTeams(board)) {
       for (const [of, scores] of this.#teamScores.get(board.id) ?? []) {
+        if (this.isOff(of, board)) continue
         const { amount, since } = kind === "all_time" ? scores.total : scores.sumIn(kind, index)
         list({ of, group: null }, amount, since)
       }
@@ -538,25 +574,3 @@ export class MixedModel {
     return sizes.length === 0 ? undefined : Math.max(...sizes)
   }
 }
-
-/** The rows in their order, with their ranks. */
-const rankedBy = (
-  { order, ties }: Board,
-  rows: ReadonlyArray<Omit<Row, "rank">>,
-): ReadonlyArray<Row> => {
-  const sign = order === "asc" ? 1 : -1
-  const sorted = rows.toSorted(
-    (one, other) => sign * (one.score - other.score) || one.since - other.since,
-  )
-  return sorted.map((row, place) => {
-    const better = rows.filter(({ score }) => sign * (score - row.score) < 0).length
-    return { ...row, rank: 1 + (ties === "shared" ? better : place) }
-  })
-}
-
-/** The points of the prizes for a rank. */
-const wonBy = (prizes: ReadonlyArray<BoardPrize>, rank: number, total: number): number =>
-  prizes.reduce((sum, { percent, ranks, reward }) => {
-    const [from, to] = ranks ?? [1, Math.ceil((total * percent!) / 100)]
-    return rank >= from && rank <= to ? sum + reward.points : sum
-  }, 0)

@@ -10,7 +10,8 @@ import {
 } from "../../src/domain/project/BoardDefinition.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
 import { windowName } from "./BoardScores.ts"
-import type { MixedModel, Person, Row } from "./MixedModel.ts"
+import type { MixedModel, Person } from "./MixedModel.ts"
+import type { Row } from "./MixedRows.ts"
 
 interface Place {
   readonly window: BoardWindow
@@ -59,7 +60,7 @@ export class MixedPayouts {
   #isMember({ hidden, off, shares, team }: Person, { board, place, points }: Payout): boolean {
     const share = shares.get(board.id)
     if (hidden || off.has(board.id) || share === undefined || share.team !== team) return false
-    if (!points.has(share.team)) return false
+    if (!points.has(share.team) || this.#model.isOff(share.team, board)) return false
     const { index, window } = place
     if (window === "all_time") return share.scores.total.amount > 0
     return share.scores.sumIn(window, index).amount > 0
@@ -76,7 +77,8 @@ export class MixedPayouts {
     }
   }
 
-  paid(person: Person, { cause, facts, sequence }: JournalRecord): void {
+  /** Returns the points. */
+  paid(person: Person, { cause, facts, sequence }: JournalRecord): number {
     if (cause.kind !== "payment" || cause.prize === undefined) throw new Error("unexpected")
     const { prize, to } = cause
     const points = facts.reduce(
@@ -101,6 +103,7 @@ export class MixedPayouts {
     person.points += points
     this.seen.paid++
     if (to !== person.id) this.seen.forMerged++
+    return points
   }
 
   /** The user leaves the windows of one board, or of all. */

@@ -34,7 +34,7 @@ import { event, reward, rule, sandbox } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { BoardModel, type Credit, type ModelEntry, modelPrizes, type Season } from "./BoardModel.ts"
 import { Random } from "./random.ts"
-import { openStalling } from "./windowEngine.ts"
+import { openTroubled, SnapshotDisk, troubleSnapshot } from "./windowEngine.ts"
 
 export const zones = [
   "UTC",
@@ -83,8 +83,8 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
   yield* TestClock.setTime(Date.parse(random.pick(beginnings)))
   const state = new MemoryStorage.MemoryState()
   const model = new BoardModel(yield* Clock.currentTimeMillis, spanOf(seed))
-  const disk = { writesLeft: Number.POSITIVE_INFINITY }
-  const open = openStalling(state, disk, seed)
+  const disk = new SnapshotDisk()
+  const open = openTroubled(state, disk, seed)
   let running = yield* open
   // Long ids, so that a stored board has several pages.
   const users = Array.from({ length: 12 }, (_, index) =>
@@ -253,8 +253,14 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
   const kill = Effect.gen(function* () {
     // In the middle of a snapshot or at any moment; the next start is at once or days later.
     if (random.chance(0.6)) {
-      disk.writesLeft = random.integer(0, 15)
-      yield* pass(300 * minute)
+      const others = [earn, regroup, end, undo, hide]
+      const isDead = yield* troubleSnapshot(
+        disk,
+        random,
+        Effect.andThen(pass(300 * minute), paid),
+        others,
+      )
+      if (!isDead && random.chance(0.5)) return
     }
     yield* running.close("kill")
     if (random.chance(0.5)) yield* pass(random.integer(1, 3 * day))

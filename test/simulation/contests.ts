@@ -26,7 +26,7 @@ import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { stallingReads } from "../storage/stalling.ts"
 import { ContestModel, type Contribution } from "./ContestModel.ts"
 import { Random } from "./random.ts"
-import { openStalling } from "./windowEngine.ts"
+import { openTroubled, SnapshotDisk, troubleSnapshot } from "./windowEngine.ts"
 
 const minute = 60_000
 const day = 1_440 * minute
@@ -58,13 +58,13 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
   const random = new Random(seed)
   yield* TestClock.setTime(Date.parse("2026-10-23T12:00:00Z"))
   const state = new MemoryStorage.MemoryState()
-  const disk = { writesLeft: Number.POSITIVE_INFINITY }
+  const disk = new SnapshotDisk()
   /** While it is closed, nobody is paid: no member of a team is found. */
   const pays = Latch.makeUnsafe(true)
   let paysNobody = false
-  const open = openStalling(state, disk, seed, {
-    over: (storage) => stallingReads(storage, "teamMembers", pays),
-  })
+  const open = openTroubled(state, disk, seed, (storage) =>
+    stallingReads(storage, "teamMembers", pays),
+  )
   let running = yield* open
   const timezone = random.pick(zones)
   const graceMinutes = random.pick([0, 60, 360, 720])
@@ -232,8 +232,9 @@ export const simulateContests = Effect.fnUntraced(function* (seed: number, steps
 
   const kill = Effect.gen(function* () {
     if (random.chance(0.6)) {
-      disk.writesLeft = random.integer(0, 15)
-      yield* pass(300 * minute)
+      const others = [earn, undo, move, remake, judge, judge]
+      const isDead = yield* troubleSnapshot(disk, random, pass(300 * minute), others)
+      if (!isDead && random.chance(0.5)) return
     }
     happened.crashes++
     yield* running.close("kill")

@@ -21,7 +21,13 @@ import { event, rule, sandbox } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { dateAt, numberOf } from "./model/calendar.ts"
 import { Random, seeds } from "./random.ts"
-import { beginnings, openStalling, settlePayouts } from "./windowEngine.ts"
+import {
+  beginnings,
+  openTroubled,
+  SnapshotDisk,
+  settlePayouts,
+  troubleSnapshot,
+} from "./windowEngine.ts"
 
 const minute = 60_000
 const quarter = 15 * minute
@@ -131,8 +137,8 @@ const simulateGrace = Effect.fnUntraced(function* (seed: number, steps: number) 
   const span = { days: 2 + (Math.abs(seed) % 2), anchor: "2026-10-23" }
   const model = new GraceModel(yield* Clock.currentTimeMillis, zone, graceMinutes * minute, span)
   const state = new MemoryStorage.MemoryState()
-  const disk = { writesLeft: Number.POSITIVE_INFINITY }
-  const open = openStalling(state, disk, seed)
+  const disk = new SnapshotDisk()
+  const open = openTroubled(state, disk, seed)
   let running = yield* open
   const users = ["u1", "u2", "u3", "u4", "u5", "u6"]
   yield* running.engine.askProject(sandbox, { kind: "updateSettings", change: { timezone: zone } })
@@ -213,10 +219,11 @@ const simulateGrace = Effect.fnUntraced(function* (seed: number, steps: number) 
       yield* running.engine.askUser(sandbox, { userId, command })
       model.hide(userId)
     } else if (kind < 0.7) {
-      const isKilled = random.chance(0.6)
+      let isKilled = random.chance(0.6)
       if (isKilled) {
-        disk.writesLeft = random.integer(0, 15)
-        yield* pass(5 * hour)
+        const others = [earn, earn, undo]
+        const isDead = yield* troubleSnapshot(disk, random, pass(5 * hour), others)
+        isKilled = isDead || random.chance(0.5)
       }
       yield* running.close(isKilled ? "kill" : undefined)
       if (random.chance(0.5)) yield* TestClock.adjust(random.integer(1, 30) * hour)

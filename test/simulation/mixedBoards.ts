@@ -2,8 +2,9 @@
  * One seeded run of a world with several leaderboards at once: of a currency, a metric, a streak and a
  * largest value, of users and teams, with windows of days, weeks, months and of some days, in the zones of
  * the project and of users, with grace, groups, a segment, prizes, starts and ends. Events come late and are
- * undone, also after a close; users are hidden, disqualified, renamed, merged and erased, and change teams;
- * definitions change, boards are made over existing data. The power fails at any append and any write, and
+ * undone, also after a close; users are hidden, disqualified, renamed, merged and erased, and change teams, which
+ * are disqualified and deleted; definitions change, boards are made over existing data. Snapshots are slow, the disk is
+ * full. The power fails at any append and any write, and
  * the server stays off for days. The model follows the journal, so it needs no answers.
  */
 import { expect } from "@effect/vitest"
@@ -26,10 +27,11 @@ import { sandbox } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { modelPrizes } from "./BoardModel.ts"
 import { dayIn } from "./MixedCalendar.ts"
-import { givenBy, MixedModel } from "./MixedModel.ts"
+import { MixedModel } from "./MixedModel.ts"
+import { givenBy, wonWith } from "./MixedRows.ts"
 import { compareBoards } from "./mixedReads.ts"
 import { Random } from "./random.ts"
-import { beginnings, openDying } from "./windowEngine.ts"
+import { beginnings, openDying, SnapshotDisk, troubleSnapshot } from "./windowEngine.ts"
 
 const minute = 60_000
 const hour = 60 * minute
@@ -46,7 +48,8 @@ const [xp, gems] = [{ currency: "xp" }, { currency: "gems" }] as const
 const prizesOf = (windows: ReadonlyArray<BoardPrize["window"]>): ReadonlyArray<BoardPrize> =>
   windows.flatMap((window) =>
     modelPrizes.map(({ points, ...wins }): BoardPrize => {
-      const reward = { xp: 0, points, badgeId: null }
+      const { gems, xp } = wonWith(points)
+      const reward = { xp, points, badgeId: null, currencies: { gems } }
       return { window, ...wins, reward }
     }),
   )
@@ -60,6 +63,7 @@ export const happened = {
   kept: 0,
   missed: 0,
   united: 0,
+  judged: 0,
   paid: 0,
   toMembers: 0,
   /** Starts that found a payout under way. */
@@ -72,6 +76,7 @@ class World {
   readonly model = new MixedModel()
   readonly state = new MemoryStorage.MemoryState()
   readonly disk = { appendsLeft: Infinity, lastAppendKept: false, writesLeft: Infinity }
+  readonly snapshots = new SnapshotDisk()
   readonly journal: Array<JournalRecord> = []
   readonly users = Array.from({ length: 10 }, (_, index) =>
     index % 3 === 0 ? `constructor${index}` : "🦊".repeat(100 + index),
@@ -89,9 +94,12 @@ class World {
   }
 
   readonly open = Effect.suspend(() =>
-    Effect.map(openDying(this.state, this.disk, this.#seed, this.journal), (running) => {
-      this.running = running
-    }),
+    Effect.map(
+      openDying(this.state, this.disk, this.#seed, this.journal, this.snapshots.over),
+      (running) => {
+        this.running = running
+      },
+    ),
   )
 
   follow(): void {
@@ -252,8 +260,13 @@ class World {
       return this.change({ kind: "updateLeaderboard", leaderboardId, change })
     }
     if (kind < 0.7 && ended.length < 2) return this.change(this.#season())
-    if (kind < 0.78) return this.change({ kind: "putTeam", teamId, team: { name } })
-    if (kind < 0.84) {
+    if (kind < 0.73) return this.change({ kind: "putTeam", teamId, team: { name } })
+    if (kind < 0.82) {
+      const leaderboard = random.pick([...this.model.boards.values()].filter(isOfTeams)).id
+      const disqualified = random.chance(0.5)
+      return this.change({ kind: "disqualifyTeam", teamId, leaderboard, disqualified })
+    }
+    if (kind < 0.87) {
       const team = { kind: "club", name }
       const made = this.change({ kind: "putTeam", teamId, team })
       return Effect.andThen(this.change({ kind: "deleteTeam", teamId }), made)
@@ -368,6 +381,17 @@ class World {
     yield* this.some(random.integer(0, 3))
   })
 
+  /** A snapshot of some of what happens meanwhile, which fails or is cut off. */
+  readonly trouble = Effect.gen({ self: this }, function* () {
+    const { random } = this
+    const others = [this.define, Effect.suspend(() => this.some(random.integer(1, 3)))]
+    const isDead = yield* troubleSnapshot(this.snapshots, random, this.pass(5 * hour), others)
+    if (!isDead) return
+    yield* this.running.close("kill")
+    this.follow()
+    yield* this.open
+  })
+
   /** Waits until all windows that are over have closed, and nothing is left to pay, to merge or to count. */
   readonly settle = Effect.gen({ self: this }, function* () {
     for (let turn = 0; ; turn++) {
@@ -425,7 +449,8 @@ export const simulateMixedBoards = Effect.fnUntraced(function* (seed: number, st
     else if (kind < 0.6) yield* world.define
     else if (kind < 0.8) yield* world.pass(random.integer(1, 600) * minute)
     else if (kind < 0.86) yield* world.pass(random.integer(1, 6) * day)
-    else if (kind < 0.97) yield* world.crash
+    else if (kind < 0.94) yield* world.crash
+    else if (kind < 0.985) yield* world.trouble
     else {
       yield* world.running.close()
       yield* world.open

@@ -15,7 +15,8 @@ import { dateOf, firstDayOf, type TimedWindow } from "../../src/domain/values/Ca
 import type { Engine } from "../../src/engine/Engine.ts"
 import { sandbox } from "../engine/fixture.ts"
 import { compareGroups } from "./boards.ts"
-import type { MixedModel, Row } from "./MixedModel.ts"
+import type { MixedModel } from "./MixedModel.ts"
+import type { Row } from "./MixedRows.ts"
 
 export const compareBoards = Effect.fnUntraced(function* (
   engine: Engine["Service"],

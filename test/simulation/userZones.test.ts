@@ -16,7 +16,13 @@ import { event, rule, sandbox } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { dateAt, numberOf } from "./model/calendar.ts"
 import { Random, seedsAfter } from "./random.ts"
-import { beginnings, openStalling, settlePayouts } from "./windowEngine.ts"
+import {
+  beginnings,
+  openTroubled,
+  SnapshotDisk,
+  settlePayouts,
+  troubleSnapshot,
+} from "./windowEngine.ts"
 
 const minute = 60_000
 const quarter = 15 * minute
@@ -162,8 +168,8 @@ const simulateZones = Effect.fnUntraced(function* (seed: number, steps: number) 
   const now = yield* Clock.currentTimeMillis
   const model = new LocalModel(now, projectZone, graceMinutes * minute, days)
   const state = new MemoryStorage.MemoryState()
-  const disk = { writesLeft: Number.POSITIVE_INFINITY }
-  const open = openStalling(state, disk, seed)
+  const disk = new SnapshotDisk()
+  const open = openTroubled(state, disk, seed)
   let running = yield* open
   const users = ["u1", "u2", "u3", "u4", "u5", "u6"]
   const ask = (command: Parameters<typeof running.engine.askProject>[1]) =>
@@ -271,10 +277,11 @@ const simulateZones = Effect.fnUntraced(function* (seed: number, steps: number) 
     else if (kind < 0.66) yield* move
     else if (kind < 0.69) yield* lose
     else if (kind < 0.75) {
-      const isKilled = random.chance(0.6)
+      let isKilled = random.chance(0.6)
       if (isKilled) {
-        disk.writesLeft = random.integer(0, 15)
-        yield* pass(5 * hour)
+        const others = [earn, undo, move, lose]
+        const isDead = yield* troubleSnapshot(disk, random, pass(5 * hour), others)
+        isKilled = isDead || random.chance(0.5)
       }
       yield* running.close(isKilled ? "kill" : undefined)
       if (random.chance(0.5)) yield* TestClock.adjust(random.integer(1, 60) * hour)
