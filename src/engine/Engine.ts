@@ -364,7 +364,7 @@ export interface EngineReads {
     environment: string,
     division: Omit<CohortRef, "cohort">,
   ) => ReadonlyArray<{ readonly cohort: number; readonly size: number }>
-  /** The oldest window of a league that has cohorts; `undefined`: there is none. */
+  /** The oldest window of a league that has cohorts, without late ones; `undefined`: there is none. */
   readonly oldestCohorts: (environment: string, leagueId: string) => number | undefined
   /** For how many users a closed window of the league is not settled. */
   readonly unsettledCohorts: (environment: string, league: League) => number

@@ -272,8 +272,10 @@ const boardReadsOf = (
   readCohort: (environment, cohort) => environments.of(environment).cohorts.read(cohort),
   listCohorts: (environment, { division, leagueId, window }) =>
     environments.of(environment).cohorts.list(leagueId, window, division),
-  oldestCohorts: (environment, leagueId) =>
-    environments.of(environment).cohorts.windowsOf(leagueId)[0],
+  oldestCohorts: (environment, leagueId) => {
+    const { cohorts, project } = environments.of(environment)
+    return cohorts.oldestOf(leagueId, project.durable)
+  },
   unsettledCohorts: (environment, league) => {
     const { cohorts, project } = environments.of(environment)
     return cohorts.unsettledIn(league, project.durable)

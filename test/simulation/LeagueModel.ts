@@ -62,6 +62,8 @@ export class LeagueModel {
   readonly players = new Map<string, Player>()
   /** What comes of the closed window, for those whose records have not said it. */
   readonly due = new Map<string, Due>()
+  /** Users whom a defect keeps from being settled, now or since the last close. */
+  readonly refusing = new Set<string>()
   closedThrough = Number.NEGATIVE_INFINITY
   zone = "UTC"
   reminders: Reminders | undefined
@@ -82,6 +84,14 @@ export class LeagueModel {
     remindedLate: 0,
     promotionAhead: 0,
     demotionAhead: 0,
+  }
+  readonly late = {
+    /** Closes of windows while a user was not settled in an earlier one. */
+    closedWithout: 0,
+    /** Outcomes of windows before the latest closed one. */
+    late: 0,
+    /** Scores of windows that closed meanwhile. */
+    missed: 0,
   }
   readonly #league: League
   /** The window and the amount that a record scored. */
@@ -104,6 +114,11 @@ export class LeagueModel {
       const told = record.facts.flatMap((fact) => this.#toldBy(fact))
       expect([record.sequence, told]).toEqual([record.sequence, this.#expected(record)])
     }
+  }
+
+  mayRefuse(userId: string): boolean {
+    const isWaiting = this.refusing.size > 0 && this.players.get(userId)?.isMerging === true
+    return this.refusing.has(userId) || isWaiting
   }
 
   #move(zone: string, until: number): void {
@@ -157,8 +172,9 @@ export class LeagueModel {
 
   #close(window: number): void {
     expect(window).toBeGreaterThan(this.closedThrough)
-    // The window before was settled for all.
-    expect([...this.due.keys()]).toEqual([])
+    // The windows before are settled for all who do not refuse, and whose merge does not wait for one who does.
+    expect([...this.due.keys()].filter((userId) => !this.mayRefuse(userId))).toEqual([])
+    if (this.due.size > 0) this.late.closedWithout++
     this.closedThrough = window
     this.seen.windows++
     for (const [userId, player] of this.players) {
@@ -344,7 +360,8 @@ export class LeagueModel {
     if (due === undefined) return
     this.due.delete(userId)
     const { division, of, outcome, points, rank, score } = due
-    const said = `${outcome} ${player.entry!.window} from ${division} ${score} ${rank}/${of} +${points}`
+    const { window } = player.entry!
+    const said = `${outcome} ${window} from ${division} ${score} ${rank}/${of} +${points}`
     told.push(said)
     player.results.push(said)
     player.points += points
@@ -352,6 +369,11 @@ export class LeagueModel {
     player.division += 1 - outcomes.indexOf(outcome)
     player.entry = undefined
     this.seen[outcome as "promoted" | "stayed" | "demoted"]++
+    if (window < this.closedThrough) this.late.late++
+    while (player.waiting.length > 0 && player.waiting[0]!.window <= this.closedThrough) {
+      player.waiting.shift()
+      this.late.missed++
+    }
     const next = player.waiting.shift()
     if (next !== undefined) {
       this.seen.waited++

@@ -5,11 +5,13 @@
  * twice does not fit.
  */
 import { expect } from "@effect/vitest"
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
+import { decideUser } from "../../src/domain/decide/Decide.ts"
 import type { Gives } from "../../src/domain/project/Definition.ts"
 import type { UserCommand } from "../../src/domain/record/Record.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
+import { domain } from "../../src/engine/actor/Environments.ts"
 import { limits } from "../../src/Limits.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { leagueWith } from "../domain/definitions.ts"
@@ -47,7 +49,15 @@ export const happened = {
   raced: 0,
 }
 
-export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps: number) {
+/** How much has happened in the runs with users who refuse. */
+export const happenedLate = { closedWithout: 0, late: 0, missed: 0 }
+
+/** `refuses`: defects keep some users from being settled. */
+export const simulateLeagues = Effect.fnUntraced(function* (
+  seed: number,
+  steps: number,
+  refuses = false,
+) {
   const random = new Random(seed)
   const state = new MemoryStorage.MemoryState()
   const league = leagueWith({
@@ -61,6 +71,16 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
     ],
   })
   const model = new LeagueModel(league)
+  /** No command of these users that settles a window, or needs it, is decided. */
+  const refusing = new Set<string>()
+  const defective: typeof decideUser = (user, project, ...rest) => {
+    const entry = user?.leagues.get(league.id)?.entry
+    const isOver =
+      entry != null &&
+      entry.window <= (project.leagueCloses.get(league.id)?.index ?? entry.window - 1)
+    if (isOver && refusing.has(user!.id)) throw new Error("a bug")
+    return decideUser(user, project, ...rest)
+  }
   const disk = {
     appendsLeft: Number.POSITIVE_INFINITY,
     lastAppendKept: false,
@@ -77,6 +97,7 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
       snapshotIntervalMs: 300 * minute,
       snapshotSliceEntriesMax: 3,
       clockCheckMs: 10 * minute,
+      domain: { ...domain, decideUser: defective },
       // The model follows each record before it is deleted.
       erasureGatherMs: 1_000 * day,
     })
@@ -147,13 +168,26 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
     return { userId, command: { kind: "erasure" } }
   }
 
+  /** Lets time pass meanwhile if a defect may have crashed the actor, which restarts after a pause. */
+  const passing = Effect.fnUntraced(function* <A>(work: Effect.Effect<A>) {
+    if (refusing.size === 0) return yield* work
+    const fiber = yield* Effect.forkChild(work)
+    for (let turn = 0; fiber.pollUnsafe() === undefined; turn++) {
+      yield* yieldToEventLoop
+      if (turn > 20) yield* TestClock.adjust(1_000)
+    }
+    return yield* Fiber.join(fiber)
+  })
+
   /** Asks without a look at the answer: the journal has what came of it. */
   const ask = Effect.gen(function* () {
     const asked = choose(yield* Clock.currentTimeMillis)
-    const reply = yield* Effect.match(running.engine.askUser(sandbox, asked as never), {
-      onSuccess: (answer) => (answer as { readonly reply: { readonly eventId?: string } }).reply,
-      onFailure: () => undefined,
-    })
+    const reply = yield* passing(
+      Effect.match(running.engine.askUser(sandbox, asked as never), {
+        onSuccess: (answer) => (answer as { readonly reply: { readonly eventId?: string } }).reply,
+        onFailure: () => undefined,
+      }),
+    )
     if (asked.command.kind === "event" && reply?.eventId !== undefined) {
       undoable.push([asked.userId, reply.eventId])
     }
@@ -169,10 +203,16 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
       const waits = [...model.players.values()].some(
         (player) => !player.isMerging && model.isRemindable(player, now),
       )
-      if (model.due.size === 0 && !over && !waits) return
+      const isSettled = [...model.due.keys()].every(
+        (userId) =>
+          refusing.has(userId) || (refusing.size > 0 && model.players.get(userId)?.isMerging),
+      )
+      if (isSettled && !over && !waits) break
       if (turn > 100) yield* TestClock.adjust(limits.leagueRetryMs)
       expect(turn).toBeLessThan(1_000)
     }
+    model.refusing.clear()
+    for (const userId of refusing) model.refusing.add(userId)
   })
 
   /** The newest window with players that must be closed by now. */
@@ -244,6 +284,11 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
 
   for (let step = 0; step < steps; step++) {
     const kind = random.next()
+    if (refuses && random.chance(0.06)) {
+      const userId = random.pick(users)
+      refusing.add(userId)
+      model.refusing.add(userId)
+    } else if (refuses && random.chance(0.04)) refusing.clear()
     if (kind < 0.68) yield* ask
     else if (kind < 0.72) yield* race
     else if (kind < 0.75) {
@@ -281,5 +326,8 @@ export const simulateLeagues = Effect.fnUntraced(function* (seed: number, steps:
   yield* running.close()
   for (const key of Object.keys(model.seen) as ReadonlyArray<keyof typeof model.seen>) {
     happened[key] += model.seen[key]
+  }
+  for (const key of Object.keys(model.late) as ReadonlyArray<keyof typeof model.late>) {
+    happenedLate[key] += model.late[key]
   }
 })

@@ -13,6 +13,12 @@
  * with `SettlementNeeded`, and the actor decides a tick first. So no decision sees a closed window, and
  * the state of a user says for each window whether it is settled: it never is twice.
  *
+ * Late users. A user whose settling fails, by a defect or a damaged record, does not hold up the league: the
+ * record that closes the next window keeps the rank that each such user had, and the terms of that
+ * close (`LateWindow`), until the user is settled: exactly once, as everyone. It moves no other rank. Meanwhile
+ * no command of the user is decided, so the score stays. What waits for a window that has closed
+ * since counts in no cohort.
+ *
  * Rewards. The record that settles also pays: exactly once, since it settles once, and an undo never
  * finds what it paid, since no caller can undo a tick. Limits of currencies cut a reward, levels and
  * badges that it reaches pay, and it scores nowhere. A balance above the largest gets none of them.
@@ -45,7 +51,10 @@ import {
   type Division,
   divisionAfter,
   graceMsOf,
+  type LateWindow,
   type League,
+  lateSeat,
+  lateWindow,
   leagueIndexOf,
   outcomeOf,
   rewardsFor,
@@ -284,12 +293,18 @@ export const settleLeagues = (
     const zone = zoneOf(project.settings.timezone)
     const { cohort, score, window } = entry
     const { division } = state
-    const { of, rank } = seats.rankOf({ leagueId, window, division, cohort }, user.id)
-    const outcome = outcomeOf(close.terms, division, rank, of)
+    const late = lateWindow(close, window)
+    const { terms } = late ?? close
+    const { of, rank } =
+      late === undefined
+        ? seats.rankOf({ leagueId, window, division, cohort }, user.id)
+        : lateSeat(late, entry.sequence)
+    const outcome = outcomeOf(terms, division, rank, of)
     const to = divisionAfter(division, outcome)
     const from = divisionRef(league, division)
     const decimals = metricOf(project.metrics, league)?.decimals ?? 0
-    const rewards = rewardsFor(close.terms, from.key, rank, outcome)
+    const rewards = rewardsFor(terms, from.key, rank, outcome)
+    const missed = state.waiting.flatMap((one) => (one.window <= close.index ? [one.window] : []))
     facts ??= []
     facts.push({
       kind: `league.${outcome}`,
@@ -304,8 +319,9 @@ export const settleLeagues = (
       of,
       ...(decimals > 0 && { decimals }),
       ...(rewards.length > 0 && { rewards }),
+      ...(missed.length > 0 && { missed }),
     })
-    const [next] = state.waiting
+    const next = state.waiting[missed.length]
     if (next === undefined || league.set === "archived") continue
     facts.push(joinedFact({ project, seats, zone }, league, to, next.window))
   }
@@ -385,7 +401,10 @@ const placesIn = (
 export const placesOf = ({ leagues }: UserState): ReadonlyArray<LeagueSeat> =>
   [...leagues].flatMap(([leagueId, state]) => placesIn(leagueId, state))
 
-/** Closes windows of leagues that are over. `total`: the users in the `cohorts` of the window. */
+/**
+ * Closes windows of leagues that are over. `total`: the users in the `cohorts` of the window. `late`: who is not
+ * settled in which window that closed before.
+ */
 export interface CloseLeagues {
   readonly kind: "closeLeagues"
   readonly windows: ReadonlyArray<{
@@ -393,7 +412,21 @@ export interface CloseLeagues {
     readonly index: number
     readonly cohorts: number
     readonly total: number
+    readonly late: ReadonlyArray<Omit<LateWindow, "terms">>
   }>
+}
+
+/** With the terms of their closes. */
+const lateWindows = (
+  { leagueCloses }: ProjectState,
+  leagueId: string,
+  given: CloseLeagues["windows"][number]["late"],
+): ReadonlyArray<LateWindow> => {
+  const close = leagueCloses.get(leagueId)
+  return given.flatMap(({ index, seats }) => {
+    const terms = lateWindow(close, index)?.terms ?? close?.terms
+    return terms === undefined ? [] : [{ index, terms, seats }]
+  })
 }
 
 /** A fact for each window that takes no more scores. Refuses if there is none. */
@@ -403,22 +436,25 @@ export const decideCloseLeagues = (
   now: number,
 ): Decided<"conflict"> => {
   const zone = zoneOf(project.settings.timezone)
-  const facts = windows.flatMap(({ leagueId, index, ...counts }): ReadonlyArray<Fact> => {
-    const league = project.leagues.get(leagueId)
-    if (league === undefined || league.set === "archived") return []
-    if (index <= leagueClosedThrough(project, leagueId)) return []
-    if (now < leagueClosesAt(league, zone, index)) return []
-    return [
-      {
-        kind: "league.window_closed",
-        ...refOf(league),
-        window: league.window,
-        index,
-        ...zone.windowBounds(league.window, index),
-        ...counts,
-        terms: termsOf(league),
-      },
-    ]
-  })
+  const facts = windows.flatMap(
+    ({ index, late: given, leagueId, ...counts }): ReadonlyArray<Fact> => {
+      const league = project.leagues.get(leagueId)
+      if (league === undefined || league.set === "archived") return []
+      if (index <= leagueClosedThrough(project, leagueId)) return []
+      if (now < leagueClosesAt(league, zone, index)) return []
+      return [
+        {
+          kind: "league.window_closed",
+          ...refOf(league),
+          window: league.window,
+          index,
+          ...zone.windowBounds(league.window, index),
+          ...counts,
+          terms: termsOf(league),
+          ...(given.length > 0 && { late: lateWindows(project, leagueId, given) }),
+        },
+      ]
+    },
+  )
   return facts.length > 0 ? Result.succeed(facts) : refuse("conflict", "No window is over.")
 }

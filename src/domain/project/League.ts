@@ -76,6 +76,34 @@ export const termsOf = ({ cohortSize, divisions, rewards }: League): LeagueTerms
 export interface LeagueClose {
   readonly index: number
   readonly terms: LeagueTerms
+  /** Absent: none. */
+  readonly late?: ReadonlyArray<LateWindow>
+}
+
+/**
+ * What a user who is not settled had at the close. `sequence`: the record that set the score, which stands
+ * for the user. `rank` null: without one.
+ */
+export type LateSeat = readonly [sequence: number, rank: number | null, of: number]
+
+/** A window that is not settled for these users, although a later window has closed. */
+export interface LateWindow {
+  readonly index: number
+  readonly terms: LeagueTerms
+  readonly seats: ReadonlyArray<LateSeat>
+}
+
+/** The late window with this index; `undefined`: it is none. */
+export const lateWindow = (close: LeagueClose | undefined, index: number): LateWindow | undefined =>
+  close?.late?.find((one) => one.index === index)
+
+/** What the user with the score of this record had at the close. */
+export const lateSeat = (
+  { seats }: LateWindow,
+  sequence: number,
+): { readonly rank: number | null; readonly of: number } => {
+  const [, rank, of] = seats.find(([one]) => one === sequence) ?? [sequence, null, 0]
+  return { rank, of }
 }
 
 export const leagueOutcomes = ["promoted", "stayed", "demoted"] as const

@@ -1,6 +1,6 @@
 /** The facts of leagues. `decide/Leagues.ts` has the design. */
 import type { Gives } from "../project/Definition.ts"
-import type { LeagueTerms } from "../project/League.ts"
+import type { LateWindow, LeagueTerms } from "../project/League.ts"
 import type { WindowKind } from "../values/Calendar.ts"
 
 /** A league as facts name it. */
@@ -44,7 +44,8 @@ export type LeagueFact =
    * The window is settled for the user, who is in the division `to` from now on. `rank` null: hidden,
    * disqualified, or without a score. `of`: how many users of the cohort had a rank. `decimals`: those of the score, which is
    * scaled by them; absent: none. `rewards`: what the record pays
-   * for it; absent: nothing.
+   * for it; absent: nothing. `missed`: the windows that closed while this one was not settled for the user,
+   * whose scores count in no cohort; absent: none.
    */
   | ({
       readonly kind: "league.promoted" | "league.stayed" | "league.demoted"
@@ -56,6 +57,7 @@ export type LeagueFact =
       readonly of: number
       readonly decimals?: number
       readonly rewards?: ReadonlyArray<Gives>
+      readonly missed?: ReadonlyArray<number>
     } & LeagueRef &
       LeagueWindow)
   /** The user takes the division of a user who was merged in, and the disqualification; absent: none. */
@@ -82,7 +84,8 @@ export interface LeagueSeat {
 
 /**
  * The project's record that closes a window of a league, with `total` users in `cohorts`. `terms`: by
- * what it is settled. Times are epoch milliseconds.
+ * what it is settled. `late`: the windows before it that are not settled for all; absent: none. Times are
+ * epoch milliseconds.
  */
 export interface LeagueCloseFact extends LeagueRef {
   readonly kind: "league.window_closed"
@@ -93,4 +96,5 @@ export interface LeagueCloseFact extends LeagueRef {
   readonly cohorts: number
   readonly total: number
   readonly terms: LeagueTerms
+  readonly late?: ReadonlyArray<LateWindow>
 }

@@ -124,10 +124,11 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         break
       }
       case "league.window_closed": {
-        const { index, leagueId, terms } = fact
+        const { index, late, leagueId, terms } = fact
         const before = next.leagueCloses.get(leagueId)?.index ?? Number.NEGATIVE_INFINITY
         assertCloses(leagueId, index, before)
-        const leagueCloses = copies.of(next.leagueCloses).set(leagueId, { index, terms })
+        const close = { index, terms, ...(late !== undefined && { late }) }
+        const leagueCloses = copies.of(next.leagueCloses).set(leagueId, close)
         next = { ...next, leagueCloses }
         break
       }

@@ -40,8 +40,8 @@ const after = (state: LeagueState, fact: LeagueFact, sequence: number): LeagueSt
     case "league.scored":
       return scored(state, fact.window, fact.amount, sequence)
     default: {
-      const { entry, results } = state
-      const { cohort, division, leagueId, of, rank, score, to, window } = fact
+      const { entry, results, waiting } = state
+      const { cohort, division, leagueId, missed, of, rank, score, to, window } = fact
       assertInLeague(leagueId, entry?.window === window)
       const outcome = outcomes[fact.kind]
       const result = { window, division: division.index, cohort, score, rank, of, outcome }
@@ -49,6 +49,8 @@ const after = (state: LeagueState, fact: LeagueFact, sequence: number): LeagueSt
         ...state,
         division: to.index,
         entry: null,
+        waiting:
+          missed === undefined ? waiting : waiting.filter((one) => !missed.includes(one.window)),
         results: [...results, result].slice(-limits.leagueResultsKept),
       }
     }

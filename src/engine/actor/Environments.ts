@@ -10,6 +10,7 @@ import { leagueClosesAt } from "../../domain/decide/Leagues.ts"
 import { decideProject, type ProjectCommand } from "../../domain/decide/Project.ts"
 import { boundsOn, spanOf, xpBoard } from "../../domain/project/BoardDefinition.ts"
 import { type DirectoryState, emptyDirectory } from "../../domain/project/Directory.ts"
+import { lateWindow } from "../../domain/project/League.ts"
 import { aheadMsOf, emptyProject, type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import { applyDirectory } from "../../domain/record/applyDirectory.ts"
 import { applyProject } from "../../domain/record/applyProject.ts"
@@ -134,6 +135,8 @@ export class Environment {
       boards: this.boards,
       standing: this.standing,
       durableOf: (userId) => this.durableOf(userId),
+      late: (leagueId, window) =>
+        lateWindow(this.project.durable.leagueCloses.get(leagueId), window),
       lostRanks: (cohort) => this.counts.lostSeats.ranksIn(cohort),
     })
     this.states = new UserStates(options.stateBytes, options.newSecret?.())

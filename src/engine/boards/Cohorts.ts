@@ -22,7 +22,12 @@
 import type { MemberNames, Members } from "../../domain/board/Members.ts"
 import type { CohortRef, LeagueSeats } from "../../domain/decide/Leagues.ts"
 import { leagueClosedThrough } from "../../domain/decide/Leagues.ts"
-import type { League } from "../../domain/project/League.ts"
+import {
+  type LateSeat,
+  type LateWindow,
+  type League,
+  lateSeat,
+} from "../../domain/project/League.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { LeagueSeat } from "../../domain/record/LeagueFact.ts"
 import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
@@ -78,6 +83,8 @@ interface CohortParts {
   /** The latest state of a user, durable or not, and the durable one. */
   readonly standing: (userId: string) => UserState | undefined
   readonly durableOf: (userId: string) => UserState | undefined
+  /** What is kept of a closed window before the latest. */
+  readonly late: (leagueId: string, window: number) => LateWindow | undefined
   /** The ranks that users who are gone had in a cohort. */
   readonly lostRanks: (cohort: CohortRef) => ReadonlyArray<number>
 }
@@ -175,13 +182,20 @@ export class Cohorts implements LeagueSeats {
     const known: Array<CohortMember> = []
     const rest: Array<{ userId: string; score: number; sequence: number; user: UserState }> = []
     const without: Array<CohortMember> = []
+    const late = this.#parts.late(place.leagueId, place.window)
+    let lateOf: number | undefined
     for (const member of all) {
       const userId = this.#parts.boards.members.idOf(member)
       const user = stateOf(userId)
       const found = user === undefined ? undefined : placeIn(user, place)
       if (user === undefined || found === undefined) continue
       const { score } = found
-      if ("rank" in found && found.rank !== null) {
+      if (late !== undefined && !("rank" in found)) {
+        const { of, rank } = lateSeat(late, found.sequence)
+        if (rank === null) without.push({ userId, score, rank, user })
+        else known.push({ userId, score, rank, user })
+        lateOf = of
+      } else if ("rank" in found && found.rank !== null) {
         known.push({ userId, score, rank: found.rank, user })
       } else if ("rank" in found || isUnranked(user, place) || score <= 0) {
         without.push({ userId, score, rank: null, user })
@@ -196,7 +210,7 @@ export class Cohorts implements LeagueSeats {
       return { userId, score, rank: next++, user }
     })
     const members = [...known, ...ranked].toSorted((one, other) => one.rank! - other.rank!)
-    return { members: [...members, ...without], of: members.length + lost.length }
+    return { members: [...members, ...without], of: lateOf ?? members.length + lost.length }
   }
 
   #find({ cohort, division, leagueId, window }: CohortRef): Cohort | undefined {
@@ -388,24 +402,50 @@ export class Cohorts implements LeagueSeats {
     return left
   }
 
-  /** Whether a closed window of the league is not settled for somebody. */
-  isSettling(league: League, project: ProjectState): boolean {
-    const [oldest] = this.windowsOf(league.id)
-    return oldest !== undefined && oldest <= leagueClosedThrough(project, league.id)
+  /** Whether the latest closed window of the league is not settled for somebody. */
+  isSettling({ id }: League, project: ProjectState): boolean {
+    return this.#leagues.get(id)?.has(leagueClosedThrough(project, id)) === true
+  }
+
+  /** The oldest window with members that is open, or the latest closed one if it is not settled for all. */
+  oldestOf(leagueId: string, project: ProjectState): number | undefined {
+    const through = leagueClosedThrough(project, leagueId)
+    return this.windowsOf(leagueId).find((window) => window >= through)
+  }
+
+  /** Who is not settled in which closed window of the league. `project` and states are durable. */
+  lateIn(league: League, project: ProjectState): ReadonlyArray<Omit<LateWindow, "terms">> {
+    const late = new Map<number, Array<LateSeat>>()
+    for (const { place, userIds } of this.unsettled(project, league.id)) {
+      const seats = late.get(place.window) ?? []
+      late.set(place.window, seats)
+      for (const userId of userIds) {
+        const { entry } = this.#parts.durableOf(userId)!.leagues.get(league.id)!
+        const { of, rank } = this.rankOf(place, userId)
+        seats.push([entry!.sequence, rank, of])
+      }
+    }
+    return Array.from(late, ([index, seats]) => ({ index, seats }))
   }
 
   /**
-   * The users for whom a closed window is not settled, cohort by cohort. Cohorts may change while it
-   * runs.
+   * The users for whom a closed window is not settled, cohort by cohort; with `only`, of this league.
+   * Cohorts may change while it runs.
    */
-  *unsettled(project: ProjectState): Generator<ReadonlyArray<string>> {
+  *unsettled(
+    project: ProjectState,
+    only?: string,
+  ): Generator<{ readonly place: CohortRef; readonly userIds: ReadonlyArray<string> }> {
     for (const [leagueId, windows] of this.#leagues) {
+      if (only !== undefined && leagueId !== only) continue
+      const through = leagueClosedThrough(project, leagueId)
       for (const [window, divisions] of windows) {
-        if (window > leagueClosedThrough(project, leagueId)) continue
+        if (window > through) continue
         for (const [division, { cohorts }] of divisions) {
           for (const [number, cohort] of cohorts) {
             if (cohort.left === 0) continue
-            yield this.#unsettled({ leagueId, window, division, cohort: number }, cohort)
+            const place = { leagueId, window, division, cohort: number }
+            yield { place, userIds: this.#unsettled(place, cohort) }
           }
         }
       }

@@ -7,8 +7,11 @@
  *   waits for the commit of everything appended so far, and then asks the project's actor. A window that
  *   ends during this wait, or is over only by settings that changed then, waits for the next commit.
  * - The windows of a league close one after the other: the next one only when the one before is
- *   settled for all. A user whose settling fails does not hold up a test clock for ever.
- * - Such a user is counted (`laurel_payments_failing`), since the next window of the league waits for it.
+ *   settled for all but those who have refused for `leagueLateMs`. Of these the record of the next close
+ *   keeps what the settling needs (`decide/Leagues.ts`), so that no rank moves, and they are asked until
+ *   they are settled: each exactly once. More than `leagueLateMax` such users hold up the league, as
+ *   it is not their fault. A test clock waits for none of them.
+ * - Such a user is counted (`laurel_payments_failing`).
  * - A start goes on where a crash left off: the states of users say for whom a window is not settled.
  *
  * During an advance of a test clock, the steps of the advance close windows (`closeEnded`), and
@@ -18,7 +21,11 @@
  * `leagueSettledMax` users at a time; `actor/Pace.ts` decides how many of them in a turn of the event loop.
  */
 import { Effect, Latch } from "effect"
-import { type CloseLeagues, leagueClosesAt } from "../../domain/decide/Leagues.ts"
+import {
+  type CloseLeagues,
+  leagueClosedThrough,
+  leagueClosesAt,
+} from "../../domain/decide/Leagues.ts"
 import type { League } from "../../domain/project/League.ts"
 import { isAdvancing, type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import type { JournalRecord, Tick } from "../../domain/record/Record.ts"
@@ -51,8 +58,11 @@ export class LeagueClock<Environment extends LeagueEnvironment> {
   readonly #changed = Latch.makeUnsafe(true)
   /** The environments in which somebody could not be settled, and when that is tried again. */
   readonly #retries = new Map<Environment, number>()
-  /** How many users of each environment could not be settled at the latest try; absent: none. */
-  readonly #failing = new Map<Environment, number>()
+  /**
+   * The users of each environment who could not be settled at the latest try, each with the environment's time
+   * of the first refusal; absent: none.
+   */
+  readonly #failing = new Map<Environment, ReadonlyMap<string, number>>()
 
   constructor(options: LeagueClockOptions<Environment>) {
     this.#options = options
@@ -60,7 +70,7 @@ export class LeagueClock<Environment extends LeagueEnvironment> {
 
   /** How many users wait for another try to settle their windows. */
   get failing(): number {
-    return this.#failing.values().reduce((sum, users) => sum + users, 0)
+    return this.#failing.values().reduce((sum, users) => sum + users.size, 0)
   }
 
   /** A record is durable. It may have begun or closed a window, or moved its end. */
@@ -98,17 +108,45 @@ export class LeagueClock<Environment extends LeagueEnvironment> {
   })
 
   /** When the next window closes that has members; infinity: there is none. */
-  #nextClose({ cohorts, project }: Environment): number {
-    const { state } = project
-    const zone = zoneOf(state.settings.timezone)
+  #nextClose(environment: Environment): number {
     let next = Number.POSITIVE_INFINITY
-    for (const league of state.leagues.values()) {
-      if (league.set === "archived" || cohorts.isSettling(league, state)) continue
-      for (const window of cohorts.windowsOf(league.id)) {
-        next = Math.min(next, leagueClosesAt(league, zone, window))
-      }
+    for (const league of environment.project.state.leagues.values()) {
+      next = Math.min(next, this.#nextOf(environment, league)?.closesAt ?? next)
     }
     return next
+  }
+
+  /** The oldest open window of the league with members, and when it closes; `undefined`: that is not known. */
+  #nextOf(
+    environment: Environment,
+    league: League,
+  ): { readonly index: number; readonly closesAt: number } | undefined {
+    const { cohorts, project } = environment
+    const { state } = project
+    if (league.set === "archived") return undefined
+    const through = leagueClosedThrough(state, league.id)
+    const index = cohorts.windowsOf(league.id).find((window) => window > through)
+    if (index === undefined) return undefined
+    const closesAt = leagueClosesAt(league, zoneOf(state.settings.timezone), index)
+    if (!cohorts.isSettling(league, state)) return { index, closesAt }
+    const freeAt = this.#freeAt(environment, league)
+    return freeAt === undefined ? undefined : { index, closesAt: Math.max(closesAt, freeAt) }
+  }
+
+  /** When those who are not settled no longer hold up the league; `undefined`: not all of them refuse. */
+  #freeAt(environment: Environment, league: League): number | undefined {
+    const { cohorts, project } = environment
+    const failing = this.#failing.get(environment)
+    const left = cohorts.unsettledIn(league, project.state)
+    if (failing === undefined || left > Math.min(failing.size, limits.leagueLateMax)) {
+      return undefined
+    }
+    let since = 0
+    for (const { userIds } of cohorts.unsettled(project.state, league.id)) {
+      for (const userId of userIds)
+        since = Math.max(since, failing.get(userId) ?? Number.POSITIVE_INFINITY)
+    }
+    return since === Number.POSITIVE_INFINITY ? undefined : since + limits.leagueLateMs
   }
 
   /** `#nextClose`, or a time that is past while somebody waits to be settled. */
@@ -152,17 +190,17 @@ export class LeagueClock<Environment extends LeagueEnvironment> {
     })
   }
 
-  /** Of each league, the oldest window with members, if it is over at `at`. */
-  #over({ cohorts, project }: Environment, at: number): CloseLeagues["windows"] {
+  /** Of each league, the oldest open window with members, if it is over at `at`. */
+  #over(environment: Environment, at: number): CloseLeagues["windows"] {
+    const { cohorts, project } = environment
     const { state } = project
-    const zone = zoneOf(state.settings.timezone)
     return [...state.leagues.values()].flatMap((league: League) => {
-      const { id: leagueId, set } = league
-      const [index] = cohorts.windowsOf(leagueId)
-      if (index === undefined || set === "archived") return []
-      if (cohorts.isSettling(league, state) || at < leagueClosesAt(league, zone, index)) return []
+      const next = this.#nextOf(environment, league)
+      if (next === undefined || at < next.closesAt) return []
+      const { id: leagueId } = league
+      const { index } = next
       const counts = cohorts.countsOf(leagueId, index)
-      return [{ leagueId, index, ...counts }]
+      return [{ leagueId, index, ...counts, late: cohorts.lateIn(league, state) }]
     })
   }
 
@@ -177,21 +215,25 @@ export class LeagueClock<Environment extends LeagueEnvironment> {
     if ((this.#retries.get(environment) ?? 0) > at()) return
     this.#retries.delete(environment)
     let group: Array<string> = []
-    let failing = 0
+    const before = this.#failing.get(environment)
+    const failing = new Map<string, number>()
     const settle = Effect.fnUntraced(function* () {
       markTurn("rollover")
       const asked = group.map((userId) => ({ userId, command: tick }))
       group = []
       const refusals = yield* askUsers(environment, asked)
-      for (const { error } of refusals) if (!isSettled(error)) failing++
+      for (const { error, index } of refusals) {
+        const { userId } = asked[index]!
+        if (!isSettled(error)) failing.set(userId, before?.get(userId) ?? at())
+      }
       yield* yieldToEventLoop
     })
-    for (const userIds of cohorts.unsettled(project.durable)) {
+    for (const { userIds } of cohorts.unsettled(project.durable)) {
       group.push(...userIds)
       if (group.length >= limits.leagueSettledMax) yield* settle()
     }
     if (group.length > 0) yield* settle()
-    if (failing === 0) {
+    if (failing.size === 0) {
       this.#failing.delete(environment)
       return
     }

@@ -12,6 +12,7 @@ import {
   type LeagueOutcome,
   type LeagueRanking,
   type LeagueReward,
+  lateWindow,
   leagueDefaults,
   outcomeOf,
   rewardsFor,
@@ -257,7 +258,8 @@ const showDivision = ({ divisions }: League, index: number) => {
 /** The terms by which a window is, or would be, settled. */
 const termsIn = ({ project }: Reading, league: League, window: number) => {
   const close = project.leagueCloses.get(league.id)
-  return close !== undefined && window <= close.index ? close.terms : termsOf(league)
+  if (close === undefined || window > close.index) return termsOf(league)
+  return (lateWindow(close, window) ?? close).terms
 }
 
 /** The decimals of the league's scores. */
