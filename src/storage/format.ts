@@ -7,7 +7,7 @@
  * A change of any stored form gets the next number. Below 128: a value has the number in seven
  * bits.
  */
-export const dataFormat = 80
+export const dataFormat = 81
 
 /** The refusal of data in another format, in words that follow the name of the data. */
 export const otherFormat = (found: number, own: number = dataFormat): string =>

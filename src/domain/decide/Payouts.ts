@@ -4,12 +4,13 @@ import type { ProjectState } from "../project/Project.ts"
 import { laurelError } from "../values/Errors.ts"
 import type { Decided } from "./Decided.ts"
 
-/** All rows of the payout before `next` were paid, and so many users got something. */
+/** All rows of the payout before `next` were paid, but for `left`, and so many users got something. */
 export interface ProgressPayout {
   readonly kind: "progressPayout"
   readonly payout: string
   readonly next: number
   readonly paid: number
+  readonly left: ReadonlyArray<number>
 }
 
 /** The payout has paid everyone. */
@@ -24,11 +25,12 @@ const payoutIsOver = laurelError("conflict", "The payout is over.")
 
 export const progressPayout = (
   { payouts }: ProjectState,
-  { next, paid, payout }: ProgressPayout,
+  { left, next, paid, payout }: ProgressPayout,
 ): Decided<"conflict"> => {
   const before = payouts.get(payout)
-  if (before === undefined || next <= before.next) return Result.fail(payoutIsOver)
-  return Result.succeed([{ kind: "payout.progressed", payout, next, paid }])
+  if (before === undefined || next < before.next) return Result.fail(payoutIsOver)
+  const rest = left.length > 0 && { left }
+  return Result.succeed([{ kind: "payout.progressed", payout, next, paid, ...rest }])
 }
 
 export const finishPayout = (

@@ -23,10 +23,16 @@ export interface Payout {
   readonly ties: BoardTies
   /** When it was made. Users who were created later are others with the same id. */
   readonly madeAt: number
-  /** All rows before this position were paid, and how many users got something. */
+  /** All rows before this position were paid, but for `left`, and how many users got something there. */
   readonly next: number
   readonly paid: number
+  /** The positions of the rows whose users met a defect; absent: none. */
+  readonly left?: ReadonlyArray<number>
 }
+
+/** Whether the payout has still to pay the row at this position. */
+export const isRowOwed = ({ left = [], next }: Payout, position: number): boolean =>
+  position >= next || left.includes(position)
 
 /** The id of the payout of a closed window. No id has a space. */
 export const payoutId = ({

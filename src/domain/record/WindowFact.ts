@@ -28,12 +28,16 @@ export type WindowFact =
       readonly endsAt: number
       readonly last: Readonly<Record<WindowKind, number>> & { readonly days?: number }
     }
-  /** All rows of the payout before `next` were paid, and so many users got something. */
+  /**
+   * All rows of the payout before `next` were paid, and so many users got something. `left`: but for the rows at
+   * these positions; absent: none.
+   */
   | {
       readonly kind: "payout.progressed"
       readonly payout: string
       readonly next: number
       readonly paid: number
+      readonly left?: ReadonlyArray<number>
     }
   /** The prizes of a closed window were paid to so many users. */
   | {

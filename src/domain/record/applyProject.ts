@@ -183,9 +183,11 @@ const payoutsAfter = (
     payouts.delete(fact.payout)
     return payouts
   }
-  const before = payouts.get(fact.payout)
-  if (before === undefined) return payouts
-  return payouts.set(fact.payout, { ...before, next: fact.next, paid: fact.paid })
+  const { left, next, paid, payout } = fact
+  const known = payouts.get(payout)
+  if (known === undefined) return payouts
+  const { left: _, ...before } = known
+  return payouts.set(payout, { ...before, next, paid, ...(left !== undefined && { left }) })
 }
 
 /** The payouts without those of a leaderboard, whose entries are gone. */

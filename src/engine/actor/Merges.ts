@@ -256,8 +256,9 @@ export class Merges {
     const user = stateOf(actor) as UserState
     for (const payment of yield* owedTo(environment, user)) {
       const refusal = yield* this.#ask(environment, user.leadsTo!.into, payment, annotations)
+      // A defect may be mended, a damaged record of who stays may not.
       const mayPass = refusal !== undefined && refusal.detail !== recordDamaged.detail
-      if (mayPass && isPassing(refusal)) return refusal
+      if (mayPass && (isPassing(refusal) || refusal.code === "internal_error")) return refusal
     }
     for (const id of open) settled.add(id)
     return undefined

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { isOfTeams } from "../../domain/project/BoardDefinition.ts"
 import { rankAtClose, winningRanks } from "../../domain/project/BoardPrize.ts"
-import type { Payout } from "../../domain/project/Payout.ts"
+import { isRowOwed, type Payout } from "../../domain/project/Payout.ts"
 import type { Payment } from "../../domain/record/Payment.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
@@ -74,7 +74,7 @@ export const owedTo = Effect.fnUntraced(function* (
     if (createdAt > payout.madeAt || board === undefined || isOfTeams(board)) continue
     const source = yield* openBoardOf(storage, environment, payout)
     const row = source && (yield* source.find(userId))
-    if (source === undefined || row === undefined || row.position < payout.next) continue
+    if (source === undefined || row === undefined || !isRowOwed(payout, row.position)) continue
     const payment = new Winners(id, payout, source).paymentTo(row)
     if (payment !== undefined) owed.push(payment)
   }

@@ -9,9 +9,10 @@
  *   user is gone, is hidden, or cannot hold more. After a crash the payout resumes after the last step in
  *   the journal, and asks the later users again.
  * - A user who meets a defect or a damaged record is logged and counted (`laurel_payments_failing`). The others
- *   are paid, then the payout waits: those who failed are asked again after `payoutCrashRetryMs`, and no step in
- *   the journal passes the first of them. The other payouts of the environment go on meanwhile, and so
- *   does a test clock.
+ *   are paid, then the payout waits: those who failed are asked again after `payoutCrashRetryMs`. A step in the
+ *   journal passes them and lists their rows (`Payout.left`): so a start asks nobody again who was paid long
+ *   ago, and whose payment may have left the journal. The other payouts of the environment go on
+ *   meanwhile, and so does a test clock.
  * - A user who met a defect is not asked for another payout before that time. So the actor, which restarts
  *   after each defect, goes on taking the user's other commands (`actor/Supervisor.ts`).
  * - A payout that meets a defect or a damaged record itself, or more than `payoutFailedMax` users who do, is
@@ -35,7 +36,6 @@ import { isOfTeams } from "../../domain/project/BoardDefinition.ts"
 import type { Payout } from "../../domain/project/Payout.ts"
 import { isAdvancing } from "../../domain/project/Project.ts"
 import { teamWithId } from "../../domain/project/Team.ts"
-import type { Payment } from "../../domain/record/Payment.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { shareIn } from "../../domain/user/TeamShares.ts"
 import type { UserState } from "../../domain/user/User.ts"
@@ -185,6 +185,11 @@ interface RunParts extends PayoutsParts {
   readonly failedUsers: Waiting["failedUsers"]
 }
 
+/** A payment for the row at this position. */
+interface RowPayment extends PaymentTo {
+  readonly position: number
+}
+
 /** One payout under way. */
 class PayoutRun {
   readonly #parts: RunParts
@@ -193,7 +198,13 @@ class PayoutRun {
   readonly #payout: Payout
   #paid: number
   /** Those who failed, once all others are paid or while these are. */
-  #failed: Array<PaymentTo> = []
+  #failed: Array<RowPayment> = []
+  /** How many users of a row were paid while others failed. */
+  readonly #paidIn = new Map<number, number>()
+  /** All rows before are paid or have failed. */
+  #next: number
+  /** The positions that the last step in the journal lists. */
+  #left: ReadonlyArray<number>
   #isPaidToOthers = false
 
   constructor(parts: RunParts, environment: Environment, id: string, payout: Payout) {
@@ -202,22 +213,63 @@ class PayoutRun {
     this.id = id
     this.#payout = payout
     this.#paid = payout.paid
+    this.#next = payout.next
+    this.#left = payout.left ?? []
   }
 
   /** Returns how many payments failed. Another call asks for these again. */
   readonly pay: Effect.Effect<number, Broken | Ended> = Effect.gen({ self: this }, function* () {
     if (this.#isPaidToOthers) {
-      const again = this.#failed
+      const again = Map.groupBy(this.#failed, ({ position }) => position)
       this.#failed = []
-      if (this.#isUnderWay) yield* this.#payThese(again)
+      for (const [position, messages] of again) {
+        if (this.#isUnderWay) yield* this.#payRow(position, messages)
+      }
     } else {
+      yield* this.#payLeft
       yield* this.#payRows
       this.#isPaidToOthers = true
     }
-    if (this.#failed.length > 0) return this.#failed.length
+    if (this.#failed.length > 0) {
+      yield* this.#step
+      return this.#failed.length
+    }
     yield* this.#ask({ kind: "finishPayout", payout: this.id, paid: this.#paid })
     return 0
   })
+
+  /** The closed board and its winners; `undefined`: the board is gone. */
+  get #board() {
+    return Effect.map(openBoardOf(this.#parts.storage, this.#environment, this.#payout), (board) =>
+      board === undefined
+        ? undefined
+        : { board, winners: new Winners(this.id, this.#payout, board) },
+    )
+  }
+
+  /** The rows that the last step in the journal has left. */
+  get #payLeft(): Effect.Effect<void, Broken | Ended> {
+    return Effect.gen({ self: this }, function* () {
+      for (const position of this.#left) {
+        const found = yield* this.#board
+        if (found === undefined || !this.#isUnderWay) return
+        const rows = yield* found.board.rows(position, position + 1)
+        yield* this.#payGroup(rows, found.winners)
+      }
+    })
+  }
+
+  /** A record says how far the payout has come. */
+  get #step(): Effect.Effect<void, Ended> {
+    return Effect.suspend(() => {
+      const left = [...new Set(this.#failed.map(({ position }) => position))]
+      if (this.#next === this.#payout.next && left.join() === this.#left.join()) return Effect.void
+      this.#left = left
+      const paid = left.reduce((sum, at) => sum - (this.#paidIn.get(at) ?? 0), this.#paid)
+      const { id: payout } = this
+      return this.#ask({ kind: "progressPayout", payout, next: this.#next, paid, left })
+    })
+  }
 
   get #payRows(): Effect.Effect<void, Broken | Ended> {
     return Effect.gen({ self: this }, function* () {
@@ -225,20 +277,21 @@ class PayoutRun {
       let step = next
       while (this.#isUnderWay) {
         const startedAt = performance.now()
-        const board = yield* openBoardOf(this.#parts.storage, this.#environment, this.#payout)
-        if (board === undefined) break
-        const winners = new Winners(this.id, this.#payout, board)
+        const found = yield* this.#board
+        if (found === undefined) break
+        const { board, winners } = found
         // The row of a rank is not before the position of the rank.
         next = Math.max(next, winners.first - 1)
         const end = Math.min(next + this.#parts.groupUsersMax, board.size)
         const rows = yield* board.rows(next, end)
         const won = rows.filter((row) => winners.rankOf(row) <= winners.last)
         yield* this.#payGroup(won, winners)
-        next = end
+        next = Math.max(next, end)
+        this.#next = next
         if (won.length < rows.length || next >= board.size) break
-        if (next - step >= this.#parts.stepRows && this.#failed.length === 0) {
+        if (next - step >= this.#parts.stepRows) {
           step = next
-          yield* this.#ask({ kind: "progressPayout", payout: this.id, next, paid: this.#paid })
+          yield* this.#step
         }
         yield* this.#pauseAfter(performance.now() - startedAt)
       }
@@ -264,14 +317,18 @@ class PayoutRun {
   }
 
   *#payGroup(rows: ReadonlyArray<BoardRow>, winners: Winners) {
-    const payments = rows.flatMap((row) => winners.paymentTo(row) ?? [])
+    const payments = rows.flatMap((row): ReadonlyArray<RowPayment> => {
+      const command = winners.paymentTo(row)
+      const { position } = row
+      return command === undefined ? [] : [{ userId: command.to, command, position }]
+    })
     if (this.#isOfTeams) for (const payment of payments) yield* this.#payTeam(payment)
-    else yield* this.#payThese(payments.map((command) => ({ userId: command.to, command })))
+    else yield* this.#payThese(payments)
   }
 
   readonly #payThese = Effect.fnUntraced(function* (
     this: PayoutRun,
-    messages: ReadonlyArray<PaymentTo>,
+    messages: ReadonlyArray<RowPayment>,
   ): Effect.fn.Return<void, Ended> {
     const { askUsers, failedUsers } = this.#parts
     const { id } = this.#environment
@@ -283,8 +340,20 @@ class PayoutRun {
     }
   })
 
+  /** Asks users of one row, some of whom were paid before. */
+  readonly #payRow = Effect.fnUntraced(function* (
+    this: PayoutRun,
+    position: number,
+    messages: ReadonlyArray<RowPayment>,
+  ): Effect.fn.Return<void, Ended> {
+    const before = this.#paid
+    yield* this.#payThese(messages)
+    const paidBefore = this.#paidIn.get(position) ?? 0
+    this.#paidIn.set(position, paidBefore + this.#paid - before)
+  })
+
   /** Asks the users who may have a share of the team's score. */
-  readonly #payTeam = Effect.fnUntraced(function* (this: PayoutRun, payment: Payment) {
+  readonly #payTeam = Effect.fnUntraced(function* (this: PayoutRun, row: RowPayment) {
     const { merges } = this.#parts
     const paid = this.#paid
     const failed = this.#failed.length
@@ -294,11 +363,15 @@ class PayoutRun {
       // Another pass finds the payments of the one before.
       this.#paid = paid
       this.#failed.splice(failed)
-      yield* this.#payMembers(payment)
+      yield* this.#payMembers(row)
     } while (before !== merges())
+    if (this.#failed.length > failed) this.#paidIn.set(row.position, this.#paid - paid)
   })
 
-  readonly #payMembers = Effect.fnUntraced(function* (this: PayoutRun, payment: Payment) {
+  readonly #payMembers = Effect.fnUntraced(function* (
+    this: PayoutRun,
+    { command: payment, position }: RowPayment,
+  ) {
     const { groupUsersMax: limit, storage } = this.#parts
     const environment = this.#environment
     const team = teamWithId(environment.project.durable.teams, payment.to)
@@ -316,6 +389,7 @@ class PayoutRun {
       const messages = page.members.map(({ user: { id: userId } }) => ({
         userId,
         command: { ...payment, to: userId, prize },
+        position,
       }))
       yield* this.#payThese(messages)
       after = page.members.at(-1)?.user.id

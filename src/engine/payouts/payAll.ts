@@ -16,29 +16,29 @@ export type AskUsers = (
 ) => Effect.Effect<ReadonlyArray<Refusal>>
 
 /** `failed`: the payments that met a defect or a damaged record. They must be asked for again. */
-export interface Paid {
+interface Paid<Message> {
   readonly paid: number
-  readonly failed: ReadonlyArray<PaymentTo>
+  readonly failed: ReadonlyArray<Message>
 }
 
 /**
  * Asks until each user has the payment, is refused for good, or has failed. Those of `failedUsers` are not
  * asked, and fail; who fails is added to them.
  */
-export const payAll = Effect.fnUntraced(function* (
+export const payAll = Effect.fnUntraced(function* <Message extends PaymentTo>(
   askUsers: AskUsers,
   environment: string,
-  messages: ReadonlyArray<PaymentTo>,
+  messages: ReadonlyArray<Message>,
   failedUsers: Set<string>,
-): Effect.fn.Return<Paid, Ended> {
+): Effect.fn.Return<Paid<Message>, Ended> {
   let paid = 0
   const passed = messages.filter(({ userId }) => failedUsers.has(userId))
-  const failed: Array<PaymentTo> = []
+  const failed: Array<Message> = []
   let left = messages.filter(({ userId }) => !failedUsers.has(userId))
   while (left.length > 0) {
     const refusals = yield* askUsers(environment, left)
     paid += left.length - refusals.length
-    const again: Array<PaymentTo> = []
+    const again: Array<Message> = []
     for (const { error, index } of refusals) {
       const message = left[index]!
       if (error.code === "shutting_down") return yield* new Ended()

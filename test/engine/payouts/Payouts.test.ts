@@ -300,6 +300,83 @@ describe("Prizes of a leaderboard", () => {
     )
   }
 
+  it.effect(
+    "are paid once although a winner refuses for longer than the journal keeps payments",
+    () =>
+      Effect.gen(function* () {
+        yield* at("2026-11-04T10:00:00Z")
+        const state = new MemoryStorage.MemoryState()
+        let isDefect = true
+        const asked: Array<string> = []
+        const explosive = defective((command) => {
+          if (command.kind === "payment") asked.push(command.to)
+          return isDefect && command.kind === "payment" && command.to === "bob"
+        })
+        const options = { ...small, domain: explosive }
+        let fixture = yield* start(MemoryStorage.make({ state }), options)
+        yield* offer(fixture, prizes)
+        yield* grantAll(fixture, scores)
+        yield* at("2026-11-05T00:00:00Z")
+        for (const isKilled of [true, false, true]) {
+          for (let turn = 0; turn < 60; turn++) {
+            yield* Effect.andThen(TestClock.adjust(limits.payoutPauseMs), yieldToEventLoop)
+          }
+          yield* fixture.close(isKilled ? "kill" : undefined)
+          asked.length = 0
+          fixture = yield* start(MemoryStorage.make({ state }), options)
+        }
+        for (let turn = 0; turn < 60; turn++) {
+          yield* Effect.andThen(TestClock.adjust(limits.payoutPauseMs), yieldToEventLoop)
+        }
+        // A start asks who is left, and nobody who may have left the journal.
+        expect(new Set(asked)).toEqual(new Set(["bob"]))
+        isDefect = false
+        for (let turn = 0; turn < 40; turn++) {
+          yield* Effect.andThen(TestClock.adjust(limits.payoutCrashRetryMs / 20), yieldToEventLoop)
+        }
+        yield* paid(fixture)
+        const all = expected(scores, prizes)
+        expect(yield* pointsOf(fixture, Object.keys(scores))).toEqual(all)
+        const winners = Object.values(all).filter((points) => points > 0).length
+        expect(factsOf(fixture, "leaderboard.prizes_paid")).toMatchObject([{ paid: winners }])
+        yield* fixture.close()
+        const payments = recordsOf(state).filter(({ cause }) => cause.kind === "payment")
+        expect(payments).toHaveLength(winners)
+      }),
+  )
+
+  it.effect("are not lost when a payment to who takes in a winner meets a defect", () =>
+    Effect.gen(function* () {
+      for (let after = 0; after < 5; after++) {
+        yield* at(`2026-11-${10 + 2 * after}T10:00:00Z`)
+        let isDefect = true
+        const explosive = defective(
+          (command) => isDefect && command.kind === "payment" && command.to === "dan",
+        )
+        const options = { ...small, domain: explosive }
+        const fixture = yield* startInMemory({}, options)
+        yield* offer(fixture, [ranks(1, 4, 5)])
+        yield* grantAll(fixture, { ada: 50, bob: 40, cyd: 30, dan: 20, kim: 1 })
+        yield* at(`2026-11-${11 + 2 * after}T00:00:00Z`)
+        for (let turn = 0; turn < after; turn++) {
+          yield* Effect.andThen(TestClock.adjust(limits.payoutPauseMs), yieldToEventLoop)
+        }
+        yield* passing(Effect.ignore(merge(fixture, "dan", "kim")))
+        isDefect = false
+        for (let turn = 0; turn < 40; turn++) {
+          yield* Effect.andThen(TestClock.adjust(limits.payoutCrashRetryMs / 20), yieldToEventLoop)
+        }
+        yield* passing(merge(fixture, "dan", "kim"))
+        yield* paid(fixture)
+        expect([after, yield* pointsOf(fixture, ["ada", "kim"])]).toEqual([
+          after,
+          { ada: 5, kim: 5 },
+        ])
+        yield* fixture.close()
+      }
+    }),
+  )
+
   it.effect("of many windows that meet defects in a user leave its other commands alone", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T10:00:00Z")

@@ -124,7 +124,6 @@ describe("The close of a league's window", () => {
     }),
   )
 
-
   it.effect(
     "goes on without a user who is not settled, and settles it later with the rank it had",
     () =>

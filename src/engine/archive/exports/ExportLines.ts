@@ -32,7 +32,7 @@ import { idPairs, idsBody, isRunHead } from "../../dedupe/IdRun.ts"
 import { Names } from "../../records/Names.ts"
 import { decodeUser, encodeUser } from "../../records/UserCodec.ts"
 
-export const exportFormat = 72
+export const exportFormat = 73
 
 /** The tables in the order of an export. Users are one by one, in place of buckets. */
 export const exportedTables = tables
