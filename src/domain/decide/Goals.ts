@@ -131,7 +131,7 @@ const creditGoal = (draft: Contributing, goal: Goal, amount: number): void => {
 const openPlace = (
   { day, goals, now, occurredAt, project, user, zone }: Contributing,
   goal: Goal,
-): ReturnType<typeof namedPlace> | undefined => {
+): NamedPlace | undefined => {
   if (statusAt(goal, now) !== "active") return undefined
   if (occurredAt < goalCountsFrom(goal) || !isOpenAt(goal, occurredAt)) return undefined
   const present = goalPeriodOf(goal, zone.dayAt(now))
@@ -142,7 +142,8 @@ const openPlace = (
   const kind = goal.teamKind ?? ""
   const team = teamIn(user, project, kind)
   if (team === undefined || occurredAt < user!.teams.get(kind)!.joinedAt) return undefined
-  return namedPlace(project, goal, presentPeriod(goals, goal.id, team.number, present), team)
+  const { id, number } = team
+  return namedPlace(project, goal, presentPeriod(goals, goal.id, number, present), number, id)
 }
 
 /** A place is never in an earlier period than before, also after a change of the time zone. */
@@ -153,10 +154,11 @@ const namedPlace = (
   project: ProjectState,
   goal: Goal,
   period: number,
-  team?: { readonly id: string; readonly number: number },
+  team = 0,
+  teamId?: string,
 ): NamedPlace => ({
-  ...placeOf(goal.id, period, team?.number ?? 0),
-  ...(team !== undefined && { teamId: team.id }),
+  ...placeOf(goal.id, period, team),
+  ...(teamId !== undefined && { teamId }),
   ...boundsOf(project, goal, period),
 })
 
@@ -312,12 +314,7 @@ const completionOf = (
   const present = goalPeriodOf(goal, zoneOf(project.settings.timezone).dayAt(now))
   if (total === undefined || total.period < present) return undefined
   const { period, teamId } = total
-  const place = {
-    ...placeOf(goal.id, period, team),
-    ...(teamId !== undefined && { teamId }),
-    ...boundsOf(project, goal, period),
-  }
-  const news = newsOf(project, goal, place, total)
+  const news = newsOf(project, goal, namedPlace(project, goal, period, team, teamId), total)
   return news?.kind === "goal.completed" ? news : undefined
 }
 
