@@ -10,7 +10,7 @@
  * Cost: nothing for an undo of any other event, or of one that leaves nothing of the quest.
  */
 import { gaveAt } from "../record/EventDay.ts"
-import { HistoryNeeded, type Past } from "../record/Past.ts"
+import { HistoryNeeded, type Past, type QuestPeriod } from "../record/Past.ts"
 import type { JournalRecord } from "../record/Record.ts"
 import { type QuestState, stepCountOf, type UserState } from "../user/User.ts"
 
@@ -28,7 +28,7 @@ export const questStartsLeft = (
   if (past === undefined) return new HistoryNeeded((_, since) => since < at)
   return new Map(
     lost.flatMap(([questId, { period }]) => {
-      const start = nextStart(past, `${questId}/${period}`, found, at)
+      const start = nextStart(past, { period, questId }, found, at)
       return start === undefined ? [] : [[questId, start] as const]
     }),
   )
@@ -72,14 +72,14 @@ const without = (
 /** When the first record that stands began the period of the quest. */
 const nextStart = (
   past: Past,
-  name: string,
+  quest: QuestPeriod,
   { sequence: undone, subject }: JournalRecord,
   at: number,
 ): number | undefined => {
   const owner = subject.actor === "user" ? subject.userId : ""
   /** By user: the first record. */
   const first = new Map<string, { readonly sequence: number; readonly at: number }>()
-  for (const one of past.stepsOf(name)) {
+  for (const one of past.stepsOf(quest)) {
     const isLater = one.userId === owner ? one.sequence > undone : one.at >= at
     if (!isLater || one.sequence === undone || past.isRevoked(one.sequence)) continue
     const known = first.get(one.userId)

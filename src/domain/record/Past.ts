@@ -10,7 +10,7 @@ import type { CountedEvent } from "../user/MetricState.ts"
 import { type WindowKind, windowKinds } from "../values/Calendar.ts"
 import { eventDayOf, gaveAt } from "./EventDay.ts"
 import { type BackfilledMetric, countedEvent, hasFactOf, occurredAtOf } from "./MetricRecount.ts"
-import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
+import { decidedAt, type Fact, type FactOf, type JournalRecord, type QuestRef } from "./Record.ts"
 
 /** The failure of a decision that needs more of the user's history. */
 export class HistoryNeeded {
@@ -66,6 +66,11 @@ interface PastStep {
   readonly at: number
 }
 
+export type QuestPeriod = Pick<QuestRef, "period" | "questId">
+
+/** The name of a period of a quest, in maps. */
+export const questKey = ({ period, questId }: QuestPeriod): string => `${questId}/${period}`
+
 export class Past {
   /** How many records it has, and the time of the decision of the last one. */
   records = 0
@@ -75,6 +80,7 @@ export class Past {
   readonly #scores: Array<PastScore> = []
   readonly #days: Array<PastDay> = []
   readonly #credits: Array<PastCredit> = []
+  /** By `questKey`. */
   readonly #steps = new Map<string, Array<PastStep>>()
   readonly #revoked = new Set<number>()
   readonly #backfilled: ReadonlyArray<BackfilledMetric>
@@ -128,7 +134,7 @@ export class Past {
         fact.kind === "quest.progressed" ||
         fact.kind === "quest.completed"
       ) {
-        names.add(`${fact.questId}/${fact.period}`)
+        names.add(questKey(fact))
       }
     }
     for (const name of names) {
@@ -151,9 +157,9 @@ export class Past {
     return this.#counts.get(metricId) ?? []
   }
 
-  /** The records that counted for a quest, by `<id>/<period>`, revoked ones included. */
-  stepsOf(name: string): ReadonlyArray<PastStep> {
-    return this.#steps.get(name) ?? []
+  /** The records that counted for a period of a quest, revoked ones included. */
+  stepsOf(quest: QuestPeriod): ReadonlyArray<PastStep> {
+    return this.#steps.get(questKey(quest)) ?? []
   }
 
   isRevoked(sequence: number): boolean {

@@ -18,15 +18,8 @@
  */
 import type { Zone } from "../values/Calendar.ts"
 import { occurredAtOf } from "./MetricRecount.ts"
-import { creditedCurrency } from "./Past.ts"
-import {
-  type BadgeRef,
-  decidedAt,
-  type Fact,
-  type FactOf,
-  type JournalRecord,
-  type QuestRef,
-} from "./Record.ts"
+import { creditedCurrency, questKey } from "./Past.ts"
+import { type BadgeRef, decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
 /** The events and the xp of a day, which is counted from 1970-01-01. */
 export interface RecapDay {
@@ -260,5 +253,3 @@ export class Recap {
 type StreakGrowth = Pick<FactOf<"streak.extended">, "key" | "streak">
 
 const badgeKey = ({ badgeId, tier }: BadgeRef): string => `${badgeId}/${tier?.key ?? ""}`
-
-const questKey = ({ period, questId }: QuestRef): string => `${questId}/${period}`
