@@ -250,21 +250,17 @@ export const rewardingRule = (fact: Fact): string | undefined => {
 
 /** The credit of a fact that counts for the `earnLimit` of its currency; `undefined`: it has none. */
 export const countedCredit = (fact: Fact) => {
-  switch (fact.kind) {
-    case "xp.earned":
-    case "points.earned":
-    case "currency.earned": {
-      const { amount, period } = fact
-      if (period === undefined) return undefined
-      return { currency: creditedCurrency(fact), period, amount }
-    }
-    default:
-      return undefined
-  }
+  if (!isCredit(fact) || fact.period === undefined) return undefined
+  const { amount, period } = fact
+  return { currency: creditedCurrency(fact), period, amount }
 }
 
+type Credit = FactOf<"xp.earned" | "points.earned" | "currency.earned">
+
+/** Whether the fact credits a currency. */
+export const isCredit = (fact: Fact): fact is Credit =>
+  fact.kind === "xp.earned" || fact.kind === "points.earned" || fact.kind === "currency.earned"
+
 /** The key of the currency that a fact credits. */
-export const creditedCurrency = (
-  fact: FactOf<"xp.earned" | "points.earned" | "currency.earned">,
-): string =>
+export const creditedCurrency = (fact: Credit): string =>
   fact.kind === "currency.earned" ? fact.currency : fact.kind === "xp.earned" ? "xp" : "points"

@@ -18,7 +18,7 @@
  */
 import type { Zone } from "../values/Calendar.ts"
 import { occurredAtOf } from "./MetricRecount.ts"
-import { creditedCurrency, questKey } from "./Past.ts"
+import { creditedCurrency, isCredit, questKey } from "./Past.ts"
 import { type BadgeRef, decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
 /** The events and the xp of a day, which is counted from 1970-01-01. */
@@ -180,15 +180,10 @@ export class Recap {
   }
 
   #addCredit(fact: Fact, day: number): void {
-    switch (fact.kind) {
-      case "xp.earned":
-      case "points.earned":
-      case "currency.earned": {
-        const currency = creditedCurrency(fact)
-        this.#earned.set(currency, (this.#earned.get(currency) ?? 0) + fact.amount)
-        if (currency === "xp") this.#addToDay(day, 0, fact.amount)
-      }
-    }
+    if (!isCredit(fact)) return
+    const currency = creditedCurrency(fact)
+    this.#earned.set(currency, (this.#earned.get(currency) ?? 0) + fact.amount)
+    if (currency === "xp") this.#addToDay(day, 0, fact.amount)
   }
 
   /** What the user earned, by the key of the currency; xp and points are two of them. */
