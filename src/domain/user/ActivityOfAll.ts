@@ -14,7 +14,7 @@ import { limits } from "../../Limits.ts"
 import { wordDays } from "./ActiveDays.ts"
 
 /** The days that are counted: all from `analyticsDaysMax` days ago on, in every time zone. */
-const activityDays = limits.analyticsDaysMax + 2
+export const activityDays = limits.analyticsDaysMax + 2
 const monthDays = 30
 const weekDays = 7
 /** With the days before that count for the month of the first one: `ActiveDays` has as many. */
@@ -25,7 +25,8 @@ export const retentionDaysMax = 90
 /** The days that are shown of each cohort. */
 export const shownRetentionDays = [1, 7, 14, 30, 60, 90] as const
 
-const cohortSlots = retentionDaysMax + 1
+/** The numbers of a cohort. */
+export const cohortSlots = retentionDaysMax + 1
 
 /** One user's days, as `ActiveDays` has them. */
 export interface CountedDays {

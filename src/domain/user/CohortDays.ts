@@ -10,33 +10,28 @@
  *
  * Cost: a step for each active day of a user; 150 KiB.
  */
-import { limits } from "../../Limits.ts"
 import { type ActiveDays, daysOf } from "./ActiveDays.ts"
-import { retentionDaysMax } from "./ActivityOfAll.ts"
-
-/** As many as `ActivityOfAll.ts` counts. */
-const cohortDays = limits.analyticsDaysMax + 2
-const slots = retentionDaysMax + 1
+import { activityDays, cohortSlots, retentionDaysMax } from "./ActivityOfAll.ts"
 
 export class CohortDays {
   readonly #start: number
-  readonly #sizes = new Int32Array(cohortDays)
-  readonly #active = new Int32Array(cohortDays * slots)
+  readonly #sizes = new Int32Array(activityDays)
+  readonly #active = new Int32Array(activityDays * cohortSlots)
 
   /** `to`: the last day that has begun anywhere. */
   constructor(to: number) {
-    this.#start = to - cohortDays + 1
+    this.#start = to - activityDays + 1
   }
 
   /** Adds a user who began on the day. */
   add(began: number, activity: ActiveDays | null): void {
     const cohort = began - this.#start
-    if (cohort < 0 || cohort >= cohortDays) return
+    if (cohort < 0 || cohort >= activityDays) return
     this.#sizes[cohort]!++
     if (activity === null) return
     for (const day of daysOf(activity)) {
       const after = day - began
-      if (after >= 0 && after <= retentionDaysMax) this.#active[cohort * slots + after]!++
+      if (after >= 0 && after <= retentionDaysMax) this.#active[cohort * cohortSlots + after]!++
     }
   }
 
@@ -48,7 +43,7 @@ export class CohortDays {
   /** How many users who began on `day` were active `days` later. */
   returned(day: number, days: number): number {
     const cohort = day - this.#start
-    if (cohort < 0 || cohort >= cohortDays || days > retentionDaysMax) return 0
-    return this.#active[cohort * slots + days]!
+    if (cohort < 0 || cohort >= activityDays || days > retentionDaysMax) return 0
+    return this.#active[cohort * cohortSlots + days]!
   }
 }
