@@ -23,9 +23,8 @@ interface Made {
   readonly tally: ExperimentTally
   readonly countedAt: number
   readonly tookMs: number
-  /** When it was made, and when it is old, in the server's time. */
+  /** When it was made, in the server's time. */
   readonly madeAt: number
-  readonly oldAt: number
 }
 
 /** The questions of an environment that the next pass answers, and what ends with it. */
@@ -59,17 +58,12 @@ export class ExperimentCounts {
   ): Effect.Effect<Counted<ExperimentTally>> {
     return Effect.suspend(() => {
       const name = nameOf(experiment, measure)
-      const last = this.#counted.get(id)?.get(name)
-      // An edit of the experiment makes a new object.
-      const isKnown = last !== undefined && last.tally.experiment === experiment
-      if (isKnown && this.#parts.now() < last.oldAt) {
-        return Effect.succeed(this.#shown(id, name))
-      }
-      if (!isKnown || last.tookMs <= limits.activityWaitMs) {
+      const last = this.#lastOf(id, name, experiment)
+      if (last === undefined || last.tookMs <= limits.activityWaitMs) {
         const done = this.#ask(id, name, new ExperimentTally(experiment, measure))
         return Effect.map(waitFor(done, wait), () => this.#shown(id, name))
       }
-      if (this.#running?.id !== id || !this.#running.asked.questions.has(name)) {
+      if (!this.#isFresh(last) && !this.#isRunning(id, name)) {
         this.#ask(id, name, new ExperimentTally(experiment, measure))
       }
       return Effect.succeed(this.#shown(id, name))
@@ -87,13 +81,12 @@ export class ExperimentCounts {
   ): Effect.Effect<Counted<ExperimentTally>> {
     return Effect.suspend(() => {
       const name = nameOf(experiment, measure)
-      const last = this.#counted.get(id)?.get(name)
-      const isKnown = last !== undefined && last.tally.experiment === experiment
-      const isFresh = isKnown && this.#parts.now() < last.madeAt + limits.segmentCountFreshMs
-      const isRunning = this.#running?.id === id && this.#running.asked.questions.has(name)
-      if (isFresh || (isKnown && isRunning)) return Effect.succeed(this.#shown(id, name))
+      const last = this.#lastOf(id, name, experiment)
+      if (last !== undefined && (this.#isFresh(last) || this.#isRunning(id, name))) {
+        return Effect.succeed(this.#shown(id, name))
+      }
       const done = this.#ask(id, name, new ExperimentTally(experiment, measure))
-      if (isKnown) return Effect.succeed(this.#shown(id, name))
+      if (last !== undefined) return Effect.succeed(this.#shown(id, name))
       const waiting = Effect.timeoutOption(Deferred.await(done), limits.experimentListWaitMs)
       return Effect.map(waiting, () =>
         this.#counted.get(id)?.has(name) === true ? this.#shown(id, name) : notCounted,
@@ -101,9 +94,22 @@ export class ExperimentCounts {
     })
   }
 
+  /** The last result, unless the experiment was edited since: an edit makes a new object. */
+  #lastOf(id: string, name: string, experiment: Experiment): Made | undefined {
+    const last = this.#counted.get(id)?.get(name)
+    return last?.tally.experiment === experiment ? last : undefined
+  }
+
+  #isFresh({ madeAt }: Made): boolean {
+    return this.#parts.now() < madeAt + limits.segmentCountFreshMs
+  }
+
+  #isRunning(id: string, name: string): boolean {
+    return this.#running?.id === id && this.#running.asked.questions.has(name)
+  }
+
   #shown(id: string, name: string): Counted<ExperimentTally> {
-    const isRunning = this.#running?.id === id && this.#running.asked.questions.has(name)
-    const counting = isRunning || this.#asked.get(id)?.questions.has(name) === true
+    const counting = this.#isRunning(id, name) || this.#asked.get(id)?.questions.has(name) === true
     const last = this.#counted.get(id)?.get(name)
     if (last === undefined && counting) return notCounted
     if (last === undefined) throw new Error("The results of an experiment could not be computed")
@@ -169,14 +175,12 @@ export class ExperimentCounts {
     }
     const tookMs = performance.now() - began
     const countedAt = timeIn(project.durable, this.#parts.now())
-    const freshMs = tookMs <= limits.activityWaitMs ? 0 : limits.segmentCountFreshMs
     const madeAt = this.#parts.now()
-    const oldAt = madeAt + freshMs
     const counted = this.#counted.get(id) ?? new Map<string, Made>()
     this.#counted.set(id, counted)
     for (const [name, tally] of questions) {
       counted.delete(name)
-      counted.set(name, { tally, countedAt, tookMs, madeAt, oldAt })
+      counted.set(name, { tally, countedAt, tookMs, madeAt })
     }
     for (const name of counted.keys()) {
       if (counted.size <= limits.experimentResultsKept) break
