@@ -27,6 +27,7 @@ import {
 import { referenceOf } from "../../domain/record/Reference.ts"
 import { nextAbsence } from "../../domain/user/Absence.ts"
 import { mayExpire } from "../../domain/user/Expiry.ts"
+import { attributeText } from "../../domain/user/Group.ts"
 import { isInLeagues } from "../../domain/user/LeagueReminder.ts"
 import { reminderAt } from "../../domain/user/Reminder.ts"
 import { isAlias, recountedMetric, type UserState } from "../../domain/user/User.ts"
@@ -209,8 +210,7 @@ export class Environment {
   attributeOf(userId: string, name: string): string | undefined {
     const actor = this.users.get(userId)
     if (actor?.loaded !== true) return this.states.attributeOf(userId, name)
-    const attributes = actor.durable?.profile.attributes ?? {}
-    return Object.hasOwn(attributes, name) ? String(attributes[name]) : undefined
+    return attributeText(actor.durable?.profile.attributes ?? {}, name)
   }
 
   /** The latest state of a user, durable or not. */

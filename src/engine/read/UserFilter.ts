@@ -4,6 +4,7 @@
  */
 import { type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import type { Segment } from "../../domain/project/Segment.ts"
+import { attributeText } from "../../domain/user/Group.ts"
 import { isMember } from "../../domain/user/Membership.ts"
 import { isAlias, type UserState } from "../../domain/user/User.ts"
 import { attributeOf, UserHead } from "../records/UserHead.ts"
@@ -63,10 +64,8 @@ export class UserFilter {
     const { attributes, displayName } = user.profile
     if (isAlias(user) || user.xp < xpFrom || user.lastEventAt < activeSince) return false
     if (xpBelow !== undefined && user.xp >= xpBelow) return false
-    if (attribute !== undefined) {
-      const { name, value } = attribute
-      if (!Object.hasOwn(attributes, name) || String(attributes[name]) !== value) return false
-    }
+    if (attribute !== undefined && attributeText(attributes, attribute.name) !== attribute.value)
+      return false
     if (!this.#isSought(() => user.id, displayName)) return false
     if (badge !== undefined && !user.badges.has(badge)) return false
     return (
