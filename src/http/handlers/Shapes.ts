@@ -267,8 +267,8 @@ export const badgeNotFound = definitionNotFound("badge")
 export const avatarOf = (value: string | number | boolean | undefined) =>
   value !== undefined && value !== "" && { avatarUrl: String(value) }
 
-/** Whether apps see a goal, a leaderboard or a league: also one that is over, for its outcome. */
-export const isPublicAt = (definition: Lifecycle, now: number): boolean => {
+/** Whether the definition has begun and is not archived: also one that is over, for its outcome. */
+export const hasBegun = (definition: Lifecycle, now: number): boolean => {
   const status = statusAt(definition, now)
   return status === "active" || status === "paused" || status === "ended"
 }

@@ -1,6 +1,6 @@
 /** Leaderboards as definitions, and reads of their entries. */
 import { Effect } from "effect"
-import { type Caller, isClient } from "../../accounts/Accounts.ts"
+import type { Caller } from "../../accounts/Accounts.ts"
 import type { BoardChange } from "../../domain/decide/BoardDefinitions.ts"
 import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import { teamNotFound } from "../../domain/decide/TeamMembers.ts"
@@ -36,7 +36,7 @@ import {
   avatarOf,
   factOf,
   foundOr,
-  isPublicAt,
+  isUnknownTo,
   named,
   newMembers,
   onlyIf,
@@ -181,8 +181,9 @@ const asked = Effect.fnUntraced(function* (
   const { environment } = caller
   const { leaderboards } = yield* engine.readProject(environment)
   const board = yield* foundOr(definitionOf(leaderboards, id), boardNotFound)
-  const isSeen = !isClient(caller) || isPublicAt(board, engine.timeIn(environment))
-  if (board.set === "archived" || !isSeen) return yield* Effect.fail(boardNotFound)
+  if (board.set === "archived" || isUnknownTo(caller, board, engine.timeIn(environment))) {
+    return yield* Effect.fail(boardNotFound)
+  }
   const kind = window ?? kindOfWindow(board.windows[0]!)
   if (!hasWindow(board, kind)) {
     const kinds = board.windows.map(kindOfWindow).join(", ")

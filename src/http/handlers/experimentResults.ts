@@ -29,6 +29,7 @@ import {
 } from "../api/Experiments.ts"
 import type { Row } from "./csv.ts"
 import { waitOf } from "./ranges.ts"
+import { hasBegun } from "./Shapes.ts"
 
 type Results = typeof ExperimentResults.Type
 type Query = typeof ExperimentResultsQuery.Type
@@ -200,9 +201,7 @@ export const shortResultsIn = Effect.fnUntraced(function* (
 ) {
   const project = engine.projectNow(environment)
   const now = engine.timeIn(environment)
-  const begun = [...experiments].filter((one) =>
-    ["active", "paused", "ended"].includes(statusAt(one, now)),
-  )
+  const begun = [...experiments].filter((one) => hasBegun(one, now))
   const read = Effect.fnUntraced(function* (experiment: Experiment) {
     const measure = measureOf(project, experiment, {})
     if (!("metric" in measure || "retentionDays" in measure)) return undefined

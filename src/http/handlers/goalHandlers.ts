@@ -36,7 +36,7 @@ import {
   allParts,
   avatarOf,
   foundOr,
-  isPublicAt,
+  hasBegun,
   mayKnow,
   named,
   newMembers,
@@ -62,7 +62,7 @@ export const goalHandlers = (engine: Engine["Service"]): Handlers<typeof Goals> 
       Effect.map(withProgress(engine)(environment), (complete) => complete(goal, shown)),
     listed: withProgress(engine),
     isVisible: (goal, caller, now) =>
-      (!isClient(caller) || isPublicAt(goal, now)) && mayKnow(engine, goal, caller, now),
+      (!isClient(caller) || hasBegun(goal, now)) && mayKnow(engine, goal, caller, now),
   }),
   ...teamReads(engine),
   days: {
@@ -83,7 +83,7 @@ export const goalHandlers = (engine: Engine["Service"]): Handlers<typeof Goals> 
         const { now, project } = reading
         const { has } = membershipOf(user, project, now)
         const goals = [...project.goals.values()].filter(
-          (goal) => isPublicAt(goal, now) && (has(goal.segment) || user.goals.has(goal.id)),
+          (goal) => hasBegun(goal, now) && (has(goal.segment) || user.goals.has(goal.id)),
         )
         return {
           body: { userId: user.id, goals: goals.map((goal) => goalOf(reading, goal, user)) },
@@ -279,7 +279,7 @@ const visibleGoal = (
   const goal = definitionOf(project.goals, idOrKey)
   const isSeen =
     goal !== undefined &&
-    (!isClient(caller) || isPublicAt(goal, now)) &&
+    (!isClient(caller) || hasBegun(goal, now)) &&
     mayKnow(engine, goal, caller, now)
   return foundOr(isSeen ? goal : undefined, goalNotFound)
 }

@@ -1,6 +1,6 @@
 /** Leagues as definitions, and reads of places and cohorts. */
 import { Effect } from "effect"
-import { type Caller, isClient } from "../../accounts/Accounts.ts"
+import type { Caller } from "../../accounts/Accounts.ts"
 import { definitionNotFound } from "../../domain/decide/Kind.ts"
 import type { LeagueChange } from "../../domain/decide/LeagueDefinitions.ts"
 import { type CohortRef, leagueClosedThrough, leagueClosesAt } from "../../domain/decide/Leagues.ts"
@@ -40,7 +40,7 @@ import {
   allParts,
   avatarOf,
   foundOr,
-  isPublicAt,
+  isUnknownTo,
   named,
   newMembers,
   pageAsked,
@@ -214,7 +214,7 @@ interface Reading {
 
 /** Whether users have places in the league, and the caller may see them. */
 const isShown = (league: League, caller: Caller, now: number): boolean =>
-  isClient(caller) ? isPublicAt(league, now) : league.set === "published" || league.set === "paused"
+  (league.set === "published" || league.set === "paused") && !isUnknownTo(caller, league, now)
 
 const idOf = (division: string, cohort: number): string => `${division}-${cohort}`
 
