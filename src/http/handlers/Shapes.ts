@@ -24,6 +24,7 @@ import type { ProjectState, Reminders } from "../../domain/project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/record/Record.ts"
 import { standingOf } from "../../domain/user/CurrencyLevel.ts"
 import { endingsOf } from "../../domain/user/Expiry.ts"
+import { attributeText } from "../../domain/user/Group.ts"
 import { pendingAt, pendingLotsAt } from "../../domain/user/Lots.ts"
 import { Membership } from "../../domain/user/Membership.ts"
 import {
@@ -47,6 +48,7 @@ import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Metadata } from "../../domain/values/Metadata.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
+import { avatarAttribute } from "../api/Attributes.ts"
 import { cursorOf, type Filters, type ListName, type Position, positionIn } from "../api/Cursor.ts"
 import type { RewardPatch } from "../api/DefinitionShapes.ts"
 import type { ProjectPatch } from "../api/Projects.ts"
@@ -263,9 +265,15 @@ export const questNotFound = definitionNotFound("quest")
 export const segmentNotFound = definitionNotFound("segment")
 export const badgeNotFound = definitionNotFound("badge")
 
-/** The member with the picture of a user or a team, from the value of its attribute. */
-export const avatarOf = (value: string | number | boolean | undefined) =>
-  value !== undefined && value !== "" && { avatarUrl: String(value) }
+const avatarMember = (text: string | undefined) => text && { avatarUrl: text }
+
+/** The member with the picture of a user or a team, from its attributes. */
+export const avatarOf = (attributes: UserState["profile"]["attributes"]) =>
+  avatarMember(attributeText(attributes, avatarAttribute))
+
+/** The member with the picture of a user whose state need not be decoded. */
+export const avatarNow = (engine: Engine["Service"], environment: string, userId: string) =>
+  avatarMember(engine.attributeNow(environment, userId, avatarAttribute))
 
 /** Whether the definition has begun and is not archived: also one that is over, for its outcome. */
 export const hasBegun = (definition: Lifecycle, now: number): boolean => {

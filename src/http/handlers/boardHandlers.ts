@@ -25,7 +25,6 @@ import { isoTimeOrNull, parseIsoTime } from "../../domain/values/isoTime.ts"
 import type { BoardEntry, BoardPage, PageOf, TeamEntry } from "../../engine/boards/ReadBoard.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
-import { avatarAttribute } from "../api/Attributes.ts"
 import type { BoardLookupRequest } from "../api/BoardEntries.ts"
 import type { Leaderboard } from "../api/Leaderboard.ts"
 import { LeaderboardPatch, type Leaderboards, NewLeaderboard } from "../api/Leaderboards.ts"
@@ -33,6 +32,7 @@ import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
 import {
   allParts,
+  avatarNow,
   avatarOf,
   factOf,
   foundOr,
@@ -308,7 +308,7 @@ const readTeams = Effect.fnUntraced(function* (
   const show = ({ previousRank, prizes, rank, score, team }: TeamEntry) => ({
     rank,
     team: { id: team.id, name: team.name },
-    ...avatarOf(team.attributes[avatarAttribute]),
+    ...avatarOf(team.attributes),
     attributes: attributesOf(team, board.attributes),
     score: unscaled(score, decimals),
     previousRank,
@@ -351,7 +351,7 @@ const showXpEntry =
     rank,
     userId,
     displayName,
-    ...avatarOf(engine.attributeNow(environment, userId, avatarAttribute)),
+    ...avatarNow(engine, environment, userId),
     xp: score,
     level: levelAt(curve, xp),
     previousRank,
@@ -373,7 +373,7 @@ const showIn = (engine: Engine["Service"], environment: string, board: Board) =>
       : Effect.runSync(engine.readUser(environment, userId))?.profile
   return (entry: BoardEntry) => ({
     ...showEntry(entry, decimals),
-    ...avatarOf(engine.attributeNow(environment, entry.userId, avatarAttribute)),
+    ...avatarNow(engine, environment, entry.userId),
     attributes: attributesOf(profileOf(entry.userId), board.attributes),
     ...(board.groupBy !== null && groupShown(entry)),
   })

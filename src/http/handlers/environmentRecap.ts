@@ -6,11 +6,10 @@ import { type Fault, invalidRequest } from "../../domain/values/Errors.ts"
 import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
-import { avatarAttribute } from "../api/Attributes.ts"
 import type { EnvironmentRecap, EnvironmentRecapQuery } from "../api/Recaps.ts"
 import { waitOf } from "./ranges.ts"
 import { type Range, rangeOf } from "./recapRange.ts"
-import { avatarOf } from "./Shapes.ts"
+import { avatarNow } from "./Shapes.ts"
 
 /** The recap of an environment, as the API shows it. */
 export const environmentRecapOf = Effect.fnUntraced(function* (
@@ -145,7 +144,7 @@ const topUsersOf = Effect.fnUntraced(function* (
     rank,
     userId,
     displayName,
-    ...avatarOf(engine.attributeNow(environment, userId, avatarAttribute)),
+    ...avatarNow(engine, environment, userId),
     xp,
   }))
 })

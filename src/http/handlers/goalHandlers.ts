@@ -27,7 +27,6 @@ import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { shownPeriod } from "../../engine/read/GoalContributors.ts"
 import { limits } from "../../Limits.ts"
-import { avatarAttribute } from "../api/Attributes.ts"
 import { GoalPatch, type Goals, NewGoal } from "../api/Goals.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
@@ -218,7 +217,7 @@ const teamReads = (
           shown.push({
             userId: one.userId,
             displayName: user.profile.displayName,
-            ...avatarOf(user.profile.attributes[avatarAttribute]),
+            ...avatarOf(user.profile.attributes),
             team: found === undefined ? null : showTeam(found.team),
             contribution: unscaled(one.amount, decimalsOf(reading.project.metrics, goal)),
             rewarded: one.paid,

@@ -27,7 +27,6 @@ import { invalidRequest, laurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { CohortMember } from "../../engine/boards/Cohorts.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import { avatarAttribute } from "../api/Attributes.ts"
 import {
   type Division as DivisionIn,
   LeaguePatch,
@@ -280,7 +279,7 @@ const cohortOf = (reading: Reading, league: League, place: CohortRef) => {
         rank,
         userId,
         displayName: user.profile.displayName,
-        ...avatarOf(user.profile.attributes[avatarAttribute]),
+        ...avatarOf(user.profile.attributes),
         score: unscaled(score, decimals),
         outcome: outcome(member),
         ...flagOf(user, league),

@@ -5,7 +5,6 @@ import { type Team, teamsAfter, teamWithId } from "../../domain/project/Team.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { continueWith } from "../../storage/exitOf.ts"
-import { avatarAttribute } from "../api/Attributes.ts"
 import type { Teams } from "../api/Teams.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import {
@@ -96,7 +95,7 @@ const memberHandlers = (
         const shown = members.map(({ joinedAt, user }) => ({
           userId: user.id,
           displayName: user.profile.displayName,
-          ...avatarOf(user.profile.attributes[avatarAttribute]),
+          ...avatarOf(user.profile.attributes),
           joinedAt: isoTime(joinedAt),
         }))
         const last = hasMore ? shown.at(-1) : undefined
