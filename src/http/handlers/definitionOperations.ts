@@ -104,9 +104,10 @@ export const kindOperations = <
       shown: Shown,
       caller: Caller,
     ) => Effect.Effect<Found>
-    /** Adds members to the definitions of a list from one read for all of them. Default: adds none. */
+    /** Adds members to the definitions of a page from one read for all of them. Default: adds none. */
     readonly listed?: (
       environment: string,
+      page: ReadonlyArray<DefinitionByNoun[N]>,
     ) => Effect.Effect<(definition: DefinitionByNoun[N], shown: Shown) => Listed>
     readonly isVisible?: (definition: DefinitionByNoun[N], caller: Caller, now: number) => boolean
     /** With them, bodies with faults of form are told their faults of meaning as well. */
@@ -131,9 +132,9 @@ export const kindOperations = <
     notFound: definitionNotFound(noun),
     moreFaults: referenceFaults(engine),
     ...(bodies !== undefined && { meaning: meaningFaults(engine, noun, kind, bodies) }),
-    showListed: ({ environment }) =>
+    showListed: ({ environment }, page) =>
       Effect.gen(function* () {
-        const complete = yield* listed?.(environment) ?? Effect.undefined
+        const complete = yield* listed?.(environment, page) ?? Effect.undefined
         const now = engine.timeIn(environment)
         return (definition: DefinitionByNoun[N]) => {
           const shown = show(definition, now)
@@ -192,8 +193,11 @@ export const definitionOperations = <
     readonly moreFaults: (body: unknown, caller: Caller) => ReadonlyArray<Fault>
     /** Further faults of the bodies of `create` and `update`; default: none. */
     readonly meaning?: { readonly created: MoreFaults; readonly changed: MoreFaults }
-    /** How a list shows a definition. */
-    readonly showListed: (caller: Caller) => Effect.Effect<(definition: Definition) => Listed>
+    /** How a list shows the definitions of a page. */
+    readonly showListed: (
+      caller: Caller,
+      page: ReadonlyArray<Definition>,
+    ) => Effect.Effect<(definition: Definition) => Listed>
     /** The body of `get`. */
     readonly showFound: (definition: Definition, caller: Caller) => Effect.Effect<Found>
     readonly create: (payload: New, caller: Caller) => Prepared<Create, CreateCode>
@@ -236,7 +240,7 @@ export const definitionOperations = <
             asked,
             (definition) => isVisible(definition, caller, now) && isListed(definition, query, now),
           )
-          const shown = items.map(yield* kind.showListed(caller))
+          const shown = items.map(yield* kind.showListed(caller, items))
           return { body: { ...listOf(kind.plural, shown), ...page } }
         }),
     },

@@ -18,16 +18,10 @@ export const experimentHandlers = (engine: Engine["Service"]): Handlers<typeof E
     changed: (patch: typeof ExperimentPatch.Type): ExperimentChange => named(patchOf(patch)),
     show: showExperiment,
     found: (experiment, shown, { environment }) =>
-      Effect.map(shortResultsIn(engine, environment, [experiment]), (resultOf) => ({
-        ...shown,
-        result: resultOf(experiment),
-      })),
-    listed: (environment) =>
-      Effect.gen(function* () {
-        const { experiments } = engine.projectNow(environment)
-        const resultOf = yield* shortResultsIn(engine, environment, experiments.values())
-        return (experiment, shown) => ({ ...shown, result: resultOf(experiment) })
-      }),
+      Effect.map(withResults(engine)(environment, [experiment]), (complete) =>
+        complete(experiment, shown),
+      ),
+    listed: withResults(engine),
   }),
   results: {
     handle: ({ caller: { environment }, params, query }) =>
@@ -40,6 +34,16 @@ export const experimentHandlers = (engine: Engine["Service"]): Handlers<typeof E
       }),
   },
 })
+
+const withResults =
+  (engine: Engine["Service"]) => (environment: string, experiments: ReadonlyArray<Experiment>) =>
+    Effect.map(
+      shortResultsIn(engine, environment, experiments),
+      (resultOf) => (experiment: Experiment, shown: ReturnType<typeof showExperiment>) => ({
+        ...shown,
+        result: resultOf(experiment),
+      }),
+    )
 
 export const newExperiment = (payload: typeof NewExperiment.Type, id: string) => {
   const { metric = null, name, variants } = payload

@@ -197,11 +197,11 @@ const warningsOf = (
 export const shortResultsIn = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   environment: string,
-  experiments: Iterable<Experiment>,
+  experiments: ReadonlyArray<Experiment>,
 ) {
   const project = engine.projectNow(environment)
   const now = engine.timeIn(environment)
-  const begun = [...experiments].filter((one) => hasBegun(one, now))
+  const begun = experiments.filter((one) => hasBegun(one, now))
   const read = Effect.fnUntraced(function* (experiment: Experiment) {
     const measure = measureOf(project, experiment, {})
     if (!("metric" in measure || "retentionDays" in measure)) return undefined
