@@ -38,7 +38,7 @@ const xp = { currency: "xp" }
 const ada = "https://example.com/ada.png"
 const owls = "https://example.com/owls.png"
 
-/** Who is first, and who is second. */
+/** The pictures of the entries, in their order. */
 const pictures = (entries: ReadonlyArray<{ readonly avatarUrl?: string }>) =>
   entries.map((entry) => entry.avatarUrl)
 

@@ -151,10 +151,10 @@ const inLeague = async ({ ask, grant }: Calls, name: string, days: number): Prom
   return { userId, ...league, rank: 1, of: 1, cause: { kind: "clock", id: null } }
 }
 
-/** A goal of its own, towards which one user contributes. */
 const midnight = expect.stringMatching(/T00:00:00\.000Z$/)
 const aDay = { startsAt: midnight, endsAt: midnight }
 
+/** A goal of its own, towards which one user contributes. */
 const ofGoal = async ({ ask, grant }: Calls, name: string, amount: number): Promise<Expected> => {
   const userId = `goal-${name}`
   const key = `goal-${name}`
