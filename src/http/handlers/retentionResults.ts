@@ -79,18 +79,16 @@ const fault = (name: keyof Query, code: Fault["code"], detail: string): Fault =>
 /** The users whom a request asks for, or its faults; `undefined`: all. */
 const usersOf = (
   project: ProjectState,
-  { experiment, segment, variant }: Query,
+  query: Query,
 ): Result.Result<SomeUsers | undefined, ReadonlyArray<Fault>> => {
+  const { experiment, segment, variant } = query
   if (segment === undefined && experiment === undefined && variant === undefined) {
     return Result.succeed(undefined)
   }
   if (segment === undefined) return variantOf(project, experiment, variant)
-  const others = { experiment, variant }
-  const faults = Object.entries(others)
-    .filter(([, value]) => value !== undefined)
-    .map(([name]) =>
-      fault(name as keyof Query, "not_allowed", "must not be sent together with segment"),
-    )
+  const faults = (["experiment", "variant"] as const)
+    .filter((name) => query[name] !== undefined)
+    .map((name) => fault(name, "not_allowed", "must not be sent together with segment"))
   const found = definitionOf(project.segments, segment)
   if (found?.set !== "published") {
     faults.push(fault("segment", "unknown_reference", "matches no active segment of this project"))
