@@ -284,15 +284,14 @@ export const definitionOperations = <
 type MoreFaults = (body: unknown, caller: Caller, params: unknown) => ReadonlyArray<Fault>
 
 /** The faults that both find; of two at one place, the first. */
-const united =
-  (first: MoreFaults = noFaults, second: MoreFaults): MoreFaults =>
-  (...request) => {
+const united = (first: MoreFaults | undefined, second: MoreFaults): MoreFaults => {
+  if (first === undefined) return second
+  return (...request) => {
     const faults = first(...request)
     const places = new Set(faults.map(({ pointer }) => pointer))
     return [...faults, ...second(...request).filter(({ pointer }) => !places.has(pointer))]
   }
-
-const noFaults: MoreFaults = () => []
+}
 
 interface Dated {
   readonly id: string

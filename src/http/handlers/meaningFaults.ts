@@ -45,7 +45,7 @@ const mended = (
   return Object.fromEntries([...kept, ...replaced])
 }
 
-/** What each decision is about, for `faultsBy`. */
+/** Decides on a body. `params`: those of the path, `undefined` if they have faults. */
 type Decide<Body> = (state: ProjectState, body: Body, now: number, params: unknown) => Decided
 
 /** The faults that a decision on the mended body finds. */
