@@ -155,7 +155,7 @@ const longBodies = (
   return found
 }
 
-const roomOf = (file: string): string => relative(source, file).split("/")[0]!
+const layerOf = (file: string): string => relative(source, file).split("/")[0]!
 
 const rankOf = (layer: string): number => {
   if (shared.includes(layer)) return shared.indexOf(layer) - shared.length
@@ -167,7 +167,7 @@ describe("src/", () => {
 
   it("has only the known layers", () => {
     const unknown = files.filter(
-      (file) => rankOf(roomOf(file)) === -1 && !shared.includes(roomOf(file)),
+      (file) => rankOf(layerOf(file)) === -1 && !shared.includes(layerOf(file)),
     )
     expect(unknown).toEqual([])
   })
@@ -178,7 +178,7 @@ describe("src/", () => {
         .filter((target) => target.startsWith(".") && target.endsWith(".ts"))
         .map((target) => resolve(dirname(file), target))
         .filter((target) => {
-          const [from, to] = [roomOf(file), roomOf(target)]
+          const [from, to] = [layerOf(file), layerOf(target)]
           const sideways = from === "accounts" && to === "webhooks"
           return from !== to && (sideways || rankOf(to) >= rankOf(from))
         })
