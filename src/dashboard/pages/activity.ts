@@ -100,9 +100,6 @@ interface Periods {
   readonly open: ReadonlyArray<Day>
 }
 
-/** So many days before today have not ended everywhere: it is still yesterday, or the day before, for some. */
-const openDaysMax = 2
-
 const pointsOf = (
   { before, days, open }: Periods,
   of: (day: Day) => number | null,
@@ -119,18 +116,20 @@ const readPeriods = Effect.fnUntraced(function* (visit: PlaceVisit, length: numb
   const { ask, time } = visit
   const { timezone } = yield* ask("project.get")
   const now = time()
-  const today = zoneOf(timezone).dayAt(now)
-  const query = { from: dateOf(today - openDaysMax - 2 * length), to: dateOf(today) }
+  const lastDay = lastWholeDay(now)
+  const query = {
+    from: dateOf(lastDay - 2 * length + 1),
+    to: dateOf(zoneOf(timezone).dayAt(now)),
+  }
   // At once, so that they share a count.
   const [read, returned] = yield* Effect.all(
-    [ask("analytics.activity", { query }), readReturned(visit, lastWholeDay(now), length)],
+    [ask("analytics.activity", { query }), readReturned(visit, lastDay, length)],
     { concurrency: "unbounded" },
   )
-  const whole = read.days.filter(({ complete }) => complete)
   const periods: Periods = {
-    days: whole.slice(-length),
-    before: whole.slice(-2 * length, -length),
-    open: read.days.filter(({ complete }) => !complete),
+    before: read.days.slice(0, length),
+    days: read.days.slice(length, 2 * length),
+    open: read.days.slice(2 * length),
   }
   return { periods, read, returned }
 })
@@ -153,7 +152,7 @@ export const activitySection = Effect.fnUntraced(function* (
     lineChart({ label, figure, points: pointsOf(periods, of), shown: count })
   const summed = (label: string, of: (day: Day) => number | null) => chart(label, sums(of), of)
   const mean = html`${compared(average(days), average(before))} <span class="hint">a day, on average</span>`
-  const spans = (week: number) => `Active in the ${week} days to ${dayLabel(now.date)}`
+  const activeIn = (span: number) => `Active in the ${span} days to ${dayLabel(now.date)}`
   return html`<div class="head"><h2 id="activity">Activity</h2>
 ${tabs(
   "Period",
@@ -167,8 +166,8 @@ ${summed("Events", ({ events }) => events)}
 ${summed("Xp earned", ({ xp }) => xp)}</div>
 ${figures([
   ...totals,
-  [spans(7), compared(now.wau, then.wau)],
-  [spans(30), compared(now.mau, then.mau)],
+  [activeIn(7), compared(now.wau, then.wau)],
+  [activeIn(30), compared(now.mau, then.mau)],
   [html`<a href="${base}/retention">Came back on day ${returnDay}</a>`, returned],
   ["Badges earned", sums(({ badges }) => badges)],
   ["Quests completed", sums(({ quests }) => quests)],
