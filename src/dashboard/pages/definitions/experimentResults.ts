@@ -45,12 +45,12 @@ const sentence = (results: Results, [control]: Variants, variant: Variant): Html
         : html`all its users have the same value, and so have those of ${than}, so there is no interval of the difference`
     return html`<li>${name}: ${why}.</li>`
   }
-  const { excludesZero, high, low, value } = variant.difference
+  const { excludesZero, value } = variant.difference
   const distance =
     value === 0
       ? html`as much as ${than}`
       : html`${forms.difference(Math.abs(value))}${forms.unit} ${value > 0 ? "higher" : "lower"} than ${than} with ${forms.value(control!.value!)}`
-  const interval = html`The 95% interval of the difference, ${forms.difference(low)} to ${forms.difference(high)}${forms.unit},`
+  const interval = html`The 95% interval of the difference, ${range(variant.difference, forms.difference)}${forms.unit},`
   return html`<li>${name} has ${forms.value(variant.value)}, ${distance}. ${interval} ${
     excludesZero
       ? "leaves out 0: chance alone rarely makes such a difference."
@@ -120,9 +120,9 @@ export const shortWords = (result: Short | null): Content => {
   const forms = formsOf({ measure })
   const lines = variants.slice(1).map(({ difference, key }) => {
     if (difference === null) return html`<br>${isolated(key)}: no difference known`
-    const { excludesZero, high, low, value } = difference
+    const { excludesZero, value } = difference
     const sign = value > 0 ? "+" : ""
-    const interval = `${forms.difference(low)} to ${forms.difference(high)}`
+    const interval = range(difference, forms.difference)
     return html`<br>${isolated(key)}: ${sign}${forms.difference(value)}${forms.unit} <span class="hint">(${interval}${excludesZero ? "" : ", includes 0"})</span>`
   })
   const share = measure === "share" && atLeast !== null && html` of at least ${count(atLeast)}`
