@@ -6,6 +6,9 @@ import type { BenchOptions } from "./options.ts"
 import type { ClosesInput, ClosesReport } from "./processes/closes.ts"
 
 const quickUsers = 5_000
+/** A whole interval of snapshots and the snapshot after it (`limits.snapshotPaceShare`). */
+const quietSeconds = 60
+const quickQuietSeconds = 5
 /** The options that a server has on a machine of 4 GiB or more (`src/startAgain.js`). */
 const serverOptions = [
   "--max-semi-space-size=64",
@@ -21,7 +24,12 @@ const closeOf =
     users = quick ? quickUsers : million,
   }: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
     withTemporaryFolder(async (directory) => {
-      const input: ClosesInput = { directory, kind, users }
+      const input: ClosesInput = {
+        directory,
+        kind,
+        users,
+        quietSeconds: quick ? quickQuietSeconds : quietSeconds,
+      }
       const { busyMs, done, ms, processorMs, quietMs } = await inProcess<ClosesReport>(
         "closes",
         input,

@@ -5,7 +5,7 @@
  * The clock of the engine is the machine's until all users have scored. Then it jumps to the next
  * midnight.
  */
-// The sizes of the young generation are not for threads, as in a server.
+// As in a server, the sizes of the young generation do not apply to threads.
 import "../../src/startAgain.js"
 import { Clock, Effect } from "effect"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
@@ -19,6 +19,8 @@ export interface ClosesInput {
   readonly directory: string
   readonly kind: "prizes" | "league"
   readonly users: number
+  /** Of the commands before the close: first those that are not measured, then as long the measured ones. */
+  readonly quietSeconds: number
 }
 
 export interface ClosesReport {
@@ -36,9 +38,6 @@ export interface ClosesReport {
 const together = 1_000
 /** Between two commands of the commander. */
 const betweenMs = 10
-/** Both have a whole interval of snapshots and the snapshot after it (`limits.snapshotPaceShare`). */
-const settlingSeconds = 60
-const quietSeconds = 60
 const dayMs = 86_400_000
 const cohortSize = 30
 
@@ -145,7 +144,7 @@ const commandFor = (engine: Engine["Service"], users: number, seconds: number) =
   return command(engine, users, () => performance.now() >= until)
 }
 
-const measure = Effect.fnUntraced(function* ({ kind, users }: ClosesInput) {
+const measure = Effect.fnUntraced(function* ({ kind, quietSeconds, users }: ClosesInput) {
   const { advance, clock } = shiftedClock(yield* Clock.Clock)
   let done = 0
   const engine = yield* makeEngine({
@@ -171,7 +170,7 @@ const measure = Effect.fnUntraced(function* ({ kind, users }: ClosesInput) {
   }
   globalThis.gc!()
   // The snapshot of the users who were made here is not usual work.
-  yield* commandFor(engine, users, settlingSeconds)
+  yield* commandFor(engine, users, quietSeconds)
   const quietFrom = processorMs()
   const quiet = yield* commandFor(engine, users, quietSeconds)
   const quietPerMs = (processorMs() - quietFrom) / (quietSeconds * 1_000)
