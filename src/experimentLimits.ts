@@ -8,7 +8,7 @@ export const experimentLimits = {
   experimentWeightMax: 1_000,
   /** The results that are kept in memory, per environment. */
   experimentResultsKept: 200,
-  /** A list of experiments waits so long for their first results. */
+  /** The longest wait of a list of experiments for their first results. */
   experimentListWaitMs: 200,
   /** Below so many users of a variant, its interval says little. */
   experimentUsersMin: 100,

@@ -8,7 +8,7 @@
  *   starts with 1 MiB and enlarges it by what survives, which is little here, so it stays small.
  *   The options of Node that an operator gives, also in `NODE_OPTIONS`, take precedence.
  * - From the largest young generation on, the old generation may double between two full
- *   collections, and buffers may grow by a third. Most of a server's state is in buffers, so V8's
+ *   collections, and buffers may grow by 30 %. Most of a server's state is in buffers, so V8's
  *   heap is small, and V8 would collect all of it, with a pause, whenever a tenth is new or 64 MiB
  *   of buffers are.
  * - A process with a limit on address space (`ulimit -v`) runs without the 10 GiB that V8 reserves

@@ -19,7 +19,7 @@ interface Details {
   readonly requestId?: string
   /** The present version. Only with `version_conflict`. */
   readonly version?: number
-  /** When what a revocation names was revoked before, ISO 8601. Only if it was. */
+  /** When an earlier request revoked the record, ISO 8601. Only with the 404 of a repeated revocation. */
   readonly revokedAt?: string
   /** The `Retry-After` of the reply, in seconds. */
   readonly retryAfterSeconds: number | undefined

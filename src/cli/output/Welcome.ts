@@ -110,8 +110,8 @@ interface WelcomeDetails {
 }
 
 /**
- * What people type for `laurel`: a checkout has a script of npm, an installed package does not, and the
- * image has neither. `file`: this one.
+ * The command that people type for `laurel`. A checkout has a script of npm, an installed package has a
+ * program for npx, and the image has only the files. `file`: the path of this module.
  */
 const commandOf = (file: string): string => {
   if (file.endsWith(".ts")) return "npm run --silent laurel --"

@@ -8,7 +8,7 @@
  * Exact for cohorts of the last `analyticsDaysMax` days: a state tells the active days of as many
  * (`ActiveDays.ts`).
  *
- * Cost: a step for each active day of a user; 150 KiB.
+ * Cost: a step for each active day of a user; 4 bytes for each day of each cohort.
  */
 import { type ActiveDays, daysOf } from "./ActiveDays.ts"
 import { activityDays, cohortSlots, retentionDaysMax } from "./ActivityOfAll.ts"

@@ -137,7 +137,7 @@ export interface LaurelError<Code extends ErrorCode = ErrorCode> {
   readonly version?: number
   /** Where the body differs from the first with its id. Only with `id_reused`. */
   readonly differs?: ReadonlyArray<string>
-  /** When what a revocation names was revoked, ISO 8601. Only if it was. */
+  /** When an earlier request revoked the record, ISO 8601. Only with the 404 of a repeated revocation. */
   readonly revokedAt?: string
   /** The error is the kept reply of an Idempotency-Key. */
   readonly replayed?: boolean

@@ -20,7 +20,7 @@ export class Winners {
   readonly #payout: Payout
   readonly #ranks: ReadonlyArray<readonly [from: number, to: number]>
 
-  /** `board`: that of the closed window, whose gaps were users at the close. */
+  /** `board`: that of the closed window. Its size counts gaps: they were users at the close. */
   constructor(id: string, payout: Payout, board: Pick<BoardSource, "size">) {
     this.#id = id
     this.#payout = payout

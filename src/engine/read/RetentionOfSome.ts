@@ -1,7 +1,7 @@
 /**
  * Retention of the users of a segment, or of a variant of an experiment (`CohortDays.ts`), counted from the
- * states of all users. `CountOfAll.ts` says when. A user is in a segment who is in it when the pass reaches the
- * user. Of an experiment, users count whom no merge left with two variants.
+ * states of all users. `CountOfAll.ts` says when. A segment has the users who are in it when the pass reaches them.
+ * A variant lacks users whom a merge left with two variants.
  *
  * Cost: a decode of each user's state for each segment or variant; at most `activityResultsMax` results
  * are kept. An edit of a segment makes a new one.

@@ -3,8 +3,8 @@
  * as well, so that one reply lists both.
  *
  * The members with faults of form are left out, and required ones among them are replaced by valid ones;
- * then the kind decides. What it finds in such a member, or what rests on one, is not told: it would be about
- * a value that the caller did not send.
+ * then the kind decides. A fault of such a member, or one that rests on such a member, is left out: it would be
+ * about a value that the caller did not send.
  *
  * Cost: nothing for a body without faults; else two decodes of the body and a decision.
  */
