@@ -30,7 +30,7 @@ export const goalRef = {
     }).annotate({
       identifier: "GoalPeriod",
       description:
-        "The day, week or month of a recurring goal, in the project's time zone of that time.",
+        "The day, week or month of a recurring goal, in the time zone that the project had at the time.",
     }),
   ).annotate({
     description: "The period; null: the goal does not recur.",

@@ -208,7 +208,7 @@ export const Analytics = HttpApiGroup.make("analytics")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Measure retention",
-          description: `Returns, for the users whose first active day is in one day, week or month, how many were active again exactly 1, 7, 14, 30, 60 and 90 days later, and the curve of all of them together. With \`segment\`, only of users who are in the segment now: a segment by level, balance or activity has more of those who came back, since others never reached it. With \`experiment\` and \`variant\`, the cohorts are of the days on which users entered the experiment, so day 0 may lack users who entered without an event; users whom a merge left with two variants are in no number. ${wholeDays}`,
+          description: `Returns, for the users whose first active day is in one day, week or month, how many were active again exactly 1, 7, 14, 30, 60 and 90 days later, and the curve of all of them together. With \`segment\`, only users who are in the segment now count: a segment by level, balance or activity has a higher share of returning users, since others never reached it. With \`experiment\` and \`variant\`, the cohorts are of the days on which users entered the experiment, so day 0 may lack users who entered without an event. Users whom a merge left with two variants do not count. ${wholeDays}`,
         }),
       ),
     HttpApiEndpoint.get("reminders", "/v1/analytics/reminders", {

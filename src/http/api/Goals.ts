@@ -387,7 +387,7 @@ export const Goals = HttpApiGroup.make("goals")
         summary: "Create a goal",
         description: `Users reach a target together. What an event or a granted reward gives of the currency, or adds to the metric, counts while the goal is active, from \`startsAt\` on, or else from its creation. Of a recurring goal, it counts if it occurred in the present period. The event that reaches the target completes the goal: later events do not count. Each user who contributed at least \`minContribution\` then gets the reward, once, in the background. A hidden user contributes, too.
 
-With \`scope: team\`, a user contributes to the own team from when it joined. The contribution stays with the team: who leaves it starts from 0 in the next one, and the reward goes to who was in the team at the completion. The reward counts for levels, badges and \`earnLimit\`, but for no leaderboard and no goal. An environment holds at most ${limits.goalsMax} goals that are not archived.`,
+With \`scope: team\`, a user contributes to the own team from when it joined. The contribution stays with the team: who leaves it starts from 0 in the next one, and the reward goes to users who were in the team at the completion. The reward counts for levels, badges and \`earnLimit\`, but for no leaderboard and no goal. An environment holds at most ${limits.goalsMax} goals that are not archived.`,
       },
       list: {
         query: listQuery("goals"),

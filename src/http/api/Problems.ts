@@ -109,7 +109,7 @@ const notRevocable = <const Some extends Codes>(identifier: string, codes: Some)
       code: codeOf(codes),
       revokedAt: Schema.optionalKey(Schema.String).annotate({
         description:
-          "Of a revocation: when an earlier request revoked it. This request changed nothing. Absent: there is none with this id.",
+          "Of a revocation: when an earlier request revoked it. This request changed nothing. Absent: nothing has this id.",
         format: "date-time",
         examples: ["2026-11-01T09:30:00.000Z"],
       }),

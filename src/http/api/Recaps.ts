@@ -226,7 +226,7 @@ export const Recaps = HttpApiGroup.make("recaps")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Sum up a user's year",
-          description: `Returns what the user did in a range of at most ${limits.recapDaysMax} days, such as a year: sums, the best day, the longest streaks, the most frequent actions, what the user did for the first time, badges, and the present rank. An event counts on the day on which it occurred, anything else on the day of its decision, in the user's present time zone. Revoked events and rewards do not count, and neither does a badge or quest that the user lost; a badge that stays after an undo counts. A badge that several merged users had earned counts once, on the earliest day, and levels are those of the user who stays. Computed at each read from the user's latest ${limits.recapRecordsMax.toLocaleString("en-US")} records.`,
+          description: `Returns what the user did in a range of at most ${limits.recapDaysMax} days, such as a year: sums, the best day, the longest streaks, the most frequent actions, what the user did for the first time, badges, and the present rank. An event counts on the day on which it occurred, anything else on the day of its decision, in the user's present time zone. Revoked events and rewards do not count, and neither does a badge or quest that the user lost; a badge that stays after an undo counts. A badge that several merged users had earned counts once, on the earliest day, and so does a period of a quest that several had completed. Levels are those of the user who stays. Computed at each read from the user's latest ${limits.recapRecordsMax.toLocaleString("en-US")} records.`,
         }),
       ),
   )
