@@ -61,6 +61,7 @@ describe("The activity of an environment", () => {
     expect(overview).toMatch(/<title>Nov 20: 0, before: 0<\/title>/)
     expect(overview).toMatch(/<title>Nov 21: 1 so far<\/title>/)
     expect(overview).toContain("Oct 22 – Nov 20, 2026, beside Sep 22 – Oct 21, 2026")
+    expect(overview).toContain(`/activity.csv?from=2026-09-22&amp;to=${dateIn(0)}`)
     const week = await read(`${base}?days=7`)
     expect(figure(week, "Events")).toBe("2 −50% from 4")
     expect(week).toContain("Nov 14 – 20, 2026, beside Nov 7 – 13, 2026")
