@@ -16,7 +16,7 @@ export const leagueLimits = {
   leagueLostSeatsMax: 10_000,
   /** How long after a refusal a user is settled again. */
   leagueRetryMs: 5_000,
-  /** How long users of a league must have refused before its next window closes without them, and how many may. */
+  /** Users of a league must have refused for `leagueLateMs` before its next window closes without them: at most `leagueLateMax`. */
   leagueLateMs: 60_000,
   leagueLateMax: 500,
 } as const

@@ -16,8 +16,8 @@
  * Late users. A user whose settling fails, by a defect or a damaged record, does not hold up the league: the
  * record that closes the next window keeps the rank that each such user had, and the terms of that
  * close (`LateWindow`), until the user is settled: exactly once, as everyone. It moves no other rank. Meanwhile
- * no command of the user is decided, so the score stays. What waits for a window that has closed
- * since counts in no cohort.
+ * no command of the user is decided, so the score stays. Scores that
+ * wait for a window that has closed since count in no cohort.
  *
  * Rewards. The record that settles also pays: exactly once, since it settles once, and an undo never
  * finds what it paid, since no caller can undo a tick. Limits of currencies cut a reward, levels and
@@ -402,8 +402,8 @@ export const placesOf = ({ leagues }: UserState): ReadonlyArray<LeagueSeat> =>
   [...leagues].flatMap(([leagueId, state]) => placesIn(leagueId, state))
 
 /**
- * Closes windows of leagues that are over. `total`: the users in the `cohorts` of the window. `late`: who is not
- * settled in which window that closed before.
+ * Closes windows of leagues that are over. `total`: the users in the `cohorts` of the window. `late`: the
+ * windows that closed before and are not settled for all users.
  */
 export interface CloseLeagues {
   readonly kind: "closeLeagues"
@@ -416,7 +416,7 @@ export interface CloseLeagues {
   }>
 }
 
-/** With the terms of their closes. */
+/** The late windows with the terms of their closes. */
 const lateWindows = (
   { leagueCloses }: ProjectState,
   leagueId: string,

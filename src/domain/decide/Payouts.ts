@@ -4,7 +4,7 @@ import type { ProjectState } from "../project/Project.ts"
 import { laurelError } from "../values/Errors.ts"
 import type { Decided } from "./Decided.ts"
 
-/** All rows of the payout before `next` were paid, but for `left`, and so many users got something. */
+/** All rows of the payout before `next` were paid, except those in `left`. `paid`: the number of users who got something. */
 export interface ProgressPayout {
   readonly kind: "progressPayout"
   readonly payout: string

@@ -81,8 +81,8 @@ export interface LeagueClose {
 }
 
 /**
- * What a user who is not settled had at the close. `sequence`: the record that set the score, which stands
- * for the user. `rank` null: without one.
+ * The place at the close of a user who is not settled yet. `sequence`: the record that set the score; it
+ * identifies the user. `rank` null: no rank. `of`: the number of ranked users in the cohort.
  */
 export type LateSeat = readonly [sequence: number, rank: number | null, of: number]
 
@@ -93,11 +93,11 @@ export interface LateWindow {
   readonly seats: ReadonlyArray<LateSeat>
 }
 
-/** The late window with this index; `undefined`: it is none. */
+/** The late window with this index; `undefined`: the window is not late. */
 export const lateWindow = (close: LeagueClose | undefined, index: number): LateWindow | undefined =>
   close?.late?.find((one) => one.index === index)
 
-/** What the user with the score of this record had at the close. */
+/** The place at the close of the user whose score this record set. */
 export const lateSeat = (
   { seats }: LateWindow,
   sequence: number,

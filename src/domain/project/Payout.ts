@@ -23,7 +23,7 @@ export interface Payout {
   readonly ties: BoardTies
   /** When it was made. Users who were created later are others with the same id. */
   readonly madeAt: number
-  /** All rows before this position were paid, but for `left`, and how many users got something there. */
+  /** All rows before this position were paid, except those in `left`. `paid`: the number of users who got something there. */
   readonly next: number
   readonly paid: number
   /** The positions of the rows whose users met a defect; absent: none. */

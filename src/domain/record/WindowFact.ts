@@ -29,8 +29,8 @@ export type WindowFact =
       readonly last: Readonly<Record<WindowKind, number>> & { readonly days?: number }
     }
   /**
-   * All rows of the payout before `next` were paid, and so many users got something. `left`: but for the rows at
-   * these positions; absent: none.
+   * All rows of the payout before `next` were paid, except those at the positions in `left`; absent: no exception.
+   * `paid`: the number of users who got something.
    */
   | {
       readonly kind: "payout.progressed"

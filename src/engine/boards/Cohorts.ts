@@ -83,7 +83,7 @@ interface CohortParts {
   /** The latest state of a user, durable or not, and the durable one. */
   readonly standing: (userId: string) => UserState | undefined
   readonly durableOf: (userId: string) => UserState | undefined
-  /** What is kept of a closed window before the latest. */
+  /** The kept places of a closed window before the latest one; `undefined`: the window is not late. */
   readonly late: (leagueId: string, window: number) => LateWindow | undefined
   /** The ranks that users who are gone had in a cohort. */
   readonly lostRanks: (cohort: CohortRef) => ReadonlyArray<number>
@@ -402,7 +402,7 @@ export class Cohorts implements LeagueSeats {
     return left
   }
 
-  /** Whether the latest closed window of the league is not settled for somebody. */
+  /** Whether a user is not settled in the latest closed window of the league. */
   isSettling({ id }: League, project: ProjectState): boolean {
     return this.#leagues.get(id)?.has(leagueClosedThrough(project, id)) === true
   }
@@ -413,7 +413,7 @@ export class Cohorts implements LeagueSeats {
     return this.windowsOf(leagueId).find((window) => window >= through)
   }
 
-  /** Who is not settled in which closed window of the league. `project` and states are durable. */
+  /** The closed windows of the league that are not settled for all users. `project` and states are durable. */
   lateIn(league: League, project: ProjectState): ReadonlyArray<Omit<LateWindow, "terms">> {
     const late = new Map<number, Array<LateSeat>>()
     for (const { place, userIds } of this.unsettled(project, league.id)) {

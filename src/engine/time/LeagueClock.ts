@@ -133,7 +133,7 @@ export class LeagueClock<Environment extends LeagueEnvironment> {
     return freeAt === undefined ? undefined : { index, closesAt: Math.max(closesAt, freeAt) }
   }
 
-  /** When those who are not settled no longer hold up the league; `undefined`: not all of them refuse. */
+  /** When unsettled users no longer hold up the league; `undefined`: not all of them refuse, or they are too many. */
   #freeAt(environment: Environment, league: League): number | undefined {
     const { cohorts, project } = environment
     const failing = this.#failing.get(environment)
