@@ -96,7 +96,7 @@ describe("Projects", () => {
     expect(await track(key)).toBe(200)
     expect((await owner.get("/dashboard/before/sandbox")).status).toBe(404)
     const { text } = await owner.get("/dashboard/after/sandbox")
-    expect(text).toMatch(/Users<\/dt><dd>1</)
+    expect(text).toMatch(/Users in all<\/dt><dd>1</)
     expect(text).toContain("<p>2 events. <a")
   })
 
