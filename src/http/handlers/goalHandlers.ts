@@ -31,6 +31,7 @@ import { GoalPatch, type Goals, NewGoal } from "../api/Goals.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { kindOperations } from "./definitionOperations.ts"
 import { goalDays } from "./goalDays.ts"
+import type { Bodies } from "./meaningFaults.ts"
 import {
   allParts,
   avatarOf,
@@ -47,14 +48,16 @@ import {
   wholeReward,
 } from "./Shapes.ts"
 
+export const goalBodies: Bodies = {
+  schemas: { created: NewGoal, changed: GoalPatch },
+  valid: { name: "G", score: { currency: "xp" }, target: limits.goalTargetMax },
+  restsOn: { teamKind: ["scope"], minContribution: ["target"], endsAt: ["startsAt"] },
+}
+
 export const goalHandlers = (engine: Engine["Service"]): Handlers<typeof Goals> => ({
   ...kindOperations(engine, "goal", {
     made: newGoal,
-    bodies: {
-      schemas: { created: NewGoal, changed: GoalPatch },
-      valid: { name: "G", score: { currency: "xp" }, target: limits.goalTargetMax },
-      restsOn: { teamKind: ["scope"], minContribution: ["target"], endsAt: ["startsAt"] },
-    },
+    bodies: goalBodies,
     changed: goalChange,
     show: showGoal,
     found: (goal, shown, { environment }) =>

@@ -1,5 +1,6 @@
 /** Simulated events, with the present definitions or with drafts. */
 import { Effect } from "effect"
+import type { Caller } from "../../accounts/Accounts.ts"
 import {
   type ChangeOf,
   createCommand,
@@ -22,7 +23,8 @@ import type { Handlers } from "../contract/Interpreter.ts"
 import { badgeReplacement, newBadge } from "./badgeHandlers.ts"
 import { boostReplacement, newBoost } from "./boostHandlers.ts"
 import { currencyReplacement, newCurrency } from "./currencyHandlers.ts"
-import { goalReplacement, newGoal } from "./goalHandlers.ts"
+import { goalBodies, goalReplacement, newGoal } from "./goalHandlers.ts"
+import { type Bodies, meaningFaults } from "./meaningFaults.ts"
 import { newMetric } from "./metricHandlers.ts"
 import { newQuest, questReplacement } from "./questHandlers.ts"
 import { referenceFaults } from "./referenceFaults.ts"
@@ -45,10 +47,7 @@ export const simulationHandlers = (
     },
   },
   preview: {
-    moreFaults: (body, caller) =>
-      tried.flatMap((noun) =>
-        below(`/${noun}`, referenceFaults(engine)(memberOf(body, noun), caller)),
-      ),
+    moreFaults: draftFaults(engine),
     handle: ({ caller, payload }) => {
       const { occurredAt, userId, ...event } = payload.event
       const at = occurredAt !== undefined && { occurredAt: Date.parse(occurredAt) }
@@ -90,6 +89,8 @@ type Draft = DraftCommand<Exclude<DraftCommand["command"]["kind"], "createItem" 
 interface Trial<N extends Tried> {
   readonly made: (body: NonNullable<Preview[N]>, id: string) => NewOf<N>
   readonly replaced?: (body: NonNullable<Preview[N]>) => ChangeOf<N>
+  /** Those of a definition that is saved. Absent: faults of form hide faults of meaning. */
+  readonly bodies?: Bodies
 }
 
 /** A draft may refer to those before it. */
@@ -101,9 +102,32 @@ const trials: { readonly [N in Tried]: Trial<N> } = {
   boost: { made: newBoost, replaced: boostReplacement },
   quest: { made: newQuest, replaced: questReplacement },
   rule: { made: newRule, replaced: ruleReplacement },
-  goal: { made: newGoal, replaced: goalReplacement },
+  goal: { made: newGoal, replaced: goalReplacement, bodies: goalBodies },
 }
 const tried = Object.keys(trials) as ReadonlyArray<Tried>
+
+/** The faults that the drafts have beside those of form, as if they were saved. */
+const draftFaults = (engine: Engine["Service"]) => {
+  const references = referenceFaults(engine)
+  const meanings = tried.map((noun) => [noun, meaningOf(engine, noun)] as const)
+  return (body: unknown, caller: Caller): ReadonlyArray<Fault> =>
+    meanings.flatMap(([noun, meaning]) => {
+      const draft = memberOf(body, noun)
+      const id = memberOf(body, `${noun}Id`)
+      const find = id === undefined ? meaning?.created : meaning?.changed
+      const faults = find?.(draft, caller, { id }) ?? []
+      return below(`/${noun}`, [...faults, ...references(draft, caller)])
+    })
+}
+
+const meaningOf = <N extends Tried>(engine: Engine["Service"], noun: N) => {
+  const { bodies, made, replaced } = trials[noun]
+  if (bodies === undefined || replaced === undefined) return undefined
+  // A draft of a change has the whole definition too.
+  const { created } = bodies.schemas
+  const schemas = { created, changed: created }
+  return meaningFaults(engine, noun, { made, changed: replaced }, { ...bodies, schemas })
+}
 
 const draftsOf = (preview: Preview): ReadonlyArray<Draft> => {
   const { settings } = preview
