@@ -163,12 +163,8 @@ export class LeagueClock<Environment extends LeagueEnvironment> {
   /** Closes the windows that are over; returns false if that must be tried again. */
   closeEnded(environment: Environment): Effect.Effect<boolean> {
     return Effect.suspend(() => {
-      const { state } = environment.project
-      if (state.leagues.size === 0) return Effect.succeed(true)
-      const at = timeIn(state, this.#options.now())
-      return this.#over(environment, at).length === 0
-        ? Effect.succeed(true)
-        : this.#close(environment, at)
+      const at = timeIn(environment.project.state, this.#options.now())
+      return at < this.#nextClose(environment) ? Effect.succeed(true) : this.#close(environment, at)
     })
   }
 
