@@ -273,24 +273,22 @@ class PayoutRun {
 
   get #payRows(): Effect.Effect<void, Broken | Ended> {
     return Effect.gen({ self: this }, function* () {
-      let next = this.#payout.next
-      let step = next
+      let step = this.#next
       while (this.#isUnderWay) {
         const startedAt = performance.now()
         const found = yield* this.#board
         if (found === undefined) break
         const { board, winners } = found
         // The row of a rank is not before the position of the rank.
-        next = Math.max(next, winners.first - 1)
+        const next = Math.max(this.#next, winners.first - 1)
         const end = Math.min(next + this.#parts.groupUsersMax, board.size)
         const rows = yield* board.rows(next, end)
         const won = rows.filter((row) => winners.rankOf(row) <= winners.last)
         yield* this.#payGroup(won, winners)
-        next = Math.max(next, end)
-        this.#next = next
-        if (won.length < rows.length || next >= board.size) break
-        if (next - step >= this.#parts.stepRows) {
-          step = next
+        this.#next = Math.max(next, end)
+        if (won.length < rows.length || this.#next >= board.size) break
+        if (this.#next - step >= this.#parts.stepRows) {
+          step = this.#next
           yield* this.#step
         }
         yield* this.#pauseAfter(performance.now() - startedAt)
