@@ -42,8 +42,7 @@ describe("The close of a league's window", () => {
       const options = { metrics, clockCheckMs: minute, domain: explosive }
       const fixture = yield* startInMemory({}, options)
       const failing = () => sampleValue(metrics.text(), "laurel_payments_failing")
-      const { createdAt: _, set: __, updatedAt: ___, version: ____, ...league } = leagueWith({})
-      yield* fixture.engine.askProject(sandbox, { kind: "createLeague", league })
+      yield* createLeague(fixture.engine, {})
       for (const userId of ["ada", "bob"]) {
         yield* fixture.engine.askUser(sandbox, reward(userId, userId === "ada" ? 5 : 3))
       }
@@ -79,17 +78,7 @@ describe("The close of a league's window", () => {
       )
       yield* engine.askProject(sandbox, rule("TAP", 5))
       for (const graceMinutes of [0, 1]) {
-        const {
-          createdAt: _,
-          set: __,
-          updatedAt: ___,
-          version: ____,
-          ...league
-        } = leagueWith({
-          id: `lga_${graceMinutes}`,
-          graceMinutes,
-        })
-        yield* engine.askProject(sandbox, { kind: "createLeague", league })
+        yield* createLeague(engine, { id: `lga_${graceMinutes}`, graceMinutes })
       }
       const ask = (message: Parameters<typeof engine.askUser>[1]) =>
         Effect.forkChild(engine.askUser(sandbox, message), { startImmediately: true })
@@ -132,7 +121,7 @@ describe("The close of a league's window", () => {
         const state = new MemoryStorage.MemoryState()
         const bug = bugFor("bob")
         let fixture = yield* start(MemoryStorage.make({ state }), bug.options)
-        yield* createLeague(fixture)
+        yield* createLeague(fixture.engine)
         for (const date of [4, 5, 6]) {
           if (date > 4) yield* TestClock.setTime(Date.parse(`2026-11-0${date}T00:00:00Z`))
           yield* settle
@@ -191,7 +180,7 @@ describe("The close of a league's window", () => {
           yield* TestClock.setTime(Date.parse("2026-11-04T10:00:00Z"))
           const bug = bugFor("bob", "cyd")
           const fixture = yield* startInMemory({}, bug.options)
-          yield* createLeague(fixture)
+          yield* createLeague(fixture.engine)
           for (const userId of ["ada", "bob", "cyd"]) {
             yield* fixture.engine.askUser(sandbox, reward(userId, 1))
           }
@@ -231,7 +220,7 @@ describe("The close of a league's window", () => {
             }
             const bug = bugFor("bob")
             const first = yield* start(dyingDisk(MemoryStorage.make({ state }), disk), bug.options)
-            yield* createLeague(first)
+            yield* createLeague(first.engine)
             const scores = { ada: 9, bob: 7, cyd: 5 }
             for (const [userId, amount] of Object.entries(scores)) {
               yield* first.engine.askUser(sandbox, reward(userId, amount))
@@ -271,16 +260,11 @@ describe("The close of a league's window", () => {
 })
 
 /** A league whose first of each cohort move up. */
-const createLeague = ({ engine }: Fixture) => {
-  const {
-    createdAt: _,
-    set: __,
-    updatedAt: ___,
-    version: ____,
-    ...league
-  } = leagueWith({
-    cohortSize: 10,
-  })
+const createLeague = (
+  engine: Fixture["engine"],
+  members: Parameters<typeof leagueWith>[0] = { cohortSize: 10 },
+) => {
+  const { createdAt: _, set: __, updatedAt: ___, version: ____, ...league } = leagueWith(members)
   return engine.askProject(sandbox, { kind: "createLeague", league })
 }
 
