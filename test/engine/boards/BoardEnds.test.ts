@@ -5,9 +5,9 @@ import type { BoardWindow } from "../../../src/domain/project/BoardDefinition.ts
 import type { BoardPrize } from "../../../src/domain/project/BoardPrize.ts"
 import { recordNameOf } from "../../../src/domain/values/Ids.ts"
 import { limits } from "../../../src/Limits.ts"
-import type { Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { limited, smallBuckets } from "../../limited.ts"
+import { dyingDisk } from "../../simulation/dyingDisk.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import {
   type Fixture,
@@ -344,25 +344,6 @@ describe("A leaderboard that ends", () => {
   )
 })
 
-/** A storage that appends `left` batches, and the next one with or without an answer. */
-const dying = (
-  state: MemoryStorage.MemoryState,
-  left: number,
-  isKept: boolean,
-): Storage["Service"] => {
-  const memory = MemoryStorage.make({ state })
-  let appends = left
-  return {
-    ...memory,
-    append: (batch) =>
-      Effect.suspend(() => {
-        if (appends-- > 0) return memory.append(batch)
-        if (appends < -1 || !isKept) return Effect.never
-        return Effect.andThen(memory.append(batch), Effect.never)
-      }),
-  }
-}
-
 describe("A server that is killed at the end of a leaderboard", () => {
   for (const isKept of [true, false]) {
     const words = isKept ? "is in the journal and has no answer" : "is lost"
@@ -376,7 +357,12 @@ describe("A server that is killed at the end of a leaderboard", () => {
           yield* create(first)
           yield* grantAll(first)
           yield* first.close("kill")
-          const second = yield* start(dying(state, writes, isKept), small)
+          const disk = {
+            appendsLeft: writes,
+            lastAppendKept: isKept,
+            writesLeft: Number.POSITIVE_INFINITY,
+          }
+          const second = yield* start(dyingDisk(MemoryStorage.make({ state }), disk), small)
           yield* TestClock.setTime(end)
           for (let turn = 0; turn < 60; turn++) {
             yield* TestClock.adjust(limits.payoutPauseMs)

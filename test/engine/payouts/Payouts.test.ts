@@ -9,9 +9,9 @@ import { windowKinds } from "../../../src/domain/values/Calendar.ts"
 import { recordNameOf } from "../../../src/domain/values/Ids.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
-import type { Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
+import { dyingDisk } from "../../simulation/dyingDisk.ts"
 import * as MemoryStorage from "../../storage/MemoryStorage.ts"
 import {
   defective,
@@ -563,25 +563,6 @@ describe("Prizes of a leaderboard", () => {
   )
 })
 
-/** A storage that appends `left` batches, and the next one with or without an answer. */
-const dying = (
-  state: MemoryStorage.MemoryState,
-  left: number,
-  isKept: boolean,
-): Storage["Service"] => {
-  const memory = MemoryStorage.make({ state })
-  let appends = left
-  return {
-    ...memory,
-    append: (batch) =>
-      Effect.suspend(() => {
-        if (appends-- > 0) return memory.append(batch)
-        if (appends < -1 || !isKept) return Effect.never
-        return Effect.andThen(memory.append(batch), Effect.never)
-      }),
-  }
-}
-
 /** Ends when the window is closed. */
 const closed = Effect.fnUntraced(function* (state: MemoryStorage.MemoryState) {
   const isClosed = () =>
@@ -608,7 +589,12 @@ describe("A server that is killed while it pays prizes", () => {
           yield* offer(first, prizes)
           yield* grantAll(first, scores)
           yield* first.close("kill")
-          const second = yield* start(dying(state, writes, isKept), small)
+          const disk = {
+            appendsLeft: writes,
+            lastAppendKept: isKept,
+            writesLeft: Number.POSITIVE_INFINITY,
+          }
+          const second = yield* start(dyingDisk(MemoryStorage.make({ state }), disk), small)
           yield* at("2026-11-05T00:00:00Z")
           const merging = yield* Effect.forkChild(
             isMerging
