@@ -384,10 +384,18 @@ class World {
   /** A snapshot of some of what happens meanwhile, which fails or is cut off. */
   readonly trouble = Effect.gen({ self: this }, function* () {
     const { random } = this
-    const others = [this.define, Effect.suspend(() => this.some(random.integer(1, 3)))]
+    const asked: Array<Fiber.Fiber<void>> = []
+    // Some wait for the disk.
+    const others = [this.define, Effect.suspend(() => this.some(random.integer(1, 3)))].map((one) =>
+      Effect.gen(function* () {
+        asked.push(yield* Effect.forkChild(one, { startImmediately: true }))
+        for (let turn = random.integer(0, 12); turn > 0; turn--) yield* yieldToEventLoop
+      }),
+    )
     const isDead = yield* troubleSnapshot(this.snapshots, random, this.pass(5 * hour), others)
     if (!isDead) return
     yield* this.running.close("kill")
+    yield* Fiber.interruptAll(asked)
     this.follow()
     yield* this.open
   })
