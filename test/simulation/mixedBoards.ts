@@ -393,7 +393,11 @@ class World {
       }),
     )
     const isDead = yield* troubleSnapshot(this.snapshots, random, this.pass(5 * hour), others)
-    if (!isDead) return
+    if (!isDead) {
+      // Actors that met the full disk start again.
+      yield* this.pass(limits.actorRestartWindowMs)
+      return
+    }
     yield* this.running.close("kill")
     yield* Fiber.interruptAll(asked)
     this.follow()
