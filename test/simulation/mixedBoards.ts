@@ -86,6 +86,7 @@ class World {
   now = 0
   #followed = 0
   #changes = 0
+  #seasons = 0
   readonly #seed: number
 
   constructor(seed: number) {
@@ -215,7 +216,7 @@ class World {
   /** A leaderboard that ends, of users or of teams. */
   #season(): ProjectCommand {
     const { now, random } = this
-    const id = `ldb_season${this.model.boards.size}`
+    const id = `ldb_season${++this.#seasons}`
     const startsAt = random.pick([null, null, now, now + hour])
     const ofTeams = { entrants: "teams", teamKind: "club" } as const
     const leaderboard = {
