@@ -20,6 +20,18 @@ import {
 /** Each user is a step of its own. */
 const small = { clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000, payoutGroupUsersMax: 1 }
 
+/** A server whose disk may die, and the state that the next server finds. */
+const startDying = Effect.fnUntraced(function* (lastAppendKept: boolean) {
+  const state = new MemoryStorage.MemoryState()
+  const disk = {
+    appendsLeft: Number.POSITIVE_INFINITY,
+    lastAppendKept,
+    writesLeft: Number.POSITIVE_INFINITY,
+  }
+  const first = yield* start(dyingDisk(MemoryStorage.make({ state }), disk), small)
+  return { disk, first, state }
+})
+
 const createGoal = (fixture: Fixture, more: Parameters<typeof goalWith>[0] = {}) => {
   const { createdAt: _, set: __, updatedAt: ___, version: ____, ...goal } = goalWith(more)
   return fixture.engine.askProject(sandbox, { kind: "createGoal", goal })
@@ -200,13 +212,7 @@ describe("A server that is killed while it pays the rewards of a goal", () => {
     it.effect(`pays each contributor once, whichever write ${words}`, () =>
       Effect.gen(function* () {
         for (let writes = 0; writes < 14; writes++) {
-          const state = new MemoryStorage.MemoryState()
-          const disk = {
-            appendsLeft: Number.POSITIVE_INFINITY,
-            lastAppendKept: isKept,
-            writesLeft: Number.POSITIVE_INFINITY,
-          }
-          const first = yield* start(dyingDisk(MemoryStorage.make({ state }), disk), small)
+          const { disk, first, state } = yield* startDying(isKept)
           yield* createGoal(first, { minContribution: 5 })
           const { fay, ...before } = amounts
           yield* earn(first, before)
@@ -238,13 +244,7 @@ describe("A server that is killed while it pays the rewards of a goal", () => {
   it.effect("completes a goal whose target was lowered, if the completion was lost", () =>
     Effect.gen(function* () {
       for (let writes = 0; writes < 4; writes++) {
-        const state = new MemoryStorage.MemoryState()
-        const disk = {
-          appendsLeft: Number.POSITIVE_INFINITY,
-          lastAppendKept: writes % 2 === 0,
-          writesLeft: Number.POSITIVE_INFINITY,
-        }
-        const first = yield* start(dyingDisk(MemoryStorage.make({ state }), disk), small)
+        const { disk, first, state } = yield* startDying(writes % 2 === 0)
         yield* createGoal(first, { target: 1_000 })
         yield* earn(first, amounts)
         disk.appendsLeft = writes
@@ -356,13 +356,7 @@ describe("A server that is killed while members leave a team whose goal is compl
     it.effect(`pays each member once, whichever write ${words}`, () =>
       Effect.gen(function* () {
         for (let writes = 0; writes < 16; writes++) {
-          const state = new MemoryStorage.MemoryState()
-          const disk = {
-            appendsLeft: Number.POSITIVE_INFINITY,
-            lastAppendKept: isKept,
-            writesLeft: Number.POSITIVE_INFINITY,
-          }
-          const first = yield* start(dyingDisk(MemoryStorage.make({ state }), disk), small)
+          const { disk, first, state } = yield* startDying(isKept)
           yield* playInTeam(first)
           if (writes % 2 === 0) yield* TestClock.adjust(small.snapshotIntervalMs)
           disk.appendsLeft = writes
