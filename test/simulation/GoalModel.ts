@@ -54,6 +54,21 @@ const newPlayer = (): Player => ({
   points: 0,
 })
 
+/** How often each of these happened in a run. */
+export const nothingSeen = {
+  completed: 0,
+  edits: 0,
+  undone: 0,
+  united: 0,
+  paid: 0,
+  small: 0,
+  told: 0,
+  /** Rewards of users who had left the team meanwhile. */
+  left: 0,
+  /** Members who contributed, and were not in the team at its completion. */
+  missed: 0,
+}
+
 export class GoalModel {
   readonly players = new Map<string, Player>()
   readonly places = new Map<string, Place>()
@@ -62,17 +77,7 @@ export class GoalModel {
   readonly #made = new Map<number, ReadonlyArray<Contribution>>()
   /** The contributions, by goal and day. */
   readonly days = new Map<string, number>()
-  readonly seen = {
-    completed: 0,
-    edits: 0,
-    undone: 0,
-    united: 0,
-    paid: 0,
-    small: 0,
-    told: 0,
-    left: 0,
-    missed: 0,
-  }
+  readonly seen = { ...nothingSeen }
 
   /** The places that wait for rewards. */
   get owed(): ReadonlyArray<Place> {

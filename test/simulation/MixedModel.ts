@@ -87,6 +87,18 @@ export class Person {
 
 const nowhere: Indexes = new Map()
 
+/** How often each of these happened in a run. */
+export const nothingSeen = {
+  closed: 0,
+  over: 0,
+  late: 0,
+  undone: 0,
+  kept: 0,
+  missed: 0,
+  united: 0,
+  judged: 0,
+}
+
 export class MixedModel {
   readonly people = new Map<string, Person>()
   readonly boards = new Map<string, Board>([[xpBoard.id, xpBoard]])
@@ -102,16 +114,7 @@ export class MixedModel {
   pushesSince: number | undefined
   isBackfilled = false
   readonly #teamScores = new Map<string, Map<number, BoardScores>>()
-  readonly seen = {
-    closed: 0,
-    over: 0,
-    late: 0,
-    undone: 0,
-    kept: 0,
-    missed: 0,
-    united: 0,
-    judged: 0,
-  }
+  readonly seen = { ...nothingSeen }
 
   constructor() {
     this.payouts = new MixedPayouts(this)

@@ -17,7 +17,7 @@ import { goalWith } from "../domain/definitions.ts"
 import { recordsOf, rule, sandbox, start } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { dyingDisk } from "./dyingDisk.ts"
-import { GoalModel, tapXp } from "./GoalModel.ts"
+import { GoalModel, nothingSeen, tapXp } from "./GoalModel.ts"
 import { hashSecretOf, Random } from "./random.ts"
 
 const minute = 60_000
@@ -25,17 +25,7 @@ const day = 1_440 * minute
 
 /** How much has happened in all runs. */
 export const happened = {
-  completed: 0,
-  edits: 0,
-  undone: 0,
-  united: 0,
-  paid: 0,
-  small: 0,
-  told: 0,
-  /** Rewards of users who had left the team meanwhile. */
-  left: 0,
-  /** Members who contributed, and were not in the team at its completion. */
-  missed: 0,
+  ...nothingSeen,
   /** Starts that found a place whose rewards were not paid to all. */
   resumed: 0,
 }

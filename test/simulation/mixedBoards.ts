@@ -27,7 +27,7 @@ import { sandbox } from "../engine/fixture.ts"
 import * as MemoryStorage from "../storage/MemoryStorage.ts"
 import { modelPrizes } from "./BoardModel.ts"
 import { dayIn } from "./MixedCalendar.ts"
-import { MixedModel } from "./MixedModel.ts"
+import { MixedModel, nothingSeen } from "./MixedModel.ts"
 import { givenBy, wonWith } from "./MixedRows.ts"
 import { compareBoards } from "./mixedReads.ts"
 import { Random } from "./random.ts"
@@ -56,14 +56,7 @@ const prizesOf = (windows: ReadonlyArray<BoardPrize["window"]>): ReadonlyArray<B
 
 /** How often each of these happened in all runs. */
 export const happened = {
-  closed: 0,
-  over: 0,
-  late: 0,
-  undone: 0,
-  kept: 0,
-  missed: 0,
-  united: 0,
-  judged: 0,
+  ...nothingSeen,
   paid: 0,
   toMembers: 0,
   /** Starts that found a payout under way. */
