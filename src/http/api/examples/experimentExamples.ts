@@ -21,8 +21,7 @@ export const experiment = {
   ...changes,
 } as const
 
-export const experimentResults = {
-  experiment: experiment.key,
+const counted = {
   metric: null,
   atLeast: null,
   retention: "D7",
@@ -30,6 +29,11 @@ export const experimentResults = {
   since: "exposure",
   countedAt: later,
   counting: false,
+} as const
+
+export const experimentResults = {
+  experiment: experiment.key,
+  ...counted,
   variants: [
     {
       key: "control",
@@ -56,13 +60,7 @@ export const experimentResults = {
 } as const
 
 export const shortResult = {
-  metric: null,
-  atLeast: null,
-  retention: "D7",
-  measure: "share",
-  since: "exposure",
-  countedAt: later,
-  counting: false,
+  ...counted,
   variants: [
     { key: "control", users: 1900, value: 0.36, difference: null },
     {
