@@ -169,7 +169,7 @@ const measure = Effect.fnUntraced(function* ({ kind, quietSeconds, users }: Clos
     yield* engine.askUsers(environment, messages)
   }
   globalThis.gc!()
-  // The snapshot of the users who were made here is not usual work.
+  // The snapshot of the load runs in this time, so the quiet phase has usual work only.
   yield* commandFor(engine, users, quietSeconds)
   const quietFrom = processorMs()
   const quiet = yield* commandFor(engine, users, quietSeconds)

@@ -1,4 +1,4 @@
-/** A server is started with options of V8 that suit the machine, whoever starts it. */
+/** The V8 options of a server fit the memory of its machine, with each starter. */
 import { spawnSync } from "node:child_process"
 import { resolve } from "node:path"
 import { pathToFileURL } from "node:url"

@@ -107,7 +107,7 @@ describe("A goal", () => {
       ["/teamKind", "missing"],
       ["/minContribution", "invalid_value"],
     ])
-    // Nothing is told of a scope or a target that the caller did not send.
+    // `teamKind` rests on `scope`, and `minContribution` on `target`, which have faults of form.
     expect(await faults({ scope: "all", teamKind: "club", target: 0, minContribution: 9 })).toEqual(
       [
         ["/scope", "invalid_value"],

@@ -36,7 +36,7 @@ export const questStartsLeft = (
 
 const noStarts: QuestStarts = new Map()
 
-/** The quests that the record started and of which something is left without the record. */
+/** The quests that the record started, with the progress that stays when the record is undone. */
 const startedBy = (
   { quests }: UserState,
   { facts }: JournalRecord,

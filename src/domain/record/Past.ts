@@ -59,7 +59,7 @@ interface PastDay {
   readonly day: number
 }
 
-/** A record that counted for a period of a quest: of which user, and when it started the quest if it did. */
+/** A record that counted for a period of a quest. `at`: the start of the quest, if the record started it. */
 interface PastStep {
   readonly sequence: number
   readonly userId: string

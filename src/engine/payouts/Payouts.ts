@@ -338,7 +338,7 @@ class PayoutRun {
     }
   })
 
-  /** Asks users of one row, some of whom were paid before. */
+  /** Asks again for the failed payments of one row. */
   readonly #payRow = Effect.fnUntraced(function* (
     this: PayoutRun,
     position: number,

@@ -383,7 +383,7 @@ export const SourcePreview = Schema.Struct({
       merge: Schema.optionalKey(PreviewedMerge),
       faults: Schema.Array(Fault).annotate({
         description:
-          "The faults because of which there would be no event. Pointers lead into the mapping; for a tracker, into the body.",
+          "The faults that prevent the event. Pointers lead into the mapping; for a tracker, into the body.",
         examples: [[]],
       }),
     }).annotate({ identifier: "PreviewedMapping" }),

@@ -110,7 +110,7 @@ export const kindOperations = <
       page: ReadonlyArray<DefinitionByNoun[N]>,
     ) => Effect.Effect<(definition: DefinitionByNoun[N], shown: Shown) => Listed>
     readonly isVisible?: (definition: DefinitionByNoun[N], caller: Caller, now: number) => boolean
-    /** With them, bodies with faults of form are told their faults of meaning as well. */
+    /** With these, a reply lists faults of form and of meaning together. Absent: those of form first. */
     readonly bodies?: Bodies
     /** The body of `create`; by default that of a list. */
     readonly created?: (record: JournalRecord, shown: Shown) => Created

@@ -99,7 +99,7 @@ const opened = Effect.fnUntraced(function* () {
   return { fixture, state }
 })
 
-/** Guest and Idle join the Falcons, of whom Guest and Ada score. */
+/** Guest and Idle join the Falcons. Guest and Ada score. */
 const withGuests = Effect.gen(function* () {
   const { fixture } = yield* opened()
   for (const userId of ["guest", "idle"]) yield* join(fixture, userId, "falcons")
