@@ -303,8 +303,6 @@ export class Environment {
       if (record.cause.kind === "mergeEnd") this.#leaveBoards(user.id, record)
     } else if (user !== undefined) {
       this.boards.follow(actor, user, record)
-      // In recovery, the project may be newer than the record, whose facts then do not name its boards.
-      if (record.sequence < this.project.durable.sequence) this.boards.placeOnFurther(user)
       if (this.project.durable.leagues.size > 0) {
         this.cohorts.follow(user.id, record.facts, this.project.durable)
       }

@@ -171,14 +171,14 @@ export class Boards extends BoardSet {
       return
     }
     if (keepsEarned.has(cause.kind)) return
-    this.placeOnFurther(user)
+    this.#placeOnFurther(user)
     for (const fact of facts) {
       if (fact.kind === "board.scored") this.further.get(fact.boardId)?.leaveEmptied(user, fact)
     }
   }
 
   /** Gives a user the places on all further boards that the durable state has. */
-  placeOnFurther(user: UserState): void {
+  #placeOnFurther(user: UserState): void {
     if (user.profile.hidden) return
     for (const boards of this.further.values()) boards.place(user)
   }
