@@ -72,6 +72,8 @@ if (bytes !== Number.POSITIVE_INFINITY && !NODE_OPTIONS.includes(withoutReserve)
 }
 const given = [NODE_OPTIONS, ...process.execArgv].join(" ")
 const isSized = given.includes(semiSpace)
+/** @param {string} option */
+const isNotGiven = (option) => !given.includes(option.replace(/^--|=.*/g, ""))
 // A channel, which `node --watch` gives, would be lost, and a profiler's signals would end the
 // process.
 const mustStay = process.channel !== undefined || /--(cpu-)?prof/.test(given)
@@ -79,7 +81,7 @@ const [, , command = "serve"] = process.argv
 if (command === "serve" && !isSized && !mustStay) {
   const size = semiSpaceMebibytes()
   ownOptions.push(`--max-${semiSpace}=${size}`, `--min-${semiSpace}=${size}`)
-  if (size === semiSpaceMebibytesMax) ownOptions.push(...fewerFullCollections)
+  if (size === semiSpaceMebibytesMax) ownOptions.push(...fewerFullCollections.filter(isNotGiven))
 }
 if (nodeOptions.length + ownOptions.length > 0) {
   process.execve(
